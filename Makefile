@@ -1,0 +1,58 @@
+# Every command sets up what it needs: as root or with sudo it installs missing Debian packages, otherwise it says which.
+
+SWIFT ?= swift
+# In CI a warning is an error.
+ifdef CI
+FLAGS := -Xswiftc -warnings-as-errors
+endif
+SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/LogicTests Tests/BehaviourTests Tests/CrashTests \
+	Tests/Benchmarks/Package.swift Tests/Benchmarks/Sources
+# The toolchain's own DocC, beside its compiler.
+DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
+
+.PHONY: demo test lint format bench docs test-tsan test-asan setup-build setup-test clean
+
+## The main job: search, download, pause, resume in another process, cancel, check.
+demo: setup-build
+	$(SWIFT) run $(FLAGS) halftunes demo
+
+## All tests, one after the other: some have short time-outs, which a busy machine would let expire.
+test: setup-test
+	$(SWIFT) test $(FLAGS) --no-parallel
+
+## The tests under the thread sanitizer and the address sanitizer.
+test-tsan: setup-test
+	$(SWIFT) test $(FLAGS) --no-parallel --sanitize=thread --scratch-path .build/tsan
+test-asan: setup-test
+	$(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
+
+## swift-format's strict lint; `make format` mends what it can.
+lint:
+	$(SWIFT) format lint --strict --recursive $(wildcard $(SOURCES))
+format:
+	$(SWIFT) format format --in-place --recursive $(wildcard $(SOURCES))
+
+## CPU per request beside raw libcurl and the stock module, on the same bytes: BENCH="--quick --filter get" and the like.
+bench: setup-test
+	$(SWIFT) run -c release --package-path Tests/Benchmarks bench $(BENCH)
+
+## The documentation, as a web site in .build/docs.
+docs: setup-build
+	$(SWIFT) build --scratch-path .build/docs-build --target CurlNetworking
+	rm -rf .build/symbol-graphs && mkdir -p .build/symbol-graphs
+	$(SWIFT) symbolgraph-extract -module-name CurlNetworking -minimum-access-level public \
+		-target $(shell uname -m)-unknown-linux-gnu -I .build/docs-build/debug/Modules \
+		$(foreach module,CLibcurl CLinux,-Xcc -fmodule-map-file=Modules/$(module)/module.modulemap) \
+		-output-dir .build/symbol-graphs
+	$(DOCC) convert Sources/CurlNetworking/CurlNetworking.docc --additional-symbol-graph-dir .build/symbol-graphs \
+		--fallback-display-name CurlNetworking --fallback-bundle-identifier CurlNetworking \
+		--warnings-as-errors --output-path .build/docs
+
+setup-build:
+	@.ci/install libcurl4-openssl-dev pkg-config
+
+setup-test:
+	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl
+
+clean:
+	rm -rf .build Tests/Benchmarks/.build

@@ -1,0 +1,88 @@
+// libcurl's variadic functions, one static-inline wrapper for each argument type. No logic lives here.
+#ifndef CLIBCURL_SHIM_H
+#define CLIBCURL_SHIM_H
+
+#include <curl/curl.h>
+
+#if LIBCURL_VERSION_NUM < 0x074C00
+#error "CurlNetworking needs libcurl 7.76.0 or newer (Debian and Ubuntu: libcurl4-openssl-dev)"
+#endif
+
+// The macros that <curl/curl.h> puts over these functions count arguments and check types; Swift needs the functions.
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+typedef size_t (*clibcurl_write_function)(char *, size_t, size_t, void *);
+typedef size_t (*clibcurl_read_function)(char *, size_t, size_t, void *);
+typedef int (*clibcurl_seek_function)(void *, curl_off_t, int);
+typedef curl_socket_t (*clibcurl_open_socket_function)(void *, curlsocktype, struct curl_sockaddr *);
+typedef int (*clibcurl_close_socket_function)(void *, curl_socket_t);
+typedef int (*clibcurl_socket_function)(CURL *, curl_socket_t, int, void *, void *);
+typedef int (*clibcurl_timer_function)(CURLM *, long, void *);
+
+static inline CURLcode clibcurl_easy_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_easy_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_easy_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_easy_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_easy_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_easy_set_write(CURL *easy, CURLoption option, clibcurl_write_function value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_easy_set_read(CURL *easy, clibcurl_read_function value) {
+    return curl_easy_setopt(easy, CURLOPT_READFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_set_seek(CURL *easy, clibcurl_seek_function value) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_set_open_socket(CURL *easy, clibcurl_open_socket_function value) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_set_close_socket(CURL *easy, clibcurl_close_socket_function value) {
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode clibcurl_easy_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode clibcurl_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLMcode clibcurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+static inline CURLMcode clibcurl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value) {
+    return curl_multi_setopt(multi, option, value);
+}
+static inline CURLMcode clibcurl_multi_set_socket(CURLM *multi, clibcurl_socket_function value) {
+    return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, value);
+}
+static inline CURLMcode clibcurl_multi_set_timer(CURLM *multi, clibcurl_timer_function value) {
+    return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value);
+}
+static inline const curl_version_info_data *clibcurl_version_info(void) {
+    return curl_version_info(CURLVERSION_NOW);
+}
+// The message's payload is a C union.
+static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
+    return message->data.result;
+}
+
+// Options newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
+enum {
+    CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0
+};
+
+#endif

@@ -1,0 +1,42 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let package = Package(
+    name: "CurlNetworking",
+    products: [
+        .library(name: "CurlNetworking", targets: ["CurlNetworking"]),
+        .executable(name: "halftunes", targets: ["halftunes"]),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CLibcurl",
+            path: "Modules/CLibcurl",
+            pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]
+        ),
+        .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
+        .target(name: "Curl", dependencies: ["CLibcurl", "CLinux"]),
+        .target(name: "CurlNetworking", dependencies: ["Curl"]),
+        .target(name: "LoopbackServer", dependencies: ["CLinux"]),
+        .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer"]),
+        .target(
+            name: "TestSupport",
+            dependencies: ["Curl", "CurlNetworking", "LoopbackServer"],
+            path: "Tests/TestSupport"
+        ),
+        .executableTarget(name: "test-helper", dependencies: ["CurlNetworking"], path: "Tests/TestHelper"),
+        .testTarget(
+            name: "LogicTests",
+            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "halftunes"]
+        ),
+        .testTarget(
+            name: "BehaviourTests",
+            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "test-helper"]
+        ),
+        .testTarget(
+            name: "CrashTests",
+            dependencies: ["CurlNetworking", "LoopbackServer", "TestSupport", "test-helper"]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,85 @@
+import CLibcurl
+import Glibc
+
+// Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps
+// its verdict to the constant of libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the
+// `Multi` they run in; a multi's context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the
+// sockets' context, which connections keep beyond the transfer that opened them, is the `EventLoop`, which is never freed.
+
+enum Callbacks {
+    /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
+    static let header: clibcurl_write_function = { pointer, size, count, context in
+        let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
+        return easy(context).received(headerLine: bytes) == .accepted ? bytes.count : writeError
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_WRITEFUNCTION.html
+    static let write: clibcurl_write_function = { pointer, size, count, context in
+        let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
+        return easy(context).received(body: bytes) == .accepted ? bytes.count : writeError
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_READFUNCTION.html
+    static let read: clibcurl_read_function = { pointer, size, count, context in
+        let buffer = UnsafeMutableRawBufferPointer(start: pointer, count: size * count)
+        switch easy(context).needsBody(into: buffer) {
+        case .bytes(let count): return count
+        case .pause: return Int(CURL_READFUNC_PAUSE)
+        case .abort: return Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_SEEKFUNCTION.html
+    static let seek: clibcurl_seek_function = { context, offset, origin in
+        guard origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+        return easy(context).rewindsBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_OPENSOCKETFUNCTION.html
+    static let openSocket: clibcurl_open_socket_function = { context, _, address in
+        guard let address else { return CURL_SOCKET_BAD }
+        return loop(context).openSocket(
+            family: address.pointee.family,
+            type: address.pointee.socktype,
+            protocolNumber: address.pointee.protocol
+        )
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_CLOSESOCKETFUNCTION.html
+    static let closeSocket: clibcurl_close_socket_function = { context, socket in
+        loop(context).closeSocket(socket)
+        return 0
+    }
+
+    /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html
+    static let socket: clibcurl_socket_function = { _, socket, what, context, _ in
+        multi(context).socketInterestChanged(socket, what)
+        return 0
+    }
+
+    /// https://curl.se/libcurl/c/CURLMOPT_TIMERFUNCTION.html
+    static let timer: clibcurl_timer_function = { _, milliseconds, context in
+        multi(context).timerChanged(milliseconds)
+        return 0
+    }
+
+    /// Any count but the one passed makes libcurl end the transfer with `CURLE_WRITE_ERROR`; this one can't be a count.
+    private static let writeError = Int(UInt32.max)
+
+    private static func easy(_ context: UnsafeMutableRawPointer?) -> EasyHandle {
+        object(context)
+    }
+
+    private static func loop(_ context: UnsafeMutableRawPointer?) -> EventLoop {
+        object(context)
+    }
+
+    private static func multi(_ context: UnsafeMutableRawPointer?) -> Multi {
+        object(context)
+    }
+
+    private static func object<Object: AnyObject>(_ context: UnsafeMutableRawPointer?) -> Object {
+        guard let context else { preconditionFailure("libcurl lost the context that it was given") }
+        return Unmanaged.fromOpaque(context).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,57 @@
+import CLibcurl
+import Glibc
+import Synchronization
+
+/// The libcurl linked into this process: its initialisation, version and features.
+package enum CurlLibrary {
+    /// Runs `curl_global_init` at most once in the life of the process; `curl_global_cleanup` is never called.
+    ///
+    /// Any thread. The stock FoundationNetworking may initialise the same library; libcurl counts the calls.
+    package static func initialize() {
+        _ = initialized
+    }
+
+    /// False where libcurl could not be initialised (it ran out of memory).
+    private static let initialized: Bool = {
+        let succeeded = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+        // Registered after libcurl has made OpenSSL register its own exit handler: handlers run last in, first out,
+        // so the loops stand still before OpenSSL frees what they use.
+        atexit { EventLoopGroup.shared.stopForProcessExit() }
+        return succeeded
+    }()
+
+    /// Sets SIGPIPE to be ignored if the process still has the default action, which would end it: with
+    /// `CURLOPT_NOSIGNAL` libcurl leaves that to its user. Any thread.
+    package static func ignoreBrokenPipeSignal() {
+        _ = brokenPipeIgnored
+    }
+
+    private static let brokenPipeIgnored: Bool = {
+        var current = sigaction()
+        // The default action is a null handler; with any other the signal isn't ours to change.
+        guard sigaction(SIGPIPE, nil, &current) == 0,
+            unsafeBitCast(current.__sigaction_handler.sa_handler, to: Int.self) == 0
+        else { return false }
+        _ = signal(SIGPIPE, SIG_IGN)
+        return true
+    }()
+
+    /// The version as libcurl encodes it: 0x075801 is 7.88.1.
+    package static let version: UInt32 = clibcurl_version_info().pointee.version_num
+
+    /// Like "7.88.1".
+    package static let versionText = String(cString: clibcurl_version_info().pointee.version)
+
+    /// Whether this libcurl speaks HTTP/2.
+    package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
+
+    /// Whether libcurl was built with a file of CA certificates that is there: then its directory of the same is superfluous.
+    static let hasCAFile: Bool = {
+        guard let path = clibcurl_version_info().pointee.cainfo else { return false }
+        return access(path, R_OK) == 0
+    }()
+
+    static func isAtLeast(_ major: UInt32, _ minor: UInt32) -> Bool {
+        version >= major << 16 | minor << 8
+    }
+}

@@ -1,0 +1,47 @@
+/// A one-shot timer on one event loop: `action` runs on the loop, once, at or after the time it was scheduled for.
+///
+/// Loop only. The owner creates it once and schedules it as often as it likes; scheduling again replaces the time.
+package final class Deadline: IndexedHeapElement {
+    package typealias Instant = ContinuousClock.Instant
+
+    private let action: () -> Void
+    package fileprivate(set) var heapKey: Instant
+    package var heapIndex: Int?
+
+    /// `action` must not own the deadline's owner strongly.
+    package init(action: @escaping () -> Void) {
+        self.action = action
+        heapKey = .now
+    }
+
+    package var isScheduled: Bool { heapIndex != nil }
+    package var time: Instant { heapKey }
+
+    fileprivate func fire() {
+        action()
+    }
+}
+
+/// The deadlines of one loop, in order of time. Loop only.
+struct DeadlineQueue {
+    private var heap = IndexedHeap<Deadline>()
+
+    var earliest: Deadline.Instant? { heap.first?.heapKey }
+
+    mutating func schedule(_ deadline: Deadline, at time: Deadline.Instant) {
+        heap.remove(deadline)
+        deadline.heapKey = time
+        heap.insert(deadline)
+    }
+
+    mutating func cancel(_ deadline: Deadline) {
+        heap.remove(deadline)
+    }
+
+    /// Takes out the earliest deadline that is due, if there is one; the caller fires it, and it may schedule anew.
+    mutating func popDue(at now: Deadline.Instant) -> (() -> Void)? {
+        guard let first = heap.first, first.heapKey <= now else { return nil }
+        heap.remove(first)
+        return first.fire
+    }
+}

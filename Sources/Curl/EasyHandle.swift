@@ -1,0 +1,232 @@
+import CLibcurl
+
+/// A libcurl easy handle with its error buffer and header list: one transfer at a time, many in its life.
+///
+/// Loop only. Made by `EasyHandlePool`, which also resets it; kept alive by the `Multi` while it runs there.
+package final class EasyHandle {
+    let handle: UnsafeMutableRawPointer
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+
+    /// Set while the handle is in a multi.
+    private(set) var handler: (any TransferHandler)?
+    /// Where the multi keeps it.
+    var position = 0
+    private weak var multi: Multi?
+    /// The handler has heard something since it was last settled.
+    private var isUnsettled = false
+
+    /// Nil where libcurl is out of memory.
+    init?() {
+        guard let handle = curl_easy_init() else { return nil }
+        self.handle = handle
+        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        curl_slist_free_all(headerList)
+        errorBuffer.deallocate()
+    }
+
+    // MARK: - Setting up
+
+    /// Forgets every option; connections, the DNS cache and TLS sessions are the multi's and stay. False where the handle
+    /// is no good for another transfer: one that has waited in libcurl for a connection can keep its receive buffer, and
+    /// then refuses another size.
+    func reset() -> Bool {
+        curl_easy_reset(handle)
+        curl_slist_free_all(headerList)
+        headerList = nil
+        return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
+    }
+
+    /// Writes `options` onto the handle, which must be fresh or reset. Fails with libcurl's code for the first option it
+    /// refuses.
+    package func configure(_ options: TransferOptions, on loop: EventLoop) throws(TransferFailure) {
+        errorBuffer[0] = 0
+        try setUpCallbacks(sendsBody: options.body != .none)
+        let loopContext = Unmanaged.passUnretained(loop).toOpaque()
+        try check(clibcurl_easy_set_open_socket(handle, Callbacks.openSocket))
+        try set(CURLOPT_OPENSOCKETDATA, loopContext)
+        try check(clibcurl_easy_set_close_socket(handle, Callbacks.closeSocket))
+        try set(CURLOPT_CLOSESOCKETDATA, loopContext)
+        try options.apply(to: self)
+    }
+
+    private func setUpCallbacks(sendsBody: Bool) throws(TransferFailure) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try set(CURLOPT_NOSIGNAL, true)
+        try set(CURLOPT_PRIVATE, context)
+        try set(CURLOPT_ERRORBUFFER, errorBuffer)
+        try check(clibcurl_easy_set_write(handle, CURLOPT_HEADERFUNCTION, Callbacks.header))
+        try set(CURLOPT_HEADERDATA, context)
+        try check(clibcurl_easy_set_write(handle, CURLOPT_WRITEFUNCTION, Callbacks.write))
+        try set(CURLOPT_WRITEDATA, context)
+        guard sendsBody else { return }
+        try check(clibcurl_easy_set_read(handle, Callbacks.read))
+        try set(CURLOPT_READDATA, context)
+        try check(clibcurl_easy_set_seek(handle, Callbacks.seek))
+        try set(CURLOPT_SEEKDATA, context)
+    }
+
+    func set(_ option: CURLoption, _ value: Bool) throws(TransferFailure) {
+        try check(clibcurl_easy_set_long(handle, option, value ? 1 : 0))
+    }
+
+    func set(_ option: CURLoption, _ value: Int) throws(TransferFailure) {
+        try check(clibcurl_easy_set_long(handle, option, value))
+    }
+
+    func set(_ option: CURLoption, offset value: Int64) throws(TransferFailure) {
+        try check(clibcurl_easy_set_offset(handle, option, curl_off_t(value)))
+    }
+
+    /// libcurl keeps a copy of the string.
+    func set(_ option: CURLoption, _ value: String) throws(TransferFailure) {
+        try check(clibcurl_easy_set_string(handle, option, value))
+    }
+
+    /// Takes a string option back.
+    func clear(_ option: CURLoption) throws(TransferFailure) {
+        try check(clibcurl_easy_set_string(handle, option, nil))
+    }
+
+    func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) throws(TransferFailure) {
+        try check(clibcurl_easy_set_pointer(handle, option, value))
+    }
+
+    func setHeaders(_ lines: [String]) throws(TransferFailure) {
+        for line in lines {
+            guard let list = curl_slist_append(headerList, line) else { try check(CURLE_OUT_OF_MEMORY); return }
+            headerList = list
+        }
+        try check(clibcurl_easy_set_list(handle, CURLOPT_HTTPHEADER, headerList))
+    }
+
+    private func check(_ code: CURLcode) throws(TransferFailure) {
+        guard code != CURLE_OK else { return }
+        throw failure(code)
+    }
+
+    // MARK: - Running
+
+    /// Called by the multi that the handle enters.
+    func start(in multi: Multi, for handler: any TransferHandler) {
+        self.multi = multi
+        self.handler = handler
+        isUnsettled = false
+    }
+
+    /// Called by the multi that the handle has left: whatever libcurl still calls for it goes nowhere.
+    func stop() {
+        handler = nil
+        multi = nil
+    }
+
+    /// Pauses or continues either direction on the same connection. False where libcurl can't yet, because the transfer
+    /// has no connection: ask again when the handler next hears of it. Outside of libcurl; continuing can deliver body
+    /// bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
+    package func setPaused(receive: Bool, send: Bool) -> Bool {
+        let bits = (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0)
+        let code = curl_easy_pause(handle, bits)
+        multi?.needsSettling()
+        return code == CURLE_OK
+    }
+
+    // MARK: - Callbacks, within libcurl
+
+    func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        markUnsettled()
+        return handler?.transferReceived(headerLine: bytes) ?? .abort
+    }
+
+    func received(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        markUnsettled()
+        return handler?.transferReceived(body: bytes) ?? .abort
+    }
+
+    func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
+        markUnsettled()
+        return handler?.transferNeedsBody(into: buffer) ?? .abort
+    }
+
+    func rewindsBody(to offset: Int64) -> Bool {
+        handler?.transferRewindsBody(to: offset) ?? false
+    }
+
+    private func markUnsettled() {
+        guard !isUnsettled, let multi else { return }
+        isUnsettled = true
+        multi.needsSettling(self)
+    }
+
+    /// Called by the multi outside of libcurl, once after each series of callbacks.
+    func settle() {
+        isUnsettled = false
+        handler?.transferSettled()
+    }
+
+    // MARK: - What libcurl knows
+
+    /// Bytes moved in either direction since the transfer began, heads included.
+    package var bytesMoved: Int64 {
+        info(CURLINFO_SIZE_UPLOAD_T) + info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE))
+    }
+
+    /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
+    func failure(_ code: CURLcode) -> TransferFailure {
+        let text = String(cString: errorBuffer)
+        return TransferFailure(
+            code: CurlCode(code),
+            text: text.isEmpty ? CurlCode(code).text : text,
+            // Of another failure it would be an earlier transfer's.
+            systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
+            phase: phase
+        )
+    }
+
+    /// libcurl stamps each stage when it is over.
+    package var phase: TransferPhase {
+        if info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }
+        if info(CURLINFO_PRETRANSFER_TIME_T) > 0 { return .sending }
+        if info(CURLINFO_CONNECT_TIME_T) > 0 { return .securing }
+        if info(CURLINFO_NAMELOOKUP_TIME_T) > 0 { return .connecting }
+        return .resolving
+    }
+
+    private func info(_ info: CURLINFO) -> Int64 {
+        var value: curl_off_t = 0
+        return clibcurl_easy_get_offset(handle, info, &value) == CURLE_OK ? Int64(value) : 0
+    }
+
+    private func longInfo(_ info: CURLINFO) -> Int {
+        var value = 0
+        return clibcurl_easy_get_long(handle, info, &value) == CURLE_OK ? value : 0
+    }
+
+    /// The handle whose `CURLOPT_PRIVATE` is in `easy`. O(1).
+    static func of(_ easy: UnsafeMutableRawPointer) -> EasyHandle? {
+        var context: UnsafeMutableRawPointer?
+        guard clibcurl_easy_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
+        return Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+/// Easy handles waiting for their next transfer. Loop only.
+package struct EasyHandlePool {
+    private var idle: [EasyHandle] = []
+    private let capacity = 256
+
+    /// A handle without options; nil where libcurl is out of memory.
+    mutating func take() -> EasyHandle? {
+        idle.popLast() ?? EasyHandle()
+    }
+
+    /// Takes back a handle that is in no multi.
+    mutating func give(back handle: EasyHandle) {
+        guard idle.count < capacity, handle.reset() else { return }
+        idle.append(handle)
+    }
+}

@@ -1,0 +1,291 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Work to be done on a loop.
+package protocol LoopWork: AnyObject, Sendable {
+    /// Called on the loop, outside of libcurl.
+    func runOnLoop()
+}
+
+/// One serial queue, one epoll set watched by one Dispatch source, one timer.
+///
+/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer
+/// is a timerfd in the same epoll set, so Dispatch watches a single descriptor. A busy loop waits for its sockets itself, for
+/// up to a millisecond, before it leaves that to Dispatch again: coming back from there costs two more thread switches.
+/// Loops live as long as the process: see `EventLoopGroup`.
+///
+/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; all else is touched on
+/// `queue` alone.
+package final class EventLoop: @unchecked Sendable {
+    // MARK: Any thread
+
+    package let queue: DispatchQueue
+    private let inbox = Mutex(Inbox())
+    /// Held during a turn; true once the process exits, and then no turn does anything.
+    private let gate = Mutex(false)
+
+    private struct Inbox {
+        var work: [any LoopWork] = []
+        /// A turn is under way or on its way, and will look into the inbox before it ends.
+        var turnIsComing = false
+        /// The turn waits for sockets, and for `wakeUp`.
+        var isWaiting = false
+    }
+
+    private let wakeUp = WakeUpDescriptor()
+
+    // MARK: Loop only
+
+    /// The time at the start of this turn's current round.
+    package private(set) var now = ContinuousClock.now
+    private var sockets: SocketSet
+    private var deadlines = DeadlineQueue()
+    private var timer: TimerDescriptor
+    private var multis: [UInt32: Multi] = [:]
+    /// How many transfers run in all of them; kept by them.
+    var transferCount = 0
+    private var nextMultiID: UInt32 = 1
+    /// Multis that have something to do before the turn ends, each once.
+    private var pendingMultis: [Multi] = []
+    /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
+    private var deliveries: [() -> Void] = []
+    private let source: (any DispatchSourceRead)?
+    /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
+    package let failure: SystemError?
+
+    /// The timer's place among the owners of sockets.
+    private static let timerOwner: UInt32 = 0
+    private static let wakeUpOwner = UInt32.max
+    /// How many rounds of events one turn serves before it lets Dispatch breathe.
+    private static let roundsPerTurn = 256
+    /// How many rounds are not to wait, because waiting was in vain; doubled each time it is.
+    private var roundsWithoutWaiting = 0
+    private var lastPenalty = 0
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+        sockets = SocketSet()
+        timer = TimerDescriptor()
+        failure = sockets.failure ?? timer.failure ?? wakeUp.failure
+        guard failure == nil else {
+            source = nil
+            return
+        }
+        sockets.watch(timer.descriptor, for: .read, owner: Self.timerOwner)
+        sockets.watch(wakeUp.descriptor, for: .read, owner: Self.wakeUpOwner)
+        let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
+        self.source = source
+        source.setEventHandler { [unowned self] in
+            let isFirst = inbox.withLock { inbox in
+                defer { inbox.turnIsComing = true }
+                return !inbox.turnIsComing
+            }
+            // Else the turn that is queued behind this handler serves the sockets as well.
+            if isFirst { turn() }
+        }
+        source.activate()
+    }
+
+    /// Has `work` run on the loop soon, after all that was submitted before it. Any thread; never blocks.
+    package func submit(_ work: any LoopWork) {
+        enum Call { case turn, wakeUp, nothing }
+        let call: Call = inbox.withLock { inbox in
+            inbox.work.append(work)
+            if inbox.isWaiting {
+                inbox.isWaiting = false
+                return .wakeUp
+            }
+            defer { inbox.turnIsComing = true }
+            return inbox.turnIsComing ? .nothing : .turn
+        }
+        switch call {
+        case .turn: queue.async { self.turn() }
+        case .wakeUp: wakeUp.signal()
+        case .nothing: break
+        }
+    }
+
+    /// Has `body` run on the loop soon. Any thread; never blocks.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        submit(ClosureWork(body: body))
+    }
+
+    /// Traps when the caller is not on this loop.
+    package func preconditionOnLoop() {
+        dispatchPrecondition(condition: .onQueue(queue))
+    }
+
+    // MARK: - Deadlines (loop only)
+
+    package func schedule(_ deadline: Deadline, at time: ContinuousClock.Instant) {
+        deadlines.schedule(deadline, at: time)
+    }
+
+    package func cancel(_ deadline: Deadline) {
+        deadlines.cancel(deadline)
+    }
+
+    /// Has `delivery` run at the end of this round. For what wakes other threads.
+    package func atEndOfRound(_ delivery: @escaping () -> Void) {
+        deliveries.append(delivery)
+    }
+
+    // MARK: - For Multi (loop only)
+
+    func register(_ multi: Multi) -> UInt32 {
+        while nextMultiID == Self.timerOwner || nextMultiID == Self.wakeUpOwner || multis[nextMultiID] != nil {
+            nextMultiID &+= 1
+        }
+        defer { nextMultiID &+= 1 }
+        multis[nextMultiID] = multi
+        return nextMultiID
+    }
+
+    func unregister(_ id: UInt32) {
+        multis[id] = nil
+    }
+
+    func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) {
+        sockets.watch(socket, for: interest, owner: owner)
+    }
+
+    func unwatch(_ socket: Int32) {
+        sockets.unwatch(socket)
+    }
+
+    /// Within libcurl. -1 where the system has no socket left.
+    func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
+        // Child processes have no business with our connections.
+        let socket = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), protocolNumber)
+        if socket >= 0 { sockets.opened(socket) }
+        return socket
+    }
+
+    /// Within libcurl.
+    func closeSocket(_ socket: Int32) {
+        sockets.close(socket)
+    }
+
+    /// Has `multi.settle()` called before the turn ends. The multi sees to it that it asks only once.
+    func settleSoon(_ multi: Multi) {
+        pendingMultis.append(multi)
+    }
+
+    // MARK: - The turn
+
+    private func turn() {
+        let isStopped = gate.withLock { isStopped in
+            if !isStopped { serve() }
+            return isStopped
+        }
+        if isStopped { source?.suspend() }
+    }
+
+    /// Serves work, deadlines and sockets until there is nothing left that is due.
+    private func serve() {
+        for _ in 0..<Self.roundsPerTurn {
+            now = .now
+            runSubmittedWork()
+            fireDeadlines()
+            settleMultis()
+            deliver()
+            if !pendingMultis.isEmpty { continue }
+            let count = pollSockets()
+            serveSockets(count)
+            if count == 0 && endTurn() { return }
+        }
+        // Still busy: continue behind whatever else waits on the queue. `turnIsComing` stays set.
+        queue.async { self.turn() }
+    }
+
+    /// Fetches the sockets' events. Where transfers run and nothing else is to be done, waits a moment for the first, unless
+    /// that was in vain lately.
+    private func pollSockets() -> Int {
+        guard roundsWithoutWaiting == 0, transferCount > 0 else {
+            roundsWithoutWaiting = max(0, roundsWithoutWaiting - 1)
+            return sockets.poll()
+        }
+        timer.arm(for: deadlines.earliest, now: now)
+        let mayWait = inbox.withLock { inbox in
+            inbox.isWaiting = inbox.work.isEmpty
+            return inbox.isWaiting
+        }
+        guard mayWait else { return sockets.poll() }
+        let count = sockets.poll(waitingFor: 1)
+        inbox.withLock { $0.isWaiting = false }
+        lastPenalty = count > 0 ? 0 : min(64, max(1, 2 * lastPenalty))
+        roundsWithoutWaiting = lastPenalty
+        return count
+    }
+
+    /// True when nothing was submitted in the meantime: the turn is over, and the next submission starts another.
+    private func endTurn() -> Bool {
+        timer.arm(for: deadlines.earliest, now: now)
+        return inbox.withLock { inbox in
+            guard inbox.work.isEmpty else { return false }
+            inbox.turnIsComing = false
+            return true
+        }
+    }
+
+    private func runSubmittedWork() {
+        let work = inbox.withLock { inbox in
+            defer { inbox.work = [] }
+            return inbox.work
+        }
+        for item in work { item.runOnLoop() }
+    }
+
+    private func serveSockets(_ count: Int) {
+        for index in 0..<count {
+            guard let event = sockets.readySocket(at: index) else { continue }
+            switch event.owner {
+            case Self.timerOwner: timer.acknowledge()
+            case Self.wakeUpOwner: wakeUp.acknowledge()
+            default: multis[event.owner]?.socketBecameReady(event)
+            }
+        }
+    }
+
+    private func fireDeadlines() {
+        while let action = deadlines.popDue(at: now) { action() }
+    }
+
+    private func settleMultis() {
+        guard !pendingMultis.isEmpty else { return }
+        let multis = pendingMultis
+        pendingMultis.removeAll(keepingCapacity: true)
+        for multi in multis { multi.settle() }
+    }
+
+    private func deliver() {
+        guard !deliveries.isEmpty else { return }
+        let deliveries = deliveries
+        self.deliveries.removeAll(keepingCapacity: true)
+        for delivery in deliveries { delivery() }
+    }
+
+    // MARK: - Process exit
+
+    /// Lets the turn under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
+    /// process runs its exit handlers. Gives up after `patience`.
+    func stopForProcessExit(patience: Duration) {
+        let giveUp = ContinuousClock.now + patience
+        while gate.withLockIfAvailable({ $0 = true }) == nil, ContinuousClock.now < giveUp {
+            usleep(1000)
+        }
+    }
+}
+
+private final class ClosureWork: LoopWork {
+    private let body: @Sendable () -> Void
+
+    init(body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func runOnLoop() {
+        body()
+    }
+}

@@ -1,0 +1,210 @@
+import CLibcurl
+import CLinux
+import Glibc
+
+/// A libcurl multi handle on an event loop: a pool of connections and the transfers that run on them.
+///
+/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that.
+package final class Multi {
+    package let loop: EventLoop
+    private let handle: UnsafeMutableRawPointer
+    private var id: UInt32 = 0
+    private var isClosed = false
+
+    /// Each knows its position.
+    private var running: [EasyHandle] = []
+    private var pool = EasyHandlePool()
+
+    /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
+    private var deadline: Deadline?
+    private var wantsTimeout = false
+    /// Handles whose handlers have heard something since they were last settled, each once.
+    private var unsettled: [EasyHandle] = []
+    private var isSettlingSoon = false
+
+    /// Fails where libcurl is out of memory. `maxIdleConnections` are kept alive for later requests.
+    package init(loop: EventLoop, maxIdleConnections: Int) throws(TransferFailure) {
+        loop.preconditionOnLoop()
+        CurlLibrary.initialize()
+        if let failure = loop.failure {
+            throw TransferFailure(
+                code: CurlCode(CURLE_FAILED_INIT),
+                text: "The event loop could not be created: \(failure).",
+                systemErrno: failure.code
+            )
+        }
+        guard let handle = curl_multi_init() else {
+            throw TransferFailure(code: CurlCode(CURLE_OUT_OF_MEMORY), text: CurlCode(CURLE_OUT_OF_MEMORY).text)
+        }
+        self.loop = loop
+        self.handle = handle
+        id = loop.register(self)
+        deadline = Deadline { [unowned self] in timeOut() }
+        // Released at the end of close(): libcurl calls back until curl_multi_cleanup has returned.
+        let context = Unmanaged.passRetained(self).toOpaque()
+        _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
+        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
+        _ = clibcurl_multi_set_timer(handle, Callbacks.timer)
+        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, context)
+        _ = clibcurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, maxIdleConnections)
+    }
+
+    deinit {
+        assert(isClosed, "a Multi must be closed on its loop")
+    }
+
+    /// Ends every transfer without a word to its handler, closes all connections and frees the handle.
+    package func close() {
+        loop.preconditionOnLoop()
+        guard !isClosed else { return }
+        isClosed = true
+        while let easy = running.last { remove(easy) }
+        curl_multi_cleanup(handle)
+        if let deadline { loop.cancel(deadline) }
+        loop.unregister(id)
+        unsettled = []
+        Unmanaged.passUnretained(self).release()
+    }
+
+    /// How many transfers are running.
+    package var transferCount: Int { running.count }
+
+    // MARK: - Transfers
+
+    /// Starts a transfer; `handler` is kept until it has finished or been cancelled. Fails with libcurl's code when an
+    /// option is refused or memory is short, and then nothing has begun.
+    package func start(
+        _ options: TransferOptions,
+        handler: any TransferHandler
+    ) throws(TransferFailure) -> EasyHandle {
+        loop.preconditionOnLoop()
+        guard !isClosed, let easy = pool.take() else {
+            throw TransferFailure(code: CurlCode(CURLE_FAILED_INIT), text: CurlCode(CURLE_FAILED_INIT).text)
+        }
+        do throws(TransferFailure) {
+            try easy.configure(options, on: loop)
+        } catch {
+            pool.give(back: easy)
+            throw error
+        }
+        easy.start(in: self, for: handler)
+        let code = curl_multi_add_handle(handle, easy.handle)
+        guard code == CURLM_OK else {
+            easy.stop()
+            throw TransferFailure(
+                code: CurlCode(code == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_FAILED_INIT),
+                text: String(cString: curl_multi_strerror(code))
+            )
+        }
+        easy.position = running.count
+        running.append(easy)
+        loop.transferCount += 1
+        return easy
+    }
+
+    /// Ends a transfer at once; its handler hears nothing more. Its connection is closed unless the exchange was over.
+    package func cancel(_ easy: EasyHandle) {
+        loop.preconditionOnLoop()
+        guard easy.handler != nil else { return }
+        remove(easy)
+        pool.give(back: easy)
+        needsSettling()
+    }
+
+    private func remove(_ easy: EasyHandle) {
+        easy.stop()
+        curl_multi_remove_handle(handle, easy.handle)
+        loop.transferCount -= 1
+        let last = running.removeLast()
+        if last !== easy {
+            running[easy.position] = last
+            last.position = easy.position
+        }
+    }
+
+    // MARK: - What the loop brings
+
+    func socketBecameReady(_ event: ReadySocket) {
+        guard !isClosed else { return }
+        var action: Int32 = 0
+        if event.readiness & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { action |= CURL_CSELECT_IN }
+        if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
+        if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
+        act(on: event.socket, action)
+    }
+
+    private func timeOut() {
+        act(on: CURL_SOCKET_BAD, 0)
+    }
+
+    private func act(on socket: Int32, _ action: Int32) {
+        var stillRunning: Int32 = 0
+        curl_multi_socket_action(handle, socket, action, &stillRunning)
+        needsSettling()
+    }
+
+    /// Called by the loop outside of libcurl: lets handlers act on what they heard and finishes what is over.
+    func settle() {
+        isSettlingSoon = false
+        guard !isClosed else { return }
+        let unsettled = unsettled
+        self.unsettled.removeAll(keepingCapacity: true)
+        // First of all: a handler that has enough pauses its transfer before libcurl reads on.
+        for easy in unsettled { easy.settle() }
+        finishTransfers()
+        if wantsTimeout && !isClosed {
+            wantsTimeout = false
+            timeOut()
+        }
+    }
+
+    private func finishTransfers() {
+        var remaining: Int32 = 0
+        while !isClosed, let message = curl_multi_info_read(handle, &remaining) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
+                continue
+            }
+            let code = clibcurl_message_result(message)
+            let failure = code == CURLE_OK ? nil : easy.failure(code)
+            let handler = easy.handler
+            remove(easy)
+            pool.give(back: easy)
+            handler?.transferFinished(failure)
+        }
+    }
+
+    // MARK: - Callbacks, within libcurl: record
+
+    func socketInterestChanged(_ socket: Int32, _ what: Int32) {
+        switch what {
+        case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
+        case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
+        case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id)
+        case CURL_POLL_REMOVE: loop.unwatch(socket)
+        default: break
+        }
+    }
+
+    /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".
+    func timerChanged(_ milliseconds: Int) {
+        guard let deadline, !isClosed else { return }
+        wantsTimeout = milliseconds == 0
+        if milliseconds > 0 {
+            loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))
+        } else {
+            loop.cancel(deadline)
+        }
+        if wantsTimeout { needsSettling() }
+    }
+
+    func needsSettling(_ easy: EasyHandle) {
+        unsettled.append(easy)
+        needsSettling()
+    }
+
+    func needsSettling() {
+        guard !isSettlingSoon else { return }
+        isSettlingSoon = true
+        loop.settleSoon(self)
+    }
+}

@@ -1,0 +1,18 @@
+import Glibc
+
+/// An `errno` that has been kept.
+package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+    package var code: Int32
+
+    package init(code: Int32) {
+        self.code = code
+    }
+
+    package static var current: SystemError { SystemError(code: errno) }
+
+    package var description: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard strerror_r(code, &buffer, buffer.count) == 0 else { return "errno \(code)" }
+        return buffer.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? "errno \(code)"
+    }
+}

@@ -1,0 +1,43 @@
+import CLinux
+import Glibc
+
+/// The loop's one timer, a timerfd. Loop only.
+///
+/// It is set anew only for a deadline earlier than the one it is set for; a later or cancelled one lets it fire once for
+/// nothing, which costs less than a system call with every request.
+struct TimerDescriptor: ~Copyable {
+    let descriptor: Int32
+    private var armedFor: ContinuousClock.Instant?
+
+    /// The system's errno where it had no descriptor left; then the timer never fires.
+    let failure: SystemError?
+
+    init() {
+        // The clock behind ContinuousClock.
+        descriptor = timerfd_create(CLOCK_BOOTTIME, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
+        failure = descriptor < 0 ? SystemError.current : nil
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Sees to it that the timer fires at `time` or earlier.
+    mutating func arm(for time: ContinuousClock.Instant?, now: ContinuousClock.Instant) {
+        guard let time, armedFor.map({ time < $0 }) ?? true else { return }
+        armedFor = time
+        let delay = max(time - now, .nanoseconds(1)).components
+        var setting = itimerspec()
+        setting.it_value.tv_sec = time_t(min(delay.seconds, Int64(Int32.max)))
+        setting.it_value.tv_nsec = Int(delay.attoseconds / 1_000_000_000)
+        if setting.it_value.tv_sec == 0 && setting.it_value.tv_nsec == 0 { setting.it_value.tv_nsec = 1 }
+        _ = timerfd_settime(descriptor, 0, &setting, nil)
+    }
+
+    /// Called when the timer has fired.
+    mutating func acknowledge() {
+        var expirations: UInt64 = 0
+        _ = read(descriptor, &expirations, MemoryLayout<UInt64>.size)
+        armedFor = nil
+    }
+}

@@ -1,0 +1,84 @@
+import CLibcurl
+
+/// Everything libcurl is told about one HTTP exchange. A value that knows how to write itself onto an easy handle.
+package struct TransferOptions: Sendable, Equatable {
+    /// The body that goes with a request.
+    package enum Body: Sendable, Equatable {
+        case none
+        /// So many bytes, asked for through `TransferHandler.transferNeedsBody(into:)`; sent with Content-Length.
+        case known(Int64)
+        /// As many as there will be; HTTP/1.1 sends them chunked.
+        case chunked
+    }
+
+    /// Without user name and password.
+    package var url: String
+    package var method: String
+    /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
+    package var headers: [String]
+    package var body = Body.none
+    /// User name and password for the server, sent ahead as Basic (RFC 7617).
+    package var credentials: (user: String, password: String)? {
+        get { user.map { ($0, password ?? "") } }
+        set { (user, password) = (newValue?.user, newValue?.password) }
+    }
+    private var user: String?
+    private var password: String?
+    /// Offers every content coding this libcurl can decode, and decodes it.
+    package var decodesContent = true
+    /// In bytes: what one read from the socket can bring.
+    package var receiveBufferSize = 60 * 1024
+    /// Rather wait for a multiplexed connection than open another: only for origins known to speak HTTP/2.
+    package var waitsForMultiplexing = false
+
+    package init(url: String, method: String, headers: [String] = []) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+    }
+
+    /// In bytes: what one write to the socket can carry.
+    private static let sendBufferSize = 256 * 1024
+
+    func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.set(CURLOPT_URL, url)
+        // "." and ".." segments are the caller's business.
+        try easy.set(CURLOPT_PATH_AS_IS, true)
+        // The newer CURLOPT_PROTOCOLS_STR says the same and costs parsing it with every request.
+        try easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP) | Int(CURLPROTO_HTTPS))
+        try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        try easy.set(CURLOPT_BUFFERSIZE, receiveBufferSize)
+        if CurlLibrary.isAtLeast(7, 87) {
+            // A transfer that is cancelled while its host is looked up must not hold up the loop until the answer comes.
+            try easy.set(CURLoption(UInt32(CLIBCURL_OPT_QUICK_EXIT)), true)
+        }
+        // libcurl keeps the parsed certificates from one connection to the next only where they come from a file alone;
+        // parsing them costs 50 ms of CPU.
+        if CurlLibrary.hasCAFile { try easy.clear(CURLOPT_CAPATH) }
+        if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+        if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
+        if let credentials {
+            try easy.set(CURLOPT_USERNAME, credentials.user)
+            try easy.set(CURLOPT_PASSWORD, credentials.password)
+        }
+        try applyMethodAndBody(to: easy)
+        if !headers.isEmpty { try easy.setHeaders(headers) }
+    }
+
+    private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
+        if body != .none {
+            try easy.set(CURLOPT_UPLOAD, true)
+            if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
+            try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize)
+        }
+        if method == "HEAD" { try easy.set(CURLOPT_NOBODY, true) }
+        let standard = method == "HEAD" ? "HEAD" : body == .none ? "GET" : "PUT"
+        if method != standard || (method == "HEAD" && body != .none) { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
+    }
+
+    package static func == (a: TransferOptions, b: TransferOptions) -> Bool {
+        a.url == b.url && a.method == b.method && a.headers == b.headers && a.body == b.body
+            && a.user == b.user && a.password == b.password && a.decodesContent == b.decodesContent
+            && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
+    }
+}

@@ -1,0 +1,197 @@
+import Foundation
+
+// Text out of bytes, as on Apple's platforms, whose Foundation has these sequences and Linux's has not.
+
+extension AsyncSequence where Self: Sendable, Element == UInt8 {
+    /// The bytes as lines of UTF-8 text.
+    ///
+    /// As on Apple's platforms, lines end with LF, CR, CR LF, VT, FF, NEL (U+0085), LINE SEPARATOR (U+2028) or PARAGRAPH
+    /// SEPARATOR (U+2029), and empty lines are left out. Where empty lines matter, read
+    /// ``URLSession/AsyncBytes/chunks``.
+    public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
+
+    /// The bytes as characters of UTF-8 text.
+    public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
+
+    /// The bytes as Unicode scalars of UTF-8 text; what is not UTF-8 becomes U+FFFD.
+    public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
+}
+
+/// The Unicode scalars in a sequence of UTF-8 bytes.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/asyncunicodescalarsequence>
+public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    /// One scalar.
+    public typealias Element = Unicode.Scalar
+
+    private let base: Base
+
+    init(_ base: Base) {
+        self.base = base
+    }
+
+    /// An iterator over the scalars.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(base: base.makeAsyncIterator())
+    }
+
+    /// Decodes as it reads.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var base: Base.AsyncIterator
+        /// A byte that ended an invalid sequence and begins the next one.
+        private var leftover: UInt8?
+
+        fileprivate init(base: Base.AsyncIterator) {
+            self.base = base
+        }
+
+        /// The next scalar; nil at the end.
+        public mutating func next() async throws -> Unicode.Scalar? {
+            guard let first = try await nextByte() else { return nil }
+            guard let (length, initial) = Self.lead(first) else { return Self.replacement }
+            var value = initial
+            for position in 1..<length {
+                guard let byte = try await nextByte() else { return Self.replacement }
+                guard Self.isContinuation(byte, at: position, after: first) else {
+                    leftover = byte
+                    return Self.replacement
+                }
+                value = value << 6 | UInt32(byte & 0x3f)
+            }
+            return Unicode.Scalar(value) ?? Self.replacement
+        }
+
+        private mutating func nextByte() async throws -> UInt8? {
+            if let leftover {
+                self.leftover = nil
+                return leftover
+            }
+            return try await base.next()
+        }
+
+        private static var replacement: Unicode.Scalar { "\u{FFFD}" }
+
+        /// How many bytes a sequence that begins with `byte` has, and the bits of the first.
+        private static func lead(_ byte: UInt8) -> (length: Int, bits: UInt32)? {
+            switch byte {
+            case 0x00...0x7f: (1, UInt32(byte))
+            case 0xc2...0xdf: (2, UInt32(byte & 0x1f))
+            case 0xe0...0xef: (3, UInt32(byte & 0x0f))
+            case 0xf0...0xf4: (4, UInt32(byte & 0x07))
+            default: nil
+            }
+        }
+
+        /// Overlong forms, surrogates and values above U+10FFFF show in the second byte (Unicode, table 3-7).
+        private static func isContinuation(_ byte: UInt8, at position: Int, after lead: UInt8) -> Bool {
+            guard position == 1 else { return 0x80...0xbf ~= byte }
+            return switch lead {
+            case 0xe0: 0xa0...0xbf ~= byte
+            case 0xed: 0x80...0x9f ~= byte
+            case 0xf0: 0x90...0xbf ~= byte
+            case 0xf4: 0x80...0x8f ~= byte
+            default: 0x80...0xbf ~= byte
+            }
+        }
+    }
+}
+
+/// The characters in a sequence of UTF-8 bytes.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/asynccharactersequence>
+public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    /// One character.
+    public typealias Element = Character
+
+    private let scalars: AsyncUnicodeScalarSequence<Base>
+
+    init(_ base: Base) {
+        scalars = AsyncUnicodeScalarSequence(base)
+    }
+
+    /// An iterator over the characters.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(scalars: scalars.makeAsyncIterator())
+    }
+
+    /// Reads one scalar ahead: only that tells where a character ends.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var scalars: AsyncUnicodeScalarSequence<Base>.Iterator
+        private var text = ""
+
+        fileprivate init(scalars: AsyncUnicodeScalarSequence<Base>.Iterator) {
+            self.scalars = scalars
+        }
+
+        /// The next character; nil at the end.
+        public mutating func next() async throws -> Character? {
+            while let scalar = try await scalars.next() {
+                text.unicodeScalars.append(scalar)
+                if text.count > 1 { return text.removeFirst() }
+            }
+            return text.isEmpty ? nil : text.removeFirst()
+        }
+    }
+}
+
+/// The lines in a sequence of UTF-8 bytes, without their ends, and without empty ones.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/asynclinesequence>
+public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    /// One line.
+    public typealias Element = String
+
+    private let base: Base
+
+    init(_ base: Base) {
+        self.base = base
+    }
+
+    /// An iterator over the lines.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(base: base.makeAsyncIterator())
+    }
+
+    /// Decodes line by line.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var base: Base.AsyncIterator
+        private var line: [UInt8] = []
+
+        fileprivate init(base: Base.AsyncIterator) {
+            self.base = base
+        }
+
+        /// The next line; nil at the end.
+        public mutating func next() async throws -> String? {
+            while let byte = try await base.next() {
+                line.append(byte)
+                let end = Self.lengthOfLineEnd(of: line)
+                guard end > 0 else { continue }
+                line.removeLast(end)
+                if let text = takeLine() { return text }
+            }
+            return takeLine()
+        }
+
+        private mutating func takeLine() -> String? {
+            guard !line.isEmpty else { return nil }
+            defer { line.removeAll(keepingCapacity: true) }
+            return String(decoding: line, as: UTF8.self)
+        }
+
+        /// How many bytes at the end of `line` end it. Of CR LF, the CR does: the LF then ends an empty line.
+        private static func lengthOfLineEnd(of line: [UInt8]) -> Int {
+            switch line[line.count - 1] {
+            case 0x0a...0x0d: 1
+            case 0x85 where line.count >= 2 && line[line.count - 2] == 0xc2: 2
+            case 0xa8, 0xa9:
+                line.count >= 3 && line[line.count - 3] == 0xe2 && line[line.count - 2] == 0x80 ? 3 : 0
+            default: 0
+            }
+        }
+    }
+}
+
+extension AsyncUnicodeScalarSequence: Sendable where Base: Sendable {}
+extension AsyncCharacterSequence: Sendable where Base: Sendable {}
+extension AsyncLineSequence: Sendable where Base: Sendable {}

@@ -1,0 +1,25 @@
+import Foundation
+
+/// What a program can set about the transport below `URLSession`; an addition of this module.
+///
+/// ```swift
+/// let configuration = URLSessionConfiguration.default
+/// configuration.curl.temporaryDirectory = URL(fileURLWithPath: "/var/lib/mirror/incoming")
+/// ```
+public struct CurlOptions: Sendable {
+    /// Where downloads are written until they are moved away, and where partial files wait to be resumed.
+    ///
+    /// The default is the system's temporary directory (`TMPDIR`, else `/tmp`). A directory on the file system of the
+    /// downloads' final place makes moving them there free. Resuming looks for partial files here and nowhere else.
+    public var temporaryDirectory: URL = FileManager.default.temporaryDirectory
+
+    /// Whether creating the session makes the process ignore SIGPIPE, should it still have the default action.
+    ///
+    /// The default is true: without it, a peer that closes its connection at the wrong moment can end the process.
+    /// Set it to false where the program installs its own handling. Source:
+    /// [CURLOPT_NOSIGNAL](https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
+    public var ignoresBrokenPipeSignal = true
+
+    /// The default options.
+    public init() {}
+}

@@ -1,0 +1,182 @@
+import Foundation
+
+// What a delegate does with messages it doesn't implement. A task's own delegate passes them on to the session's, as on
+// Apple's platforms; a session's delegate gives the default answer.
+
+extension URLSessionDelegate {
+    /// Does nothing.
+    public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
+
+    /// Answers with the default handling.
+    public func urlSession(
+        _ session: URLSession,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    /// The session's delegate, where this object is the task's own one.
+    fileprivate func next(_ session: URLSession, _ task: URLSessionTask) -> DelegateSet? {
+        guard task.delegate === self, let sessionDelegate = session.delegate, sessionDelegate !== self else {
+            return nil
+        }
+        return session.core.delegates
+    }
+}
+
+extension URLSessionTaskDelegate {
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        next(session, task)?.task?.urlSession(session, didCreateTask: task)
+    }
+
+    /// Passed on to the session's delegate; by default the redirect is followed.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        guard let next = next(session, task)?.task else { return completionHandler(request) }
+        next.urlSession(
+            session,
+            task: task,
+            willPerformHTTPRedirection: response,
+            newRequest: request,
+            completionHandler: completionHandler
+        )
+    }
+
+    /// Passed on to the session's delegate; by default answered with the default handling.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let next = next(session, task)?.task else { return completionHandler(.performDefaultHandling, nil) }
+        next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
+    }
+
+    /// Passed on to the session's delegate; by default there is no stream.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        guard let next = next(session, task)?.task else { return completionHandler(nil) }
+        next.urlSession(session, task: task, needNewBodyStream: completionHandler)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        next(session, task)?.task?.urlSession(
+            session,
+            task: task,
+            didSendBodyData: bytesSent,
+            totalBytesSent: totalBytesSent,
+            totalBytesExpectedToSend: totalBytesExpectedToSend
+        )
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        next(session, task)?.task?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+
+    /// Passed on to the session's delegate; by default the request is sent as it is.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        guard let next = next(session, task)?.task else { return completionHandler(.continueLoading, nil) }
+        next.urlSession(session, task: task, willBeginDelayedRequest: request, completionHandler: completionHandler)
+    }
+}
+
+extension URLSessionDataDelegate {
+    /// Passed on to the session's delegate; by default the task continues.
+    public func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        guard let next = next(session, dataTask)?.data else { return completionHandler(.allow) }
+        next.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didBecome downloadTask: URLSessionDownloadTask
+    ) {
+        next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didReceive: data)
+    }
+
+    /// Passed on to the session's delegate; by default the response is cached as proposed.
+    public func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        guard let next = next(session, dataTask)?.data else { return completionHandler(proposedResponse) }
+        next.urlSession(
+            session,
+            dataTask: dataTask,
+            willCacheResponse: proposedResponse,
+            completionHandler: completionHandler
+        )
+    }
+}
+
+extension URLSessionDownloadDelegate {
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    ) {
+        next(session, downloadTask)?.download?.urlSession(
+            session,
+            downloadTask: downloadTask,
+            didWriteData: bytesWritten,
+            totalBytesWritten: totalBytesWritten,
+            totalBytesExpectedToWrite: totalBytesExpectedToWrite
+        )
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        next(session, downloadTask)?.download?.urlSession(
+            session,
+            downloadTask: downloadTask,
+            didResumeAtOffset: fileOffset,
+            expectedTotalBytes: expectedTotalBytes
+        )
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+
+/// Messages about a session as a whole.
+///
+/// Every method has a default implementation, and is called on the session's ``URLSession/delegateQueue`` unless it says
+/// otherwise. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
+public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
+    /// The session has become invalid: its last message. `error` is nil when the program asked for it.
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
+
+    /// Asks how to answer a challenge of the connection.
+    func urlSession(
+        _ session: URLSession,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    )
+}
+
+/// Messages about any task.
+///
+/// A task's own delegate is asked first; what it doesn't implement goes to the session's. Source:
+/// <https://developer.apple.com/documentation/foundation/urlsessiontaskdelegate>
+public protocol URLSessionTaskDelegate: URLSessionDelegate {
+    /// A task was created: the first message about it, and the place to configure it before it is resumed.
+    ///
+    /// Called before the creating method returns, on its thread.
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
+
+    /// Asks whether and how to follow a redirect: with `request`, another one, or (nil) not at all.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    )
+
+    /// Asks how to answer a challenge of the server.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    )
+
+    /// Asks for a stream with the request's body.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    )
+
+    /// Bytes of the request's body were handed to the transport: so many since the last message, and in all.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    )
+
+    /// The last message about a task. A server's error status is no error here.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+
+    /// Asks what to do with a delayed request whose time has come.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    )
+}
+
+/// Messages about data and upload tasks.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatadelegate>
+public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
+    /// The response has arrived; no byte of the body is delivered before the answer.
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    )
+
+    /// The data task has become a download task: the last message about it.
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
+
+    /// The next bytes of the body. The transfer pauses when too many wait for this method to return.
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
+
+    /// Asks whether and how to cache a response.
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    )
+}
+
+/// Messages about download tasks.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloaddelegate>
+public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
+    /// The download is complete. The file is removed when the method returns: open or move it before that.
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
+
+    /// Bytes were written to the file: so many since the last message, so many in all, of so many (or
+    /// ``NSURLSessionTransferSizeUnknown``).
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    )
+
+    /// The download goes on from `fileOffset` bytes that it had before.
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    )
+}

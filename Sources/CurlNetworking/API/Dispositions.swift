@@ -1,0 +1,39 @@
+extension URLSession {
+    /// What to do with a delayed request when its time has come.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delayedrequestdisposition>
+    public enum DelayedRequestDisposition: Sendable {
+        /// Send the original request.
+        case continueLoading
+        /// Send the request that comes with the answer.
+        case useNewRequest
+        /// Cancel the task.
+        case cancel
+    }
+
+    /// What to do about an authentication challenge.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/authchallengedisposition>
+    public enum AuthChallengeDisposition: Int, Sendable {
+        /// Use the credential that comes with the answer.
+        case useCredential
+        /// Act as if there were no delegate.
+        case performDefaultHandling
+        /// Cancel the task.
+        case cancelAuthenticationChallenge
+        /// Reject this challenge and try the next protection space.
+        case rejectProtectionSpace
+    }
+
+    /// What to do with a task once its response has arrived.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/responsedisposition>
+    public enum ResponseDisposition: Int, Sendable {
+        /// Cancel the task; it completes with `URLError.cancelled`.
+        case cancel
+        /// Let the task continue.
+        case allow
+        /// Turn the task into a download task.
+        case becomeDownload
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+
+// The stock storages' methods that take a task, for the tasks of this module. Each does what its request- or space-based
+// sibling does for the task's request; like those, they may read and write files on the caller's thread.
+
+extension URLCache {
+    /// Stores `cachedResponse` for the task's request.
+    public func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        storeCachedResponse(cachedResponse, for: request)
+    }
+
+    /// Hands over the response that is cached for the task's request, or nil.
+    public func getCachedResponse(
+        for dataTask: URLSessionDataTask,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completionHandler(dataTask.currentRequest.flatMap(cachedResponse(for:)))
+    }
+
+    /// Forgets the response that is cached for the task's request.
+    public func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        removeCachedResponse(for: request)
+    }
+}
+
+extension URLCredentialStorage {
+    /// Hands over the credentials for `protectionSpace`, by user name, or nil.
+    public func getCredentials(
+        for protectionSpace: URLProtectionSpace,
+        task: URLSessionTask,
+        completionHandler: ([String: URLCredential]?) -> Void
+    ) {
+        completionHandler(credentials(for: protectionSpace))
+    }
+
+    /// Stores `credential` for `protectionSpace`.
+    public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
+        set(credential, for: protectionSpace)
+    }
+
+    /// Forgets `credential` for `protectionSpace`.
+    public func remove(
+        _ credential: URLCredential,
+        for protectionSpace: URLProtectionSpace,
+        options: [String: AnyObject]? = [:],
+        task: URLSessionTask
+    ) {
+        remove(credential, for: protectionSpace, options: options)
+    }
+
+    /// Hands over the default credential for `space`, or nil.
+    public func getDefaultCredential(
+        for space: URLProtectionSpace,
+        task: URLSessionTask,
+        completionHandler: (URLCredential?) -> Void
+    ) {
+        completionHandler(defaultCredential(for: space))
+    }
+
+    /// Makes `credential` the default for `protectionSpace`.
+    public func setDefaultCredential(
+        _ credential: URLCredential,
+        for protectionSpace: URLProtectionSpace,
+        task: URLSessionTask
+    ) {
+        setDefaultCredential(credential, for: protectionSpace)
+    }
+}

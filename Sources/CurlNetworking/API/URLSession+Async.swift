@@ -1,0 +1,120 @@
+import Foundation
+
+// The async methods. Each cancels its transfer when its Swift task is cancelled, and then throws `URLError.cancelled`. What
+// the transfer comes to is delivered from the event loop; the delegate queue has no part in it.
+
+extension URLSession {
+    /// The response to `request`, and its whole body.
+    public func data(
+        for request: URLRequest,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await load(delegate) { continuation in
+            let runner = makeRunner(request, .memory, .data(continuation))
+            return URLSessionDataTask(runner: runner, session: self)
+        }
+    }
+
+    /// The response to a GET of `url`, and its whole body.
+    public func data(
+        from url: URL,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await data(for: makeRequest(url), delegate: delegate)
+    }
+
+    /// Sends `request` with the file's content, and returns the response and its whole body.
+    public func upload(
+        for request: URLRequest,
+        fromFile fileURL: URL,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await load(delegate) { continuation in
+            let runner = makeRunner(request, .memory, .data(continuation), body: .file(fileURL))
+            return URLSessionUploadTask(runner: runner, session: self)
+        }
+    }
+
+    /// Sends `request` with `bodyData`, and returns the response and its whole body.
+    public func upload(
+        for request: URLRequest,
+        from bodyData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await load(delegate) { continuation in
+            let runner = makeRunner(request, .memory, .data(continuation), body: .data(bodyData))
+            return URLSessionUploadTask(runner: runner, session: self)
+        }
+    }
+
+    /// The response to `request`, and the temporary file with its body. The file is the caller's to move or remove.
+    public func download(
+        for request: URLRequest,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await load(delegate) { continuation in
+            let runner = makeRunner(request, .file, .file(continuation))
+            return URLSessionDownloadTask(runner: runner, session: self)
+        }
+    }
+
+    /// The response to a GET of `url`, and the temporary file with its body. The file is the caller's to move or remove.
+    public func download(
+        from url: URL,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await download(for: makeRequest(url), delegate: delegate)
+    }
+
+    /// Goes on with a download; see ``downloadTask(withResumeData:)``. The file is the caller's to move or remove.
+    public func download(
+        resumeFrom resumeData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await load(delegate) { continuation in
+            URLSessionDownloadTask(runner: makeRunner(resumeData, .file(continuation)), session: self)
+        }
+    }
+
+    /// The tasks that are not completed, by kind.
+    public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
+        get async { tasksByKind }
+    }
+
+    /// All tasks that are not completed.
+    public var allTasks: [URLSessionTask] {
+        get async { core.tasks }
+    }
+
+    /// Has later requests use new connections.
+    public func flush() async {
+        await withCheckedContinuation { continuation in
+            flush { continuation.resume() }
+        }
+    }
+
+    /// Empties the session's cookies, cache and credentials, and has later requests use new connections.
+    public func reset() async {
+        await withCheckedContinuation { continuation in
+            reset { continuation.resume() }
+        }
+    }
+
+    /// Runs the task that `make` creates for the continuation.
+    private func load<Success>(
+        _ delegate: (any URLSessionTaskDelegate)?,
+        make: (UnsafeContinuation<Success, any Error>) -> URLSessionTask
+    ) async throws -> Success {
+        let canceller = TaskCanceller()
+        return try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { continuation in
+                let task = make(continuation)
+                announce(task, delegate: delegate)
+                canceller.arm(task)
+                task.resume()
+            }
+        } onCancel: {
+            canceller.cancel()
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Foundation
+
+extension URLSession {
+    /// The response to `request`, and its body as it comes.
+    public func bytes(
+        for request: URLRequest,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URLSession.AsyncBytes, URLResponse) {
+        let relay = TaskRelay()
+        let stream = ByteStream(caughtUp: relay.caughtUp, abandoned: relay.cancel)
+        let task = URLSessionDataTask(runner: makeRunner(request, .stream, .bytes(stream)), session: self)
+        announce(task, delegate: delegate)
+        relay.task = task
+        return try await withTaskCancellationHandler {
+            task.resume()
+            let response = try await stream.response()
+            return (AsyncBytes(task: task, stream: stream), response)
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    /// The response to a GET of `url`, and its body as it comes.
+    public func bytes(
+        from url: URL,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URLSession.AsyncBytes, URLResponse) {
+        try await bytes(for: makeRequest(url), delegate: delegate)
+    }
+
+    /// The bytes of a body, read as they come.
+    ///
+    /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, and what arrives in
+    /// one turn of the event loop beyond that. Breaking out of a loop over the bytes stops the transfer, and so does
+    /// letting go of the sequence. There is one body, and so one reader: what one iterator has taken, another won't see.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/asyncbytes>
+    public struct AsyncBytes: AsyncSequence, Sendable {
+        /// One byte.
+        public typealias Element = UInt8
+
+        /// The task that loads the bytes.
+        public let task: URLSessionDataTask
+
+        private let reader: BodyReader
+
+        init(task: URLSessionDataTask, stream: ByteStream) {
+            self.task = task
+            reader = BodyReader(stream: stream)
+        }
+
+        /// How many bytes may wait for the reader before the transfer pauses: 256 KiB.
+        public static let maximumWaitingBytes = BodyBuffer.highMark
+
+        /// The body in pieces as they arrived; far cheaper than byte by byte. An addition of this module.
+        public var chunks: AsyncChunks { AsyncChunks(reader: reader) }
+
+        /// An iterator over the bytes.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(chunks: chunks.makeAsyncIterator())
+        }
+
+        /// Reads byte by byte; within a piece that has arrived, it neither waits nor locks.
+        public struct Iterator: AsyncIteratorProtocol {
+            private var chunks: AsyncChunks.Iterator
+            private var piece = Data()
+            private var position = 0
+
+            fileprivate init(chunks: AsyncChunks.Iterator) {
+                self.chunks = chunks
+            }
+
+            /// The next byte; nil at the end.
+            @inline(__always)
+            public mutating func next() async throws -> UInt8? {
+                if position < piece.endIndex {
+                    defer { position += 1 }
+                    return piece[position]
+                }
+                return try await nextOfNextPiece()
+            }
+
+            private mutating func nextOfNextPiece() async throws -> UInt8? {
+                while let next = try await chunks.next() {
+                    guard !next.isEmpty else { continue }
+                    piece = next
+                    position = next.startIndex + 1
+                    return next[next.startIndex]
+                }
+                piece = Data()
+                position = 0
+                return nil
+            }
+        }
+    }
+
+    /// The pieces of a body, read as they come; see ``AsyncBytes/chunks``.
+    public struct AsyncChunks: AsyncSequence, Sendable {
+        /// At least one byte.
+        public typealias Element = Data
+
+        fileprivate let reader: BodyReader
+
+        /// An iterator over the pieces.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(reading: IteratorLife(reader: reader))
+        }
+
+        /// Takes one piece after the other.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let reading: IteratorLife
+            private var lastCount = 0
+
+            fileprivate init(reading: IteratorLife) {
+                self.reading = reading
+            }
+
+            /// The next piece; nil at the end.
+            public mutating func next() async throws -> Data? {
+                let piece = try await reading.reader.stream.next(consumed: lastCount)
+                lastCount = piece?.count ?? 0
+                return piece
+            }
+        }
+    }
+}
+
+/// Stops the transfer when nobody holds the sequence any more.
+private final class BodyReader: Sendable {
+    let stream: ByteStream
+
+    init(stream: ByteStream) {
+        self.stream = stream
+    }
+
+    deinit {
+        stream.abandon()
+    }
+}
+
+/// Stops the transfer when its iterator goes away: the loop over it was left.
+private final class IteratorLife: Sendable {
+    let reader: BodyReader
+
+    init(reader: BodyReader) {
+        self.reader = reader
+    }
+
+    deinit {
+        reader.stream.abandon()
+    }
+}
+
+/// Lets a stream, which its task holds, speak to the task without holding it.
+private final class TaskRelay: @unchecked Sendable {
+    // @unchecked: written once, before the task is resumed and anybody calls.
+    weak var task: URLSessionTask?
+
+    @Sendable func caughtUp() {
+        task?.runner?.consumerCaughtUp()
+    }
+
+    @Sendable func cancel() {
+        task?.cancel()
+    }
+}

@@ -1,0 +1,217 @@
+import Foundation
+
+/// How a session behaves: time-outs, headers, storages and limits.
+///
+/// A session copies its configuration when it is created; later changes to the object have no effect on it. Safe to use
+/// from any thread.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration>
+open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
+    // @unchecked is true because `lock` guards `values`, and there is no other stored property.
+    private let lock = NSLock()
+    private var values: Values
+
+    /// Everything a configuration holds, as a value.
+    private struct Values {
+        var identifier: String?
+        var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
+        var timeoutIntervalForRequest: TimeInterval = 60
+        var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
+        var networkServiceType = URLRequest.NetworkServiceType.default
+        var allowsCellularAccess = true
+        var isDiscretionary = false
+        var connectionProxyDictionary: [AnyHashable: Any]?
+        var httpShouldUsePipelining = false
+        var httpShouldSetCookies = true
+        var httpCookieAcceptPolicy = HTTPCookie.AcceptPolicy.onlyFromMainDocumentDomain
+        var httpAdditionalHeaders: [AnyHashable: Any]?
+        var httpMaximumConnectionsPerHost = 6
+        var httpCookieStorage: HTTPCookieStorage?
+        var urlCredentialStorage: URLCredentialStorage?
+        var urlCache: URLCache?
+        var shouldUseExtendedBackgroundIdleMode = false
+        var protocolClasses: [AnyClass]? = []
+        var curl = CurlOptions()
+    }
+
+    private init(values: Values) {
+        self.values = values
+    }
+
+    /// A configuration without storages; use ``default`` or ``ephemeral`` instead.
+    @available(*, deprecated, renamed: "URLSessionConfiguration.default", message: "Use .default instead.")
+    public override init() {
+        values = Values()
+    }
+
+    /// A new configuration that uses the process's shared cache, cookies and credentials.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/default>
+    open class var `default`: URLSessionConfiguration {
+        var values = Values()
+        values.protocolClasses = URLProtocol.registeredClasses
+        values.httpCookieStorage = .shared
+        values.urlCredentialStorage = .shared
+        values.urlCache = .shared
+        return URLSessionConfiguration(values: values)
+    }
+
+    /// A new configuration whose cache, cookies and credentials live in memory, and only as long as the session.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/ephemeral>
+    open class var ephemeral: URLSessionConfiguration {
+        let stock = FoundationNetworking.URLSessionConfiguration.ephemeral
+        var values = Values()
+        values.protocolClasses = URLProtocol.registeredClasses
+        values.httpCookieStorage = stock.httpCookieStorage
+        values.urlCredentialStorage = stock.urlCredentialStorage
+        values.urlCache = stock.urlCache
+        return URLSessionConfiguration(values: values)
+    }
+
+    /// A copy of the configuration.
+    open override func copy() -> Any {
+        copy(with: nil)
+    }
+
+    /// A copy of the configuration; `zone` has no meaning.
+    open func copy(with zone: NSZone?) -> Any {
+        URLSessionConfiguration(values: current)
+    }
+
+    private var current: Values {
+        lock.withLock { values }
+    }
+
+    /// The name of a background session; nil for all others.
+    open var identifier: String? {
+        get { current.identifier }
+        set { lock.withLock { values.identifier = newValue } }
+    }
+
+    /// The cache policy of requests made from a URL alone.
+    open var requestCachePolicy: URLRequest.CachePolicy {
+        get { current.requestCachePolicy }
+        set { lock.withLock { values.requestCachePolicy = newValue } }
+    }
+
+    /// How long a task may go without a byte in either direction, in seconds; fractions count. The default is 60.
+    ///
+    /// A request whose own `timeoutInterval` was changed from 60 uses that one. The clock stands still while a task is
+    /// suspended, waits for a connection to become free, or waits for its delegate or reader to take what has arrived.
+    /// The task fails with `URLError.timedOut`.
+    open var timeoutIntervalForRequest: TimeInterval {
+        get { current.timeoutIntervalForRequest }
+        set { lock.withLock { values.timeoutIntervalForRequest = newValue } }
+    }
+
+    /// How long a task may take in all from its first `resume()`, in seconds. The default is seven days.
+    ///
+    /// It runs on whatever the task does, redirects and suspension included. The task fails with `URLError.timedOut`.
+    open var timeoutIntervalForResource: TimeInterval {
+        get { current.timeoutIntervalForResource }
+        set { lock.withLock { values.timeoutIntervalForResource = newValue } }
+    }
+
+    /// What kind of traffic the session carries; Linux makes no difference by it.
+    open var networkServiceType: URLRequest.NetworkServiceType {
+        get { current.networkServiceType }
+        set { lock.withLock { values.networkServiceType = newValue } }
+    }
+
+    /// Whether connections may be made over a cellular network; Linux makes no difference by it.
+    open var allowsCellularAccess: Bool {
+        get { current.allowsCellularAccess }
+        set { lock.withLock { values.allowsCellularAccess = newValue } }
+    }
+
+    /// Whether the system may choose when to run background transfers; it has no effect on other sessions.
+    open var isDiscretionary: Bool {
+        get { current.isDiscretionary }
+        set { lock.withLock { values.isDiscretionary = newValue } }
+    }
+
+    /// The proxies to use.
+    open var connectionProxyDictionary: [AnyHashable: Any]? {
+        get { current.connectionProxyDictionary }
+        set { lock.withLock { values.connectionProxyDictionary = newValue } }
+    }
+
+    /// Whether requests may be pipelined over HTTP/1.1. libcurl no longer can; HTTP/2 multiplexes instead.
+    @available(
+        swift,
+        deprecated: 6.1,
+        message: "HTTP/1 pipelining has known compatibility issues, please adopt HTTP/2 and HTTP/3 instead"
+    )
+    open var httpShouldUsePipelining: Bool {
+        get { current.httpShouldUsePipelining }
+        set { lock.withLock { values.httpShouldUsePipelining = newValue } }
+    }
+
+    /// Whether requests carry cookies from ``httpCookieStorage``.
+    open var httpShouldSetCookies: Bool {
+        get { current.httpShouldSetCookies }
+        set { lock.withLock { values.httpShouldSetCookies = newValue } }
+    }
+
+    /// Which cookies of responses are stored.
+    open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
+        get { current.httpCookieAcceptPolicy }
+        set { lock.withLock { values.httpCookieAcceptPolicy = newValue } }
+    }
+
+    /// Headers sent with every request of the session that doesn't set them itself.
+    open var httpAdditionalHeaders: [AnyHashable: Any]? {
+        get { current.httpAdditionalHeaders }
+        set { lock.withLock { values.httpAdditionalHeaders = newValue } }
+    }
+
+    /// How many connections the session opens to one host (scheme, name and port) at once; the default is 6.
+    ///
+    /// Further requests wait, those of higher ``URLSessionTask/priority`` first and then in order of their resuming.
+    /// A host known to speak HTTP/2 shares its connections among any number of requests.
+    open var httpMaximumConnectionsPerHost: Int {
+        get { current.httpMaximumConnectionsPerHost }
+        set { lock.withLock { values.httpMaximumConnectionsPerHost = newValue } }
+    }
+
+    /// Where cookies are kept; nil for nowhere.
+    open var httpCookieStorage: HTTPCookieStorage? {
+        get { current.httpCookieStorage }
+        set { lock.withLock { values.httpCookieStorage = newValue } }
+    }
+
+    /// Where credentials are kept; nil for nowhere.
+    open var urlCredentialStorage: URLCredentialStorage? {
+        get { current.urlCredentialStorage }
+        set { lock.withLock { values.urlCredentialStorage = newValue } }
+    }
+
+    /// Where responses are cached; nil for nowhere.
+    open var urlCache: URLCache? {
+        get { current.urlCache }
+        set { lock.withLock { values.urlCache = newValue } }
+    }
+
+    /// Whether connections are kept when an app moves to the background; no server does.
+    @available(swift, deprecated: 6.1, message: "Not supported")
+    open var shouldUseExtendedBackgroundIdleMode: Bool {
+        get { current.shouldUseExtendedBackgroundIdleMode }
+        set { lock.withLock { values.shouldUseExtendedBackgroundIdleMode = newValue } }
+    }
+
+    /// The program's own ``URLProtocol`` classes, asked before the network; those registered by default.
+    open var protocolClasses: [AnyClass]? {
+        get { current.protocolClasses }
+        set { lock.withLock { values.protocolClasses = newValue } }
+    }
+
+    /// What can be set below `URLSession`; see ``CurlOptions``. An addition of this module.
+    open var curl: CurlOptions {
+        get { current.curl }
+        set { lock.withLock { values.curl = newValue } }
+    }
+
+    /// The container that background transfers put their files into; always nil on Linux.
+    open var sharedContainerIdentifier: String? { nil }
+}

@@ -1,0 +1,196 @@
+import Foundation
+
+/// One transfer of a session.
+///
+/// It starts suspended. Every method may be called from any thread at any moment, and none blocks. Whatever happens, it
+/// completes exactly once. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask>
+open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
+    // @unchecked is true because both properties never change and guard themselves. Both are nil for a task made by
+    // `init()`, which is on no session: a stand-in for tests.
+    let runner: TaskRunner?
+    let session: URLSession?
+    private let standInProgress = Progress(parent: nil, userInfo: nil)
+
+    /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
+    public enum State: Int, Sendable {
+        /// It is being processed by its session, or waits for a connection.
+        case running
+        /// It has not been resumed as often as it was suspended; it is created like this.
+        case suspended
+        /// It was cancelled, and its owner has not been told yet.
+        case canceling
+        /// It is over, and its owner has been or is being told.
+        case completed
+    }
+
+    /// A task on no session: a stand-in, for tests that override what they need.
+    public override init() {
+        runner = nil
+        session = nil
+    }
+
+    init(runner: TaskRunner, session: URLSession) {
+        self.runner = runner
+        self.session = session
+    }
+
+    deinit {
+        runner?.session.forgetUnlessActive(identifier: taskIdentifier)
+    }
+
+    /// The task itself: tasks have an identity, and no copies.
+    open override func copy() -> Any { self }
+
+    /// The task itself: tasks have an identity, and no copies.
+    open func copy(with zone: NSZone?) -> Any { self }
+
+    // MARK: - Control
+
+    /// Takes back one suspension; the task runs when none is left.
+    open func resume() {
+        runner?.resume(self)
+    }
+
+    /// Pauses the task, on the same connection if it has one; its idle time-out stands still meanwhile. Suspensions count:
+    /// as many calls of `resume()` take them back.
+    open func suspend() {
+        runner?.suspend(self)
+    }
+
+    /// Ends the task with `URLError.cancelled`, unless its owner has been told of another end before.
+    open func cancel() {
+        runner?.cancel(self)
+    }
+
+    // MARK: - What it is about
+
+    /// The task's number, unique in its session.
+    open var taskIdentifier: Int { runner?.identifier ?? 0 }
+
+    /// The request the task was created with.
+    open var originalRequest: URLRequest? { runner?.originalRequest }
+
+    /// The request being processed: the original one, or the last redirect's.
+    open var currentRequest: URLRequest? { read(\.currentRequest) ?? nil }
+
+    /// The response, once its head has arrived.
+    open var response: URLResponse? { read(\.response) ?? nil }
+
+    /// Why the task failed; nil while it is not completed, or where it succeeded.
+    open var error: (any Error)? { runner?.error }
+
+    /// Whether the task runs, is suspended, or is over.
+    open var state: URLSessionTask.State { read(\.machine.publicState) ?? .suspended }
+
+    /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
+    /// resumed.
+    open var delegate: (any URLSessionTaskDelegate)? {
+        get { read(\.delegates.task) ?? nil }
+        set {
+            let delegates = DelegateSet(newValue)
+            runner?.shared.withLock { $0.delegates = delegates }
+        }
+    }
+
+    /// The program's own words for the task.
+    open var taskDescription: String? {
+        get { read(\.description) ?? nil }
+        set { runner?.shared.withLock { $0.description = newValue } }
+    }
+
+    /// From 0 to 1: of the requests that wait for a connection to a host, those of higher priority go first.
+    open var priority: Float {
+        get { read(\.priority) ?? Self.defaultPriority }
+        set { runner?.shared.withLock { $0.priority = newValue } }
+    }
+
+    /// The earliest time at which the transfer may begin.
+    @available(
+        *,
+        deprecated,
+        message: "Has no effect on tasks created from a non-background URLSession, as Apple documents it."
+    )
+    open var earliestBeginDate: Date? {
+        get { read(\.earliestBeginDate) ?? nil }
+        set { runner?.shared.withLock { $0.earliestBeginDate = newValue } }
+    }
+
+    // MARK: - How far it is
+
+    /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
+    open var progress: Progress { runner?.progress(of: self) ?? standInProgress }
+
+    /// Bytes of the response's body received so far, in all for a resumed download.
+    open var countOfBytesReceived: Int64 { read(\.counters.received) ?? 0 }
+
+    /// Bytes of the request's body sent so far.
+    open var countOfBytesSent: Int64 { read(\.counters.sent) ?? 0 }
+
+    /// How long the response's body will be, or ``NSURLSessionTransferSizeUnknown``.
+    open var countOfBytesExpectedToReceive: Int64 { read(\.counters.expectedToReceive) ?? 0 }
+
+    /// How long the request's body is, or ``NSURLSessionTransferSizeUnknown``.
+    open var countOfBytesExpectedToSend: Int64 { read(\.counters.expectedToSend) ?? 0 }
+
+    /// The program's own guess at what will be received, for scheduling; no effect on Linux.
+    open var countOfBytesClientExpectsToReceive: Int64 {
+        get { read(\.counters.clientExpectsToReceive) ?? NSURLSessionTransferSizeUnknown }
+        set { runner?.shared.withLock { $0.counters.clientExpectsToReceive = newValue } }
+    }
+
+    /// The program's own guess at what will be sent, for scheduling; no effect on Linux.
+    open var countOfBytesClientExpectsToSend: Int64 {
+        get { read(\.counters.clientExpectsToSend) ?? NSURLSessionTransferSizeUnknown }
+        set { runner?.shared.withLock { $0.counters.clientExpectsToSend = newValue } }
+    }
+
+    private func read<Value>(_ value: (TaskRunner.Shared) -> Value) -> Value? {
+        runner?.shared.withLock { value($0) }
+    }
+
+    // MARK: - Priorities
+
+    /// 0.5
+    public static let defaultPriority: Float = 0.5
+    /// 0.25
+    public static let lowPriority: Float = 0.25
+    /// 0.75
+    public static let highPriority: Float = 0.75
+}
+
+/// A task whose response is delivered as data.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatatask>
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
+
+/// A task that sends a body, and delivers the response as data.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask>
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
+
+/// A task whose response is written to a file.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask>
+open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
+    /// Cancels the download such that it can go on later.
+    ///
+    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil where nothing was
+    /// received yet, the server gave no validator (a strong ETag, or Last-Modified), or it refuses ranges. The data is
+    /// good in other processes of the same user, as long as the partial file stays where it is. It holds the request
+    /// without credentials.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
+    open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
+        // Apple's signature says nothing of threads; the handler is called once, on one.
+        nonisolated(unsafe) let completionHandler = completionHandler
+        guard let runner else { return completionHandler(nil) }
+        runner.cancel(self) { completionHandler($0) }
+    }
+
+    /// Cancels the download such that it can go on later; see ``cancel(byProducingResumeData:)``.
+    public func cancelByProducingResumeData() async -> Data? {
+        await withCheckedContinuation { continuation in
+            cancel { data in continuation.resume(returning: data) }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+
+/// Body bytes that wait for their consumer, in the pieces it will get. Bounded: beyond the high mark the transfer is to
+/// pause, at the low mark it is to go on.
+///
+/// In memory at most are the high mark and what libcurl delivers before it returns to the loop: up to a hundred receive
+/// buffers of 16 KiB, or what they decode to.
+struct BodyBuffer {
+    /// In bytes.
+    static let highMark = 256 * 1024
+    static let lowMark = 64 * 1024
+
+    /// A piece grows up to this size while it waits, so that a consumer that falls behind gets fewer and larger ones.
+    private static let pieceSize = 64 * 1024
+
+    private var pieces: [Data] = []
+    /// How many more bytes fit into the last piece without moving it.
+    private var room = 0
+    /// Bytes that were appended and not yet consumed, those in the consumer's hands included.
+    private(set) var waitingBytes = 0
+    private var isAboveHighMark = false
+
+    var isEmpty: Bool { pieces.isEmpty }
+
+    /// Copies `bytes` in. `expected` is how many will come in all from here on, if that is known: the piece is made to
+    /// fit. True when the high mark has just been passed.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
+        guard !bytes.isEmpty else { return false }
+        if bytes.count <= room {
+            pieces[pieces.count - 1].append(bytes)
+            room -= bytes.count
+        } else {
+            // A consumer that keeps up gets pieces made to fit; for one that is behind, small ones are gathered.
+            let wanted = pieces.isEmpty ? expected ?? 0 : Int64(Self.pieceSize)
+            let capacity = max(bytes.count, Int(min(max(0, wanted), Int64(Self.pieceSize))))
+            var piece = Data(capacity: capacity)
+            piece.append(bytes)
+            pieces.append(piece)
+            room = capacity - bytes.count
+        }
+        waitingBytes += bytes.count
+        guard !isAboveHighMark, waitingBytes > Self.highMark else { return false }
+        isAboveHighMark = true
+        return true
+    }
+
+    /// The next piece. Its bytes count until `consumed` tells that the consumer is done with them.
+    mutating func popFirst() -> Data? {
+        guard !pieces.isEmpty else { return nil }
+        let piece = pieces.removeFirst()
+        if pieces.isEmpty { room = 0 }
+        return piece
+    }
+
+    /// True when the low mark has just been reached again.
+    mutating func consumed(_ count: Int) -> Bool {
+        waitingBytes = max(0, waitingBytes - count)
+        guard isAboveHighMark, waitingBytes <= Self.lowMark else { return false }
+        isAboveHighMark = false
+        return true
+    }
+
+    /// Forgets everything that waits.
+    mutating func removeAll() {
+        self = BodyBuffer()
+    }
+}
+
+extension Data {
+    fileprivate mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        append(contentsOf: bytes)
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import Synchronization
+
+/// The body of one task on its way to a Swift task that reads it: bounded, one reader at a time.
+///
+/// The loop puts in, the reader takes out; both sides may be on any thread.
+final class ByteStream: Sendable {
+    private let state = Mutex(State())
+    /// Called when the reader has caught up, and when it has gone away. Any thread.
+    private let caughtUp: @Sendable () -> Void
+    private let abandoned: @Sendable () -> Void
+
+    private struct State {
+        var body = BodyBuffer()
+        var response: Result<URLResponse, URLError>?
+        /// How the body ended.
+        var end: Result<Void, URLError>?
+        var responseWaiter: UnsafeContinuation<URLResponse, any Error>?
+        var reader: UnsafeContinuation<Data?, any Error>?
+    }
+
+    init(caughtUp: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void) {
+        self.caughtUp = caughtUp
+        self.abandoned = abandoned
+    }
+
+    // MARK: - The loop's side
+
+    func respond(_ response: URLResponse) {
+        let waiter = state.withLock { state in
+            state.response = .success(response)
+            return state.responseWaiter.take()
+        }
+        waiter?.resume(returning: response)
+    }
+
+    /// A reader that waited, and what it gets. Resuming it takes locks of the concurrency runtime, which the runtime also
+    /// holds while it calls us about cancellation: so never do it under a lock.
+    struct Delivery: Sendable {
+        fileprivate let reader: UnsafeContinuation<Data?, any Error>
+        fileprivate let piece: Data
+
+        func run() {
+            reader.resume(returning: piece)
+        }
+    }
+
+    /// Copies body bytes in. The transfer should pause when it `isFull`; the caller runs the delivery.
+    func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (isFull: Bool, delivery: Delivery?) {
+        state.withLock { state in
+            let isFull = state.body.append(bytes, expected: expected)
+            guard let reader = state.reader, let piece = state.body.popFirst() else { return (isFull, nil) }
+            state.reader = nil
+            return (isFull, Delivery(reader: reader, piece: piece))
+        }
+    }
+
+    /// The body is complete, or nothing more of it will come. What waits can still be read, but for cancelled tasks.
+    func finish(_ error: URLError?) {
+        let (waiter, reader) = state.withLock { state in
+            if error?.code == .cancelled { state.body.removeAll() }
+            state.end = error.map { .failure($0) } ?? .success(())
+            if state.response == nil, let error { state.response = .failure(error) }
+            return (state.responseWaiter.take(), state.reader.take())
+        }
+        if let error {
+            waiter?.resume(throwing: error)
+            reader?.resume(throwing: error)
+        } else {
+            reader?.resume(returning: nil)
+        }
+    }
+
+    // MARK: - The reader's side
+
+    func response() async throws -> URLResponse {
+        try await withUnsafeThrowingContinuation { continuation in
+            let known = state.withLock { state in
+                if state.response == nil { state.responseWaiter = continuation }
+                return state.response
+            }
+            if let known { continuation.resume(with: known) }
+        }
+    }
+
+    /// The next piece; nil at the end. `consumed` counts the piece that the reader had before. Cancelling the Swift task
+    /// cancels the transfer.
+    func next(consumed count: Int) async throws -> Data? {
+        if state.withLock({ $0.body.consumed(count) }) { caughtUp() }
+        return try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { continuation in
+                let known = state.withLock { state -> Result<Data?, URLError>? in
+                    if let piece = state.body.popFirst() { return .success(piece) }
+                    if let end = state.end { return end.map { nil } }
+                    if state.reader != nil {
+                        return .failure(URLError(.cannotLoadFromNetwork, nil, "Two readers read one body at once."))
+                    }
+                    state.reader = continuation
+                    return nil
+                }
+                if let known { continuation.resume(with: known) }
+            }
+        } onCancel: {
+            abandon()
+        }
+    }
+
+    /// The reader wants nothing more.
+    func abandon() {
+        abandoned()
+    }
+}

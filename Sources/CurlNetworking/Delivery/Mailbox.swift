@@ -1,0 +1,131 @@
+import Foundation
+
+/// What waits to be told to one task's delegate or handler, in order. A value; guarded by its task's lock.
+///
+/// Whoever posts the first message schedules one operation on the delegate queue, which then takes messages until there
+/// are none: one hop for however many have gathered.
+struct Mailbox {
+    enum Message {
+        case resumed(offset: Int64, expectedTotalBytes: Int64)
+        /// Nothing behind it is delivered before it has been answered.
+        case response(URLResponse)
+        case becameDownload(from: URLSessionDataTask)
+        /// The loop waits for the answer before it sends anything.
+        case needsBodyStream
+        /// Bytes of the request's body sent in all.
+        case sent(Int64)
+        case body(Data)
+        /// Bytes in the download's file in all.
+        case wrote(Int64)
+        case resumeData(Data?, @Sendable (Data?) -> Void)
+        /// The last message.
+        case completed
+    }
+
+    private var messages: [Message] = []
+    private(set) var body = BodyBuffer()
+    /// Somebody takes messages, or will soon.
+    private var isScheduled = false
+    private(set) var isAwaitingAnswer = false
+
+    /// Nobody takes messages, and there are none.
+    var isIdle: Bool { !isScheduled && messages.isEmpty && body.isEmpty }
+
+    /// What the delegate was last told of each direction.
+    private(set) var reportedSent: Int64 = 0
+    private(set) var reportedWritten: Int64 = 0
+
+    /// True when the caller must schedule a delivery. Progress replaces progress that nobody has seen yet.
+    mutating func post(_ message: Message) -> Bool {
+        switch (messages.last, message) {
+        case (.sent, .sent), (.wrote, .wrote): messages[messages.count - 1] = message
+        default: messages.append(message)
+        }
+        return schedule()
+    }
+
+    /// Puts `message` ahead of all others; for what the delegate must hear before them.
+    mutating func postFirst(_ message: Message) -> Bool {
+        messages.insert(message, at: 0)
+        return schedule()
+    }
+
+    /// Copies body bytes in; see `BodyBuffer.append`.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (schedules: Bool, isFull: Bool) {
+        let isFull = body.append(bytes, expected: expected)
+        return (schedule(), isFull)
+    }
+
+    private mutating func schedule() -> Bool {
+        guard !isScheduled, !isAwaitingAnswer else { return false }
+        isScheduled = true
+        return true
+    }
+
+    /// The next message; nil ends the delivery. Body bytes come before the completion and behind all else.
+    mutating func next() -> Message? {
+        guard !isAwaitingAnswer else { return endDelivery() }
+        switch messages.first {
+        case .completed where !body.isEmpty, nil:
+            guard let piece = body.popFirst() else { return endDelivery() }
+            return .body(piece)
+        case .some(let message):
+            messages.removeFirst()
+            note(message)
+            return message
+        }
+    }
+
+    private mutating func note(_ message: Message) {
+        if case .response = message { isAwaitingAnswer = true }
+    }
+
+    private mutating func endDelivery() -> Message? {
+        isScheduled = false
+        return nil
+    }
+
+    /// The delegate is about to be told of progress up to `total`; returns by how much it has grown.
+    mutating func reportSent(_ total: Int64) -> Int64 {
+        defer { reportedSent = total }
+        return total - reportedSent
+    }
+
+    mutating func reportWritten(_ total: Int64) -> Int64 {
+        defer { reportedWritten = total }
+        return total - reportedWritten
+    }
+
+    /// The response has been answered; true when the caller must schedule a delivery.
+    mutating func answered() -> Bool {
+        guard isAwaitingAnswer else { return false }
+        isAwaitingAnswer = false
+        return schedule()
+    }
+
+    /// The consumer is done with so many body bytes; true when the transfer may go on.
+    mutating func consumed(_ count: Int) -> Bool {
+        body.consumed(count)
+    }
+
+    /// Takes out all body bytes that wait, for a consumer of another kind.
+    mutating func takeBody() -> [Data] {
+        var pieces: [Data] = []
+        while let piece = body.popFirst() { pieces.append(piece) }
+        body.removeAll()
+        return pieces
+    }
+
+    /// Forgets what the owner of a cancelled task no longer wants to hear: all but the completion and resume data. True
+    /// when the caller must schedule a delivery.
+    mutating func discard() -> Bool {
+        messages.removeAll { message in
+            switch message {
+            case .completed, .resumeData: false
+            case .needsBodyStream, .resumed, .response, .becameDownload, .sent, .body, .wrote: true
+            }
+        }
+        body.removeAll()
+        return answered()
+    }
+}

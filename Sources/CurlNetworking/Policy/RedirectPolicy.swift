@@ -1,0 +1,65 @@
+import Foundation
+
+/// What becomes of a redirect (RFC 9110 §15.4, and the Fetch practice that Apple's URLSession follows).
+enum RedirectPolicy {
+    enum Decision: Sendable {
+        /// The response is the task's own.
+        case deliver
+        case follow(URLRequest)
+        case fail(URLError)
+    }
+
+    /// How many redirects a task follows, as Apple's URLSession does.
+    static let maximumCount = 20
+
+    /// What `request` becomes after `head`, its answer; `count` redirects were followed before.
+    static func decision(for head: ResponseHead, to request: URLRequest, count: Int) -> Decision {
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url
+        else { return .deliver }
+        guard count < maximumCount else {
+            return .fail(URLError(.httpTooManyRedirects, base, "More than \(maximumCount) redirects."))
+        }
+        guard let target = target(of: location, from: base) else {
+            return .fail(URLError(.redirectToNonExistentLocation, base, "The redirect to \"\(location)\" is no URL."))
+        }
+        guard let from = Origin(base), let to = Origin(target) else {
+            return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
+        }
+        return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
+    }
+
+    /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.
+    private static func target(of location: String, from base: URL) -> URL? {
+        guard let target = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
+        guard target.fragment == nil, let fragment = base.fragment(percentEncoded: true),
+            var components = URLComponents(url: target, resolvingAgainstBaseURL: true)
+        else { return target }
+        components.percentEncodedFragment = fragment
+        return components.url ?? target
+    }
+
+    private static func next(_ request: URLRequest, at target: URL, status: Int, crossesOrigin: Bool) -> URLRequest {
+        var next = request
+        next.url = target
+        let method = request.httpMethod ?? "GET"
+        if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
+            next.httpMethod = "GET"
+            next.httpBody = nil
+            next.httpBodyStream = nil
+            for name in bodyFields { next.setValue(nil, forHTTPHeaderField: name) }
+        }
+        if crossesOrigin {
+            for name in credentialFields { next.setValue(nil, forHTTPHeaderField: name) }
+        }
+        return next
+    }
+
+    /// Fields that describe a body, and go with it.
+    private static let bodyFields = [
+        "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
+        "Transfer-Encoding",
+    ]
+
+    /// Fields that must not be shown to another origin, and with Host one that would lie to it.
+    static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "Host"]
+}

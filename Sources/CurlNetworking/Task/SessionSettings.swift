@@ -1,0 +1,50 @@
+import Foundation
+
+/// What a session took over from its configuration when it was created. Never changes.
+struct SessionSettings: Sendable {
+    var additionalHeaders: [HeaderField]
+    var cachePolicy: URLRequest.CachePolicy
+    var idleTimeout: Duration
+    var resourceTimeout: Duration
+    var maximumConnectionsPerHost: Int
+    var temporaryDirectory: URL
+    var protocolClasses: [URLProtocol.Type]
+    /// The shared session heeds what is registered while it lives.
+    var consultsRegisteredProtocols = false
+
+    /// Whether a request may be somebody else's than the network's.
+    var hasProtocols: Bool { consultsRegisteredProtocols || !protocolClasses.isEmpty }
+
+    init(_ configuration: URLSessionConfiguration) {
+        additionalHeaders = (configuration.httpAdditionalHeaders ?? [:]).map { name, value in
+            HeaderField(name: "\(name)", value: "\(value)")
+        }
+        cachePolicy = configuration.requestCachePolicy
+        idleTimeout = Duration(timeInterval: configuration.timeoutIntervalForRequest)
+        resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)
+        maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
+        protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
+        temporaryDirectory = configuration.curl.temporaryDirectory
+    }
+
+    /// How many connections may stay open without a request.
+    var maximumIdleConnections: Int { max(256, maximumConnectionsPerHost) }
+
+    /// How long a task for `request` may go without a byte. A request's own time-out counts when it was changed: there is
+    /// no telling a request that was left at the default from one that was set to it.
+    func idleTimeout(for request: URLRequest) -> Duration {
+        request.timeoutInterval == Self.defaultTimeoutInterval
+            ? idleTimeout : Duration(timeInterval: request.timeoutInterval)
+    }
+
+    /// URLRequest's default, in seconds.
+    private static let defaultTimeoutInterval: TimeInterval = 60
+}
+
+extension Duration {
+    /// `timeInterval` seconds; what is no time at all or beyond a century counts as a century, for "never".
+    init(timeInterval: TimeInterval) {
+        let century = 100.0 * 366 * 24 * 60 * 60
+        self = .seconds(timeInterval > 0 && timeInterval < century ? timeInterval : century)
+    }
+}

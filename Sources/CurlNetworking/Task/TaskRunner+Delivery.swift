@@ -1,0 +1,280 @@
+import Foundation
+
+// The road from a task to its delegate, handler or reader. Messages are posted on the loop and taken on the delegate
+// queue; no lock is held while the user's code runs.
+
+extension TaskRunner {
+    /// Loop.
+    func post(_ message: Mailbox.Message) {
+        if shared.withLock({ $0.mailbox.post(message) }) { scheduleDeliveryAtEndOfRound() }
+    }
+
+    /// Called by whoever the mailbox told to, off the loop.
+    func scheduleDelivery() {
+        guard let task else { return }
+        session.deliveryQueue.add([DeliveryQueue.Delivery(runner: self, task: task)])
+    }
+
+    /// Called by whoever the mailbox told to, on the loop.
+    func scheduleDeliveryAtEndOfRound() {
+        guard let task else { return }
+        session.deliverAtEndOfRound(DeliveryQueue.Delivery(runner: self, task: task))
+    }
+
+    /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
+    func send(_ outcome: Outcome, resumeData: Data?) {
+        let (consumer, handlers) = shared.withLock { shared in
+            shared.outcome = outcome
+            defer { shared.resumeDataHandlers = [] }
+            return (shared.consumer, shared.resumeDataHandlers)
+        }
+        for handler in handlers { post(.resumeData(resumeData, handler)) }
+        switch consumer {
+        case .delegate, .dataHandler, .fileHandler:
+            post(.completed)
+        case .data(let continuation):
+            let (result, response) = complete()
+            session.loop.atEndOfRound {
+                continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError { $0 })
+            }
+        case .file(let continuation):
+            let (result, response) = complete()
+            session.loop.atEndOfRound {
+                continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError { $0 })
+            }
+        case .bytes(let stream):
+            let (result, _) = complete()
+            stream.finish(result.failure)
+        }
+    }
+
+    /// The task is over for the public, and the session may forget it. Returns what came out: nothing but the
+    /// cancellation, where the owner has cancelled before it could see the result.
+    private func complete() -> (Result<Outcome, URLError>, URLResponse?) {
+        let (outcome, response) = shared.withLock { shared in
+            let wasCancelled = shared.machine.complete()
+            let outcome = shared.outcome ?? .delivered
+            if wasCancelled, outcome.error == nil {
+                shared.outcome = .failure(.cancelled(shared.currentRequest?.url))
+                if case .file(let file) = outcome { file.removeIfStillThere() }
+            }
+            let result: Result<Outcome, URLError> = (shared.outcome?.error).map { .failure($0) } ?? .success(outcome)
+            // The result is the owner's now.
+            if shared.outcome?.error == nil { shared.outcome = .delivered }
+            shared.updateProgress()
+            return (result, shared.response)
+        }
+        if isAsync { forget() }
+        return (outcome, response)
+    }
+
+    private var isAsync: Bool {
+        shared.withLock { shared in
+            switch shared.consumer {
+            case .data, .file, .bytes: true
+            case .delegate, .dataHandler, .fileHandler: false
+            }
+        }
+    }
+
+    /// The session keeps the task no longer.
+    private func forget() {
+        let task = shared.withLock { $0.task.take() }
+        releaseDelegate()
+        session.remove(identifier: identifier)
+        // Perhaps the last reference, whose end takes locks.
+        withExtendedLifetime(task) {}
+    }
+
+    /// Lets go of the task's own delegate, once it has heard everything.
+    private func releaseDelegate() {
+        let delegates = shared.withLock { shared in
+            guard shared.machine.stage == .completed, shared.mailbox.isIdle else { return DelegateSet.none }
+            defer { shared.delegates = .none }
+            return shared.delegates
+        }
+        withExtendedLifetime(delegates) {}
+    }
+
+    // MARK: - On the delegate queue
+
+    func deliver(about scheduledTask: URLSessionTask) {
+        while true {
+            let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
+            guard let message else { return releaseDelegate() }
+            deliver(message, about: task, to: delegates)
+        }
+    }
+
+    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, to delegates: DelegateSet) {
+        guard let session = task.session else { return }
+        switch message {
+        case .response(let response):
+            guard let delegate = delegates.data, let dataTask = task as? URLSessionDataTask else {
+                return answer(.allow)
+            }
+            delegate.urlSession(session, dataTask: dataTask, didReceive: response) { self.answer($0) }
+        case .becameDownload(let dataTask):
+            guard let download = task as? URLSessionDownloadTask else { return }
+            delegates.data?.urlSession(session, dataTask: dataTask, didBecome: download)
+        case .body(let data):
+            if let dataTask = task as? URLSessionDataTask {
+                delegates.data?.urlSession(session, dataTask: dataTask, didReceive: data)
+            }
+            if shared.withLock({ $0.mailbox.consumed(data.count) }) { consumerCaughtUp() }
+        case .sent(let total):
+            let (growth, expected) = shared.withLock { ($0.mailbox.reportSent(total), $0.counters.expectedToSend) }
+            delegates.task?.urlSession(
+                session,
+                task: task,
+                didSendBodyData: growth,
+                totalBytesSent: total,
+                totalBytesExpectedToSend: expected
+            )
+        case .resumed(let offset, let expected):
+            guard let download = task as? URLSessionDownloadTask else { return }
+            _ = shared.withLock { $0.mailbox.reportWritten(offset) }
+            delegates.download?.urlSession(
+                session,
+                downloadTask: download,
+                didResumeAtOffset: offset,
+                expectedTotalBytes: expected
+            )
+        case .wrote(let total):
+            guard let download = task as? URLSessionDownloadTask else { return }
+            let (growth, expected) = shared.withLock {
+                ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
+            }
+            delegates.download?.urlSession(
+                session,
+                downloadTask: download,
+                didWriteData: growth,
+                totalBytesWritten: total,
+                totalBytesExpectedToWrite: expected
+            )
+        case .needsBodyStream:
+            guard let delegate = delegates.task else { return bodyStreamArrived(nil) }
+            delegate.urlSession(session, task: task) { self.bodyStreamArrived($0) }
+        case .resumeData(let data, let handler):
+            handler(data)
+        case .completed:
+            deliverCompletion(of: task, in: session, to: delegates)
+        }
+    }
+
+    private func deliverCompletion(of task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
+        let (result, response) = complete()
+        switch shared.withLock({ $0.consumer }) {
+        case .delegate:
+            if case .success(.file(let file)) = result, let download = task as? URLSessionDownloadTask {
+                delegates.download?.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
+                file.removeIfStillThere()
+            }
+            delegates.task?.urlSession(session, task: task, didCompleteWithError: result.failure)
+        case .dataHandler(let handler):
+            if case .success(.data(let data)) = result {
+                handler(data, response, nil)
+            } else {
+                handler(nil, response, result.failure)
+            }
+        case .fileHandler(let handler):
+            if case .success(.file(let file)) = result {
+                handler(file.url, response, nil)
+                file.removeIfStillThere()
+            } else {
+                handler(nil, response, result.failure)
+            }
+        case .data, .file, .bytes:
+            break
+        }
+        forget()
+    }
+
+    // MARK: - The response's disposition
+
+    /// The delegate's answer; only the first counts. Any thread.
+    private func answer(_ disposition: URLSession.ResponseDisposition) {
+        guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
+        switch disposition {
+        case .allow: allow()
+        case .cancel: if let task { cancel(task) }
+        case .becomeDownload: session.loop.submit { self.becomeDownload() }
+        }
+    }
+
+    private func allow() {
+        if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
+    }
+
+    /// Turns a data task that waits for its answer into a download task: what has arrived goes into a file, and what
+    /// follows goes there directly. Loop.
+    private func becomeDownload() {
+        guard let old = task as? URLSessionDataTask, let session = old.session, case .stream = loading.destination,
+            shared.withLock({ $0.mailbox.isAwaitingAnswer && $0.machine.cancellation == nil })
+        else { return }
+        do throws(URLError) {
+            let file = try makeFile(of: shared.withLock { $0.mailbox.takeBody() })
+            loading.destination = .file
+            let isOver = shared.withLock { shared in
+                shared.task = URLSessionDownloadTask(runner: self, session: session)
+                _ = shared.machine.setBacklogged(false)
+                // Ahead of a completion that may wait already.
+                if file.length > 0 { _ = shared.mailbox.postFirst(.wrote(file.length)) }
+                _ = shared.mailbox.postFirst(.becameDownload(from: old))
+                return shared.machine.stage == .finished
+            }
+            if isOver { settle(file) } else { loading.file = file }
+            allow()
+            runOnLoop()
+        } catch {
+            shared.withLock { shared in
+                if shared.outcome != nil { shared.outcome = .failure(error) }
+            }
+            finish(.failure(error))
+            allow()
+        }
+    }
+
+    private func makeFile(of pieces: [Data]) throws(URLError) -> DownloadFile {
+        let file = try DownloadFile(in: session.settings.temporaryDirectory)
+        do throws(URLError) {
+            for piece in pieces {
+                try piece.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+            }
+        } catch {
+            file.remove()
+            throw error
+        }
+        return file
+    }
+
+    /// The transfer was over before the answer came.
+    private func settle(_ file: DownloadFile) {
+        guard shared.withLock({ $0.outcome?.error }) == nil else { return file.remove() }
+        let outcome: Outcome
+        do throws(URLError) {
+            outcome = .file(try file.finish())
+        } catch {
+            outcome = .failure(error)
+        }
+        shared.withLock { $0.outcome = outcome }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
+}
+
+extension Outcome {
+    fileprivate func data(with response: URLResponse?) -> Result<(Data, URLResponse), URLError> {
+        guard case .data(let data) = self, let response else { return .failure(URLError(.unknown)) }
+        return .success((data, response))
+    }
+
+    fileprivate func file(with response: URLResponse?) -> Result<(URL, URLResponse), URLError> {
+        guard case .file(let file) = self, let response else { return .failure(URLError(.unknown)) }
+        return .success((file.url, response))
+    }
+}

@@ -1,0 +1,326 @@
+import Curl
+import Foundation
+
+// What an exchange tells its task. Everything on the loop; the methods that libcurl's callbacks reach only record.
+
+extension TaskRunner: ExchangeOwner {
+    func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
+        switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
+        case .follow(let next):
+            loading.nextRequest = next
+            loading.redirectCount += 1
+            return .discard
+        case .fail(let error):
+            throw error
+        case .deliver:
+            break
+        }
+        if let resumption = loading.resumption { return try resume(resumption, with: head, of: exchange) }
+        try accept(head, of: exchange)
+        return .deliver
+    }
+
+    /// The body that follows is the task's own.
+    private func accept(
+        _ head: ResponseHead,
+        of exchange: Exchange,
+        offset: Int64 = 0,
+        length: Int64? = nil
+    ) throws(URLError) {
+        loading.head = head
+        let expected = length ?? Self.expectedLength(of: head, to: exchange.request)
+        try accept(Self.response(head, to: exchange.request), received: offset, expected: expected)
+    }
+
+    /// Makes room for the body, and shows the response to whom it concerns.
+    func accept(_ response: URLResponse, received: Int64, expected: Int64) throws(URLError) {
+        switch loading.destination {
+        case .memory: loading.memory.reserveCapacity(Int(min(max(0, expected), Self.largestReservation)))
+        case .file: if loading.file == nil { loading.file = try DownloadFile(in: session.settings.temporaryDirectory) }
+        case .stream: break
+        }
+        publish(response, received: received, expected: expected)
+    }
+
+    /// More is not reserved on a server's word alone.
+    private static let largestReservation: Int64 = 64 << 20
+
+    private static func expectedLength(of head: ResponseHead, to request: URLRequest) -> Int64 {
+        if request.httpMethod == "HEAD" || head.status == 204 || head.status == 304 { return 0 }
+        return head.isContentCoded
+            ? NSURLSessionTransferSizeUnknown : head.contentLength ?? NSURLSessionTransferSizeUnknown
+    }
+
+    private static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> URLResponse {
+        guard let url = request.url,
+            let response = HTTPURLResponse(
+                url: url,
+                statusCode: head.status,
+                httpVersion: head.version,
+                headerFields: head.decodedFields
+            )
+        else { throw URLError(.badServerResponse, request.url, "The response's head makes no sense.") }
+        return response
+    }
+
+    /// Shows the response to the owner, and to a delegate or reader that waits for it.
+    private func publish(_ response: URLResponse, received: Int64, expected: Int64) {
+        let (consumer, schedules) = shared.withLock { shared -> (Consumer, Bool) in
+            shared.response = response
+            shared.counters.received = received
+            shared.counters.expectedToReceive = expected
+            shared.updateProgress()
+            guard case .delegate = shared.consumer, case .stream = loading.destination else {
+                return (shared.consumer, false)
+            }
+            return (shared.consumer, shared.mailbox.post(.response(response)))
+        }
+        if case .bytes(let stream) = consumer { stream.respond(response) }
+        if schedules { scheduleDeliveryAtEndOfRound() }
+    }
+
+    // MARK: - Resuming
+
+    private func resume(
+        _ resumption: Resumption,
+        with head: ResponseHead,
+        of exchange: Exchange
+    ) throws(URLError) -> Exchange.BodyRoute {
+        let offset = resumption.offset
+        switch ResumePolicy.decision(for: head, to: resumption) {
+        case .append(let end, let completeLength):
+            let length = completeLength ?? NSURLSessionTransferSizeUnknown
+            try accept(head, of: exchange, offset: offset, length: length)
+            loading.resumption = nil
+            loading.appending = Loading.Appending(offset: offset, end: end, completeLength: completeLength)
+            if loading.appendedValidator == nil { post(.resumed(offset: offset, expectedTotalBytes: length)) }
+            loading.appendedValidator = resumption.validator
+            return .deliver
+        case .complete:
+            try accept(head.completed(length: offset), of: exchange, offset: offset, length: offset)
+            loading.resumption = nil
+            post(.resumed(offset: offset, expectedTotalBytes: offset))
+            return .discard
+        case .startOver:
+            try startOver()
+            try accept(head, of: exchange)
+            return .deliver
+        case .askAgain:
+            try startOver()
+            loading.nextRequest = exchange.request
+            return .discard
+        case .deliver:
+            // The server's trouble is not the partial file's: it can still be resumed from later.
+            loading.supersedesPartialFile = false
+            try startOver()
+            try accept(head, of: exchange)
+            return .deliver
+        }
+    }
+
+    private func startOver() throws(URLError) {
+        loading.resumption = nil
+        loading.appendedValidator = nil
+        try loading.file?.truncate()
+    }
+
+    /// Whether something is still to be asked for, now that an appended body is over; true where that goes on.
+    private func continuesAppending(_ exchange: Exchange) throws(URLError) -> Bool {
+        guard let appending = loading.appending.take(), let file = loading.file,
+            let validator = loading.appendedValidator
+        else { return false }
+        switch ResumePolicy.ending(
+            at: file.length,
+            from: appending.offset,
+            end: appending.end,
+            completeLength: appending.completeLength
+        )
+        {
+        case .complete:
+            return false
+        case .askForRest:
+            loading.resumption = Resumption(
+                offset: file.length,
+                validator: validator,
+                completeLength: appending.completeLength
+            )
+        case .askAgain:
+            try startOver()
+        case .fail:
+            throw URLError(.networkConnectionLost, exchange.request.url, "The server sent less than it announced.")
+        }
+        follow(exchange.request)
+        return true
+    }
+
+    // MARK: - Bodies
+
+    func exchange(_ exchange: Exchange, received body: UnsafeRawBufferPointer) throws(URLError) {
+        try receive(body)
+    }
+
+    func receive(_ body: UnsafeRawBufferPointer) throws(URLError) {
+        loading.receivedSinceSettled += Int64(body.count)
+        switch loading.destination {
+        case .memory: loading.memory.append(contentsOf: body)
+        case .file: try loading.file?.write(body)
+        case .stream: stream(body)
+        }
+    }
+
+    private func stream(_ body: UnsafeRawBufferPointer) {
+        let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.Delivery?) in
+            let rest = shared.counters.expectedToReceive - shared.counters.received - loading.receivedSinceSettled
+            let expected = rest + Int64(body.count)
+            if case .bytes(let stream) = shared.consumer {
+                let (isFull, delivery) = stream.append(body, expected: expected)
+                if isFull { _ = shared.machine.setBacklogged(true) }
+                return (false, delivery)
+            }
+            let (schedules, isFull) = shared.mailbox.append(body, expected: expected)
+            if isFull { _ = shared.machine.setBacklogged(true) }
+            return (schedules, nil)
+        }
+        if schedules { scheduleDeliveryAtEndOfRound() }
+        if let delivery { session.loop.atEndOfRound(delivery.run) }
+    }
+
+    /// Counts what has come since it was last called, and tells a download's delegate.
+    func countReceivedBytes() {
+        let count = loading.receivedSinceSettled
+        guard count > 0 else { return }
+        loading.receivedSinceSettled = 0
+        let schedules = shared.withLock { shared in
+            shared.counters.received += count
+            shared.updateProgress()
+            guard case .delegate = shared.consumer, case .file = loading.destination else { return false }
+            return shared.mailbox.post(.wrote(shared.counters.received))
+        }
+        if schedules { scheduleDeliveryAtEndOfRound() }
+    }
+
+    func exchangeMaySend(_ exchange: Exchange) -> Bool {
+        shared.withLock { !$0.machine.isSuspended }
+    }
+
+    func exchange(_ exchange: Exchange, sent totalBytes: Int64) {
+        let isWatched = delegates.task != nil
+        let schedules = shared.withLock { shared in
+            shared.counters.sent = totalBytes
+            shared.updateProgress()
+            return isWatched && shared.mailbox.post(.sent(totalBytes))
+        }
+        if schedules { scheduleDeliveryAtEndOfRound() }
+    }
+
+    func exchangePaused(_ exchange: Exchange) {
+        shared.withLock { $0.machine.paused() }
+    }
+
+    func exchangeSettled(_ exchange: Exchange) {
+        countReceivedBytes()
+        if let version = exchange.head?.version, version.hasPrefix("HTTP/2"), let ticket = loading.ticket {
+            session.noteMultiplexing(ticket)
+        }
+        if loading.isSending { loading.bytesMovedAtLastActivity = exchange.bytesMoved }
+        runOnLoop()
+    }
+
+    // MARK: - After the exchange
+
+    func exchangeFinished(_ exchange: Exchange, _ error: URLError?) {
+        countReceivedBytes()
+        loading.exchange = nil
+        if let next = loading.nextRequest.take() { return follow(next) }
+        do throws(URLError) {
+            if let error { throw error }
+            if try continuesAppending(exchange) { return }
+            finishWithBody()
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    /// The body is complete.
+    func finishWithBody() {
+        switch loading.destination {
+        case .memory: finish(.data(loading.memory))
+        // `finish` makes a file of it.
+        case .file, .stream: finish(.delivered)
+        }
+        loading.memory = Data()
+    }
+
+    func follow(_ next: URLRequest) {
+        shared.withLock { shared in
+            shared.currentRequest = next
+            shared.machine.requeue()
+        }
+        // A stream that has been read from can't be sent again.
+        if sendsStream || session.settings.hasProtocols { loading.preparation = .none }
+        runOnLoop()
+    }
+
+    // MARK: - Time
+
+    /// The task wants to run: the resource clock starts with the first time it does.
+    func startClocks() {
+        if loading.deadline == nil { loading.deadline = Deadline { [unowned self] in checkClocks() } }
+        if loading.resourceEnd == nil { loading.resourceEnd = session.loop.now + session.settings.resourceTimeout }
+        rearmDeadline()
+    }
+
+    /// Sets the one deadline to the earlier of the two clocks. The idle clock runs while a transfer runs and isn't paused.
+    func rearmDeadline() {
+        guard let deadline = loading.deadline, let resourceEnd = loading.resourceEnd else { return }
+        session.loop.schedule(deadline, at: idleEnd.map { min($0, resourceEnd) } ?? resourceEnd)
+    }
+
+    private var idleEnd: ContinuousClock.Instant? {
+        guard let exchange = loading.exchange, shared.withLock({ $0.machine.mayTimeOut }) else { return nil }
+        return exchange.lastActivity + session.settings.idleTimeout(for: exchange.request)
+    }
+
+    private func checkClocks() {
+        let now = session.loop.now
+        if let resourceEnd = loading.resourceEnd, resourceEnd <= now {
+            return timeOut("The task took longer than its configuration's timeoutIntervalForResource.")
+        }
+        if let idleEnd, idleEnd <= now, let exchange = loading.exchange {
+            // libcurl may still be sending what it was given long ago.
+            let bytesMoved = exchange.bytesMoved
+            guard loading.isSending, bytesMoved > loading.bytesMovedAtLastActivity else {
+                return timeOut("Nothing was sent or received for as long as the request's time-out allows.")
+            }
+            loading.bytesMovedAtLastActivity = bytesMoved
+            exchange.noteActivity()
+        }
+        rearmDeadline()
+    }
+
+    private func timeOut(_ description: String) {
+        let url = shared.withLock { $0.currentRequest?.url }
+        finish(.failure(URLError(.timedOut, url, description)))
+    }
+}
+
+extension TaskRunner.Loading {
+    /// The exchange under way carries a body, and the answer has not begun.
+    fileprivate var isSending: Bool { exchange?.hasBody ?? false && exchange?.head == nil }
+}
+
+extension ResponseHead {
+    /// What a server would have said to a range that is all it has: a 416's own fields describe an error page.
+    fileprivate func completed(length: Int64) -> ResponseHead {
+        var head = self
+        head.status = 206
+        head.fields.removeAll {
+            $0.name.utf8.count > 8 && String($0.name.prefix(8)).isEqualIgnoringASCIICase(to: "Content-")
+        }
+        head.fields.append(HeaderField(name: "Content-Length", value: "\(length)"))
+        if length > 0 {
+            head.fields.append(HeaderField(name: "Content-Range", value: "bytes 0-\(length - 1)/\(length)"))
+        }
+        return head
+    }
+}

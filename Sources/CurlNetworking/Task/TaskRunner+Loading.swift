@@ -1,0 +1,386 @@
+import Curl
+import Foundation
+
+// The loop's side of a task. Every method here runs on the loop; those that libcurl's callbacks reach say so.
+
+extension TaskRunner {
+    /// What the loop knows of the task.
+    struct Loading {
+        enum Preparation { case none, underway, done }
+
+        /// The body being received goes from `offset` to `end` of the file.
+        struct Appending {
+            var offset: Int64
+            var end: Int64
+            var completeLength: Int64?
+        }
+
+        var destination: TaskRunner.Destination
+        var preparation = Preparation.none
+        var ticket: Admission.Ticket?
+        var exchange: Exchange?
+        /// A program's own protocol class loads instead of an exchange.
+        var protocolLoad: ProtocolLoad?
+        /// What follows the exchange under way instead of the task's end.
+        var nextRequest: URLRequest?
+        var redirectCount = 0
+
+        /// The stream that the next exchange sends. A stream serves once.
+        var bodyStream: InputStream?
+
+        var memory = Data()
+        var receivedSinceSettled: Int64 = 0
+        var file: DownloadFile?
+        /// The head that belongs to the body being received.
+        var head: ResponseHead?
+        /// The file held something to go on from, and the server has been asked for the rest.
+        var resumption: Resumption?
+        /// A part of the representation is being appended to the file.
+        var appending: Appending?
+        /// What the part before was validated with: the answer with the rest need not repeat it.
+        var appendedValidator: Resumption.Validator?
+        /// Its partial file has become superfluous once this task succeeds.
+        var supersedesPartialFile = false
+        /// The partial file turned out to be all there is.
+        var isComplete = false
+
+        var deadline: Deadline?
+        /// nil before the first resuming.
+        var resourceEnd: ContinuousClock.Instant?
+        var bytesMovedAtLastActivity: Int64 = 0
+    }
+}
+
+extension TaskRunner: LoopWork {
+    /// Called after each wish: does whatever the machine says is to be done.
+    func runOnLoop() {
+        session.loop.preconditionOnLoop()
+        // The resource clock runs from the first resuming, even if the task was suspended again at once.
+        if loading.resourceEnd == nil, shared.withLock({ $0.machine.wasResumed }) { startClocks() }
+        while let command = shared.withLock({ $0.machine.next() }) {
+            switch command {
+            case .enterQueue: enterQueue()
+            case .leaveQueue: leaveQueue()
+            case .setPaused(let isPaused):
+                guard loading.exchange?.setPaused(isPaused) ?? true else {
+                    // Tried again when libcurl next calls.
+                    return shared.withLock { $0.machine.pauseFailed() }
+                }
+                rearmDeadline()
+            case .cancel(let cancellation): end(cancelledBy: cancellation)
+            }
+        }
+    }
+
+    // MARK: - Before the transfer
+
+    private func enterQueue() {
+        startClocks()
+        switch loading.preparation {
+        case .none: prepare()
+        case .underway: break
+        case .done: enterAdmission()
+        }
+    }
+
+    private func leaveQueue() {
+        if let ticket = loading.ticket.take() { session.leave(ticket) }
+        rearmDeadline()
+    }
+
+    /// Makes ready what the first exchange needs; `prepared` goes on.
+    private func prepare() {
+        if startsProtocolLoad() { return }
+        prepareForNetwork()
+    }
+
+    func prepareForNetwork() {
+        switch resumption {
+        case nil:
+            prepareBodyStream()
+        case .failure(let error):
+            finish(.failure(error))
+        case .success(let resumption):
+            loading.preparation = .underway
+            let directory = session.settings.temporaryDirectory
+            // Copying can take a while, which the loop has not.
+            DispatchQueue.global(qos: .utility).async { [self] in
+                nonisolated(unsafe) let copy = Result { () throws(URLError) in
+                    try DownloadFile(copying: resumption.partialFile, in: directory)
+                }
+                session.loop.submit { self.prepared(resuming: resumption, from: copy) }
+            }
+        }
+    }
+
+    /// The request's own stream serves the first exchange; every other one is the delegate's.
+    private func prepareBodyStream() {
+        let request = shared.withLock { $0.currentRequest }
+        let stream = request?.httpBodyStream
+        guard sendsStream else { return prepared() }
+        if let stream, loading.redirectCount == 0 {
+            loading.bodyStream = stream
+            return prepared()
+        }
+        guard keepsBody(request) else { return prepared() }
+        loading.preparation = .underway
+        post(.needsBodyStream)
+    }
+
+    var sendsStream: Bool {
+        if case .stream = bodySource { true } else { originalRequest?.httpBodyStream != nil }
+    }
+
+    /// The delegate's answer; any thread, and only the first counts.
+    func bodyStreamArrived(_ stream: InputStream?) {
+        nonisolated(unsafe) let stream = stream
+        session.loop.submit {
+            guard case .underway = self.loading.preparation, self.resumption == nil else { return }
+            guard let stream else {
+                let url = self.shared.withLock { $0.currentRequest?.url }
+                return self.finish(
+                    .failure(URLError(.requestBodyStreamExhausted, url, "There is no stream with the request's body."))
+                )
+            }
+            self.loading.bodyStream = stream
+            self.prepared()
+        }
+    }
+
+    /// `copy` is nil where the partial file is gone or no longer the same: then the download starts from zero.
+    private func prepared(resuming resumption: ResumeData, from copy: Result<DownloadFile?, URLError>) {
+        switch copy {
+        case .failure(let error):
+            finish(.failure(error))
+        case .success(let file):
+            guard isUnfinished else {
+                file?.remove()
+                return
+            }
+            if let file {
+                loading.file = file
+                loading.resumption = resumption.resumption
+                loading.supersedesPartialFile = true
+            }
+            prepared()
+        }
+    }
+
+    private func prepared() {
+        loading.preparation = .done
+        if shared.withLock({ $0.machine.stage == .queued }) { enterAdmission() }
+    }
+
+    private var isUnfinished: Bool {
+        shared.withLock { shared in
+            switch shared.machine.stage {
+            case .parked, .queued, .loading: true
+            case .finished, .completed: false
+            }
+        }
+    }
+
+    private func enterAdmission() {
+        let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
+        do throws(URLError) {
+            guard let request else { throw URLError(.badURL, nil, "The task has no request.") }
+            let origin = try RequestEncoder.origin(of: request)
+            if let ticket = loading.ticket {
+                // A redirect within an origin keeps its place.
+                if ticket.origin == origin { return admitted(ticket) }
+                session.leave(ticket)
+            }
+            let ticket = Admission.Ticket(origin: origin, runner: self)
+            loading.ticket = ticket
+            if session.enter(ticket, priority: priority) { admitted(ticket) }
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    /// The session has a connection for this task.
+    func admitted(_ ticket: Admission.Ticket) {
+        guard ticket === loading.ticket else { return session.leave(ticket) }
+        let request = shared.withLock { $0.machine.admit() ? $0.currentRequest : nil }
+        guard let request else {
+            loading.ticket = nil
+            return session.leave(ticket)
+        }
+        do throws(URLError) {
+            try startExchange(request)
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    private func startExchange(_ request: URLRequest) throws(URLError) {
+        let body = try makeBody(for: request)
+        let exchange = Exchange(request: request, body: body, loop: session.loop, owner: self)
+        do throws(URLError) {
+            var options = try RequestEncoder.options(
+                for: request,
+                body: body,
+                settings: session.settings,
+                keepsCredentials: isAtOriginalOrigin
+            )
+            if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
+            if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
+            switch loading.destination {
+            case .memory: break
+            case .file: options.receiveBufferSize = 256 * 1024
+            // libcurl reads up to a hundred of them before it can be paused.
+            case .stream: options.receiveBufferSize = 16 * 1024
+            }
+            shared.withLock {
+                $0.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+            }
+            do throws(TransferFailure) {
+                try exchange.start(options, in: session.currentMulti())
+            } catch {
+                throw URLError(error, url: request.url)
+            }
+        } catch {
+            body?.close()
+            throw error
+        }
+        loading.exchange = exchange
+        loading.bytesMovedAtLastActivity = 0
+        rearmDeadline()
+    }
+
+    /// False once a redirect has led elsewhere: there the session's own credentials have no business either.
+    private var isAtOriginalOrigin: Bool {
+        loading.redirectCount == 0 || originalRequest?.url.flatMap(Origin.init) == loading.ticket?.origin
+    }
+
+    /// nil where the request has none. A redirect that turned a POST into a GET has left the body behind.
+    private func makeBody(for request: URLRequest) throws(URLError) -> (any RequestBody)? {
+        if let stream = loading.bodyStream.take() { return makeBody(from: stream, for: request) }
+        switch bodySource {
+        case .data(let data) where keepsBody(request): return DataBody(data)
+        case .file(let url) where keepsBody(request): return try FileBody(url)
+        case .request, .data, .file, .stream: break
+        }
+        if let data = request.httpBody { return DataBody(data) }
+        // Methods that mean a body send the length of an empty one (RFC 9110 §8.6).
+        return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
+    }
+
+    private func keepsBody(_ request: URLRequest?) -> Bool {
+        loading.redirectCount == 0 || request?.httpMethod == originalRequest?.httpMethod
+    }
+
+    private func makeBody(from stream: InputStream, for request: URLRequest) -> StreamedBody {
+        let length = request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap {
+            $0 < 0 ? nil : $0
+        }
+        let loop = session.loop
+        let wake = ExchangeWaker(runner: self)
+        return StreamedBody(stream, length: length, url: request.url) { loop.submit(wake) }
+    }
+
+    // MARK: - The end
+
+    /// The task has come to `outcome`; the first one counts. Whatever still runs is stopped.
+    func finish(_ outcome: Outcome) {
+        session.loop.preconditionOnLoop()
+        guard shared.withLock({ $0.machine.finish() }) else { return }
+        if case .failure(let error) = outcome {
+            end(.failure(error.with(phase: loading.exchange?.phase ?? .preparing)), keepsPartialFile: true)
+        } else {
+            end(outcome, keepsPartialFile: true)
+        }
+    }
+
+    private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {
+        let (url, schedules) = shared.withLock { ($0.currentRequest?.url, $0.mailbox.discard()) }
+        if schedules { scheduleDeliveryAtEndOfRound() }
+        end(.failure(.cancelled(url)), keepsPartialFile: cancellation == .keepingPartialFile)
+    }
+
+    /// Frees what the task holds of the loop, and sends the outcome on its way. Called once in a task's life.
+    private func end(_ outcome: Outcome, keepsPartialFile: Bool) {
+        var outcome = outcome
+        loading.exchange?.cancel()
+        loading.exchange = nil
+        loading.protocolLoad.take()?.stop()
+        if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
+        let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
+        send(outcome, resumeData: resumeData)
+        if let ticket = loading.ticket.take() { session.leave(ticket) }
+    }
+
+    /// Decides what becomes of the download's file; returns the data to resume from where there is any.
+    private func settleFile(_ outcome: inout Outcome, keepsPartialFile: Bool) -> Data? {
+        guard case .failure(let error) = outcome else {
+            do throws(URLError) {
+                if let file = loading.file.take() { outcome = .file(try file.finish()) }
+                removeSupersededFile()
+            } catch {
+                outcome = .failure(error)
+            }
+            return nil
+        }
+        let data = keepsPartialFile ? keepPartialFile(after: error) : nil
+        loading.file.take()?.remove()
+        if let data { outcome = .failure(error.with(resumeData: data)) }
+        return data
+    }
+
+    /// What to resume from after `error`; nil where there is nothing.
+    private func keepPartialFile(after error: URLError) -> Data? {
+        // Until the server has answered, what was to be resumed still is.
+        if loading.head == nil, case .success(let untouched) = resumption { return untouched.encoded() }
+        guard !Self.fileErrors.contains(error.code) else { return nil }
+        return keepPartialFile()
+    }
+
+    /// After these the file is no good to go on from.
+    private static let fileErrors: Set<URLError.Code> = [
+        .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
+    ]
+
+    /// nil where the server gave nothing to validate with.
+    private func keepPartialFile() -> Data? {
+        guard let request = shared.withLock({ $0.currentRequest }), let original = originalRequest,
+            let url = original.url,
+            let validator = loading.head.flatMap({ ResumePolicy.validator(of: $0, to: request) })
+                ?? loading.appendedValidator,
+            let partial = loading.file?.keep()
+        else { return nil }
+        loading.file = nil
+        let expected = shared.withLock { $0.counters.expectedToReceive }
+        let data = ResumeData(
+            request: original,
+            url: url,
+            validator: validator,
+            completeLength: expected > 0 ? expected : nil,
+            partialFile: partial
+        )
+        guard let encoded = data.encoded() else {
+            partial.remove(in: session.settings.temporaryDirectory)
+            return nil
+        }
+        removeSupersededFile()
+        return encoded
+    }
+
+    private func removeSupersededFile() {
+        guard loading.supersedesPartialFile, case .success(let old) = resumption else { return }
+        old.partialFile.remove(in: session.settings.temporaryDirectory)
+    }
+}
+
+/// Tells a task's exchange, if there still is one, that its body can be read again.
+private final class ExchangeWaker: LoopWork, @unchecked Sendable {
+    // @unchecked: never changes but to nil.
+    private weak var runner: TaskRunner?
+
+    init(runner: TaskRunner) {
+        self.runner = runner
+    }
+
+    func runOnLoop() {
+        runner?.loading.exchange?.bodyBecameReadable()
+    }
+}

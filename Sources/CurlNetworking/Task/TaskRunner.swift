@@ -1,0 +1,192 @@
+import Curl
+import Foundation
+import Synchronization
+
+/// The brain of one task: what the public object asks of it, and what the loop does for it.
+///
+/// This file holds what may be called from any thread; `TaskRunner+Loading.swift` holds the loop's side,
+/// `TaskRunner+Delivery.swift` the road to the delegate and handler.
+///
+/// `@unchecked Sendable`: `shared` guards what any thread may touch; the rest never changes, or is the loop's alone.
+final class TaskRunner: @unchecked Sendable {
+    /// Where the bytes of a request's body come from.
+    enum BodySource: Sendable {
+        /// From the request itself, if it has any.
+        case request
+        case data(Data)
+        case file(URL)
+        /// From the request's stream, or one that the delegate is asked for.
+        case stream
+    }
+
+    /// Where the bytes of the response's body go.
+    enum Destination: Sendable {
+        case memory
+        case file
+        /// To the delegate or reader as they come.
+        case stream
+    }
+
+    // MARK: Never changes
+
+    let identifier: Int
+    let session: SessionCore
+    let originalRequest: URLRequest?
+    let bodySource: BodySource
+    /// What a resuming download goes on from; a failure where the caller's data was no good.
+    let resumption: Result<ResumeData, URLError>?
+
+    // MARK: Any thread
+
+    let shared: Mutex<Shared>
+
+    struct Shared {
+        var machine = TaskStateMachine()
+        var consumer: Consumer
+        var mailbox = Mailbox()
+        var outcome: Outcome?
+        /// The public object, from the first resuming to the end: the session keeps the task, and so its delegate's
+        /// messages have one to name.
+        var task: URLSessionTask?
+        var delegates = DelegateSet.none
+        var currentRequest: URLRequest?
+        var response: URLResponse?
+        var counters = Counters()
+        var progress: Progress?
+        var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+        var description: String?
+        var priority = URLSessionTask.defaultPriority
+        var earliestBeginDate: Date?
+    }
+
+    struct Counters {
+        var received: Int64 = 0
+        var sent: Int64 = 0
+        var expectedToReceive: Int64 = 0
+        var expectedToSend: Int64 = 0
+        var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
+        var clientExpectsToSend = NSURLSessionTransferSizeUnknown
+    }
+
+    // MARK: Loop only
+
+    var loading: Loading
+
+    init(
+        identifier: Int,
+        session: SessionCore,
+        request: URLRequest?,
+        body: BodySource = .request,
+        resumption: Result<ResumeData, URLError>? = nil,
+        destination: Destination,
+        consumer: Consumer
+    ) {
+        self.identifier = identifier
+        self.session = session
+        originalRequest = request
+        bodySource = body
+        self.resumption = resumption
+        loading = Loading(destination: destination)
+        shared = Mutex(Shared(consumer: consumer, currentRequest: request))
+    }
+
+    var task: URLSessionTask? { shared.withLock { $0.task } }
+
+    /// The task's delegate where it has one, else the session's, for each protocol.
+    var delegates: DelegateSet {
+        let own = shared.withLock { $0.delegates }
+        return own.session == nil ? session.delegates : own.over(session.delegates)
+    }
+
+    // MARK: - Wishes
+
+    func resume(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.resume() }
+    }
+
+    func suspend(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.suspend() }
+    }
+
+    func cancel(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.cancel(.discardingBody) }
+        // After the transfer there is nothing to stop, only things that need not be delivered.
+        let schedules = shared.withLock { shared in
+            shared.machine.stage == .finished && shared.mailbox.discard()
+        }
+        if schedules { scheduleDelivery() }
+    }
+
+    /// `handler` is called on the delegate queue; with nil where there is nothing to resume from.
+    func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {
+        let isTooLate = shared.withLock { shared in
+            switch shared.machine.stage {
+            case .parked, .queued, .loading:
+                guard shared.machine.cancellation == nil else { return true }
+                shared.resumeDataHandlers.append(handler)
+                return false
+            case .finished, .completed:
+                return true
+            }
+        }
+        if isTooLate { return session.deliveryQueue.addOperation { handler(nil) } }
+        act(for: task) { $0.machine.cancel(.keepingPartialFile) }
+    }
+
+    private func act(for task: URLSessionTask, _ wish: (inout Shared) -> Bool) {
+        let (needsLoop, isFirst) = shared.withLock { shared in
+            guard wish(&shared) else { return (false, false) }
+            // Suspending a task that was never resumed leaves it to its creator.
+            guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
+                return (shared.task != nil, false)
+            }
+            shared.task = task
+            return (true, true)
+        }
+        if isFirst { session.activate(self) }
+        if needsLoop { session.loop.submit(self) }
+    }
+
+    /// The consumer has caught up: the transfer may go on.
+    func consumerCaughtUp() {
+        if shared.withLock({ $0.machine.setBacklogged(false) }) { session.loop.submit(self) }
+    }
+
+    // MARK: - What the public object shows
+
+    /// Made when first asked for: most tasks never need one.
+    func progress(of task: URLSessionTask) -> Progress {
+        let made = shared.withLock { shared in
+            if let progress = shared.progress { return progress }
+            let progress = Progress(parent: nil, userInfo: nil)
+            progress.cancellationHandler = { [weak task] in task?.cancel() }
+            progress.pausingHandler = { [weak task] in task?.suspend() }
+            progress.resumingHandler = { [weak task] in task?.resume() }
+            progress.isCancellable = true
+            progress.isPausable = true
+            shared.progress = progress
+            shared.updateProgress()
+            return progress
+        }
+        return made
+    }
+
+    /// nil until the task has completed.
+    var error: URLError? { shared.withLock { $0.machine.stage == .completed ? $0.outcome?.error : nil } }
+}
+
+extension TaskRunner.Shared {
+    /// Moves the task's `Progress`, if somebody has asked for it. Units are bytes in both directions.
+    func updateProgress() {
+        guard let progress else { return }
+        if machine.stage == .completed {
+            let total = max(progress.totalUnitCount, progress.completedUnitCount, 1)
+            progress.totalUnitCount = total
+            if outcome?.error == nil { progress.completedUnitCount = total }
+            return
+        }
+        let expected = counters.expectedToReceive
+        progress.totalUnitCount = response == nil || expected < 0 ? -1 : expected + max(0, counters.expectedToSend)
+        progress.completedUnitCount = counters.received + counters.sent
+    }
+}

@@ -1,0 +1,197 @@
+/// The life of one task: what its owner asked for, how far it is, and what the loop has to do about it.
+///
+/// A value without side effects. Calls of the public API note what is wanted, from any thread and in any order; the loop
+/// then asks for one `Command` after the other until there is none. So only the newest wish counts, however many came in
+/// between, and no order of calls can confuse it.
+struct TaskStateMachine: Sendable {
+    enum Stage: Sendable, Equatable {
+        /// Has no transfer and wants none: not yet resumed, or suspended while it waited.
+        case parked
+        /// Waits for its preparations, then for its turn at the host.
+        case queued
+        /// A transfer is running; whether libcurl was told to pause it.
+        case loading(isPaused: Bool)
+        /// What came out is certain, and on its way to the owner.
+        case finished
+        /// The owner has it.
+        case completed
+    }
+
+    enum Cancellation: Sendable, Equatable {
+        case discardingBody
+        case keepingPartialFile
+    }
+
+    /// What the loop is to do next.
+    enum Command: Sendable, Equatable {
+        case enterQueue
+        case leaveQueue
+        case setPaused(Bool)
+        case cancel(Cancellation)
+    }
+
+    private(set) var stage = Stage.parked
+    /// A task is suspended while this is above zero; it is born suspended.
+    private(set) var suspensions = 1
+    private(set) var cancellation: Cancellation?
+    /// More bytes wait for the consumer than should.
+    private(set) var isBacklogged = false
+    /// Whether `resume()` ever took effect.
+    private(set) var wasResumed = false
+
+    var isSuspended: Bool { suspensions > 0 }
+
+    // MARK: - Wishes (any thread). Each returns whether the loop must look.
+
+    /// Takes back one suspension; without any, it does nothing.
+    mutating func resume() -> Bool {
+        switch stage {
+        case .parked, .queued, .loading:
+            guard suspensions > 0, cancellation == nil else { return false }
+            suspensions -= 1
+            if suspensions == 0 { wasResumed = true }
+            return suspensions == 0
+        case .finished:
+            // Nothing to transfer any more, but `state` tells.
+            suspensions = max(0, suspensions - 1)
+            return false
+        case .completed:
+            return false
+        }
+    }
+
+    mutating func suspend() -> Bool {
+        switch stage {
+        case .parked, .queued, .loading:
+            guard cancellation == nil else { return false }
+            suspensions += 1
+            return suspensions == 1
+        case .finished:
+            suspensions += 1
+            return false
+        case .completed:
+            return false
+        }
+    }
+
+    /// The first cancellation counts. After the transfer it still keeps what the owner has not seen from it.
+    mutating func cancel(_ kind: Cancellation) -> Bool {
+        switch stage {
+        case .parked, .queued, .loading, .finished:
+            guard cancellation == nil else { return false }
+            cancellation = kind
+            return true
+        case .completed:
+            return false
+        }
+    }
+
+    /// The consumer fell behind, or has caught up.
+    mutating func setBacklogged(_ isBacklogged: Bool) -> Bool {
+        guard self.isBacklogged != isBacklogged else { return false }
+        self.isBacklogged = isBacklogged
+        switch stage {
+        case .loading: return true
+        case .parked, .queued, .finished, .completed: return false
+        }
+    }
+
+    // MARK: - Progress (loop)
+
+    /// What there is to do, once: the machine takes it as done.
+    mutating func next() -> Command? {
+        switch stage {
+        case .parked:
+            if let cancellation { return finish(with: cancellation) }
+            guard !isSuspended else { return nil }
+            stage = .queued
+            return .enterQueue
+        case .queued:
+            if let cancellation { return finish(with: cancellation) }
+            guard isSuspended else { return nil }
+            stage = .parked
+            return .leaveQueue
+        case .loading(let isPaused):
+            if let cancellation { return finish(with: cancellation) }
+            guard isPaused != wantsPause else { return nil }
+            stage = .loading(isPaused: wantsPause)
+            return .setPaused(wantsPause)
+        case .finished, .completed:
+            return nil
+        }
+    }
+
+    private var wantsPause: Bool { isSuspended || isBacklogged }
+
+    /// Whether the idle clock runs: not while the transfer is paused, or is to be as soon as libcurl can.
+    var mayTimeOut: Bool { stage == .loading(isPaused: false) && !wantsPause }
+
+    private mutating func finish(with cancellation: Cancellation) -> Command {
+        stage = .finished
+        return .cancel(cancellation)
+    }
+
+    /// libcurl couldn't change the pause yet; `next()` will ask for it again.
+    mutating func pauseFailed() {
+        guard case .loading(let isPaused) = stage else { return }
+        stage = .loading(isPaused: !isPaused)
+    }
+
+    /// The transfer has paused by itself.
+    mutating func paused() {
+        guard case .loading = stage else { return }
+        stage = .loading(isPaused: true)
+    }
+
+    /// The task's turn has come: true when a transfer is to start now.
+    mutating func admit() -> Bool {
+        switch stage {
+        case .queued:
+            guard cancellation == nil, !isSuspended else {
+                // It has given up its place in the queue, and asks for another when it is resumed.
+                stage = .parked
+                return false
+            }
+            stage = .loading(isPaused: false)
+            return true
+        case .parked, .loading, .finished, .completed:
+            return false
+        }
+    }
+
+    /// One transfer is over and another follows it, perhaps at another host: a redirect, or a new try.
+    mutating func requeue() {
+        switch stage {
+        case .loading: stage = .parked
+        case .parked, .queued, .finished, .completed: break
+        }
+    }
+
+    /// What came out is certain; false when it was already.
+    mutating func finish() -> Bool {
+        switch stage {
+        case .parked, .queued, .loading:
+            stage = .finished
+            return true
+        case .finished, .completed:
+            return false
+        }
+    }
+
+    /// The owner is about to be told. True when it has cancelled before that, and so gets no success.
+    mutating func complete() -> Bool {
+        stage = .completed
+        return cancellation != nil
+    }
+}
+
+extension TaskStateMachine {
+    /// The state that the public API shows.
+    var publicState: URLSessionTask.State {
+        switch stage {
+        case .completed: .completed
+        case .parked, .queued, .loading, .finished:
+            cancellation != nil ? .canceling : isSuspended ? .suspended : .running
+        }
+    }
+}

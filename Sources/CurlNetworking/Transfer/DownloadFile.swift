@@ -1,0 +1,232 @@
+import Curl
+import Foundation
+import Glibc
+
+/// The private temporary file that a download is written to.
+///
+/// Created exclusively, with mode 0600 and a name nobody can guess. Used by one thread at a time: the loop, or the queue
+/// that prepares a resumption. Ends with one of `finish()`, `keep()` and `remove()`.
+final class DownloadFile {
+    let url: URL
+    private var descriptor: Int32
+    private(set) var length: Int64 = 0
+
+    /// Fails where the directory can't be written to or the system has no descriptor left.
+    init(in directory: URL) throws(URLError) {
+        url = directory.appendingPathComponent(PartialFile.newName(), isDirectory: false)
+        descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            let error = SystemError.current
+            throw URLError(.cannotCreateFile, url, "The download's file could not be created: \(error).", error)
+        }
+    }
+
+    /// A copy of `partial`, to append to: the original stays good to resume from until this download has got further,
+    /// whatever happens to the process, and however many downloads start from it at once. nil where `partial` is gone or
+    /// no longer the same. Blocks; not for the loop.
+    convenience init?(copying partial: PartialFile, in directory: URL) throws(URLError) {
+        guard let source = partial.open(in: directory) else { return nil }
+        defer { Glibc.close(source) }
+        try self.init(in: directory)
+        do throws(URLError) {
+            try copy(from: source, length: partial.length)
+        } catch {
+            remove()
+            throw error
+        }
+        guard partial.isUnchanged(source) else {
+            remove()
+            return nil
+        }
+    }
+
+    deinit {
+        assert(descriptor < 0, "a DownloadFile must be finished, kept or removed")
+    }
+
+    /// Appends `bytes`, all of them. Blocks for as long as the file system takes.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0 {
+                let error = SystemError.current
+                if error.code == EINTR { continue }
+                throw URLError(.cannotWriteToFile, url, "The download could not be written: \(error).", error)
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            length += Int64(count)
+        }
+    }
+
+    /// Appends the first `length` bytes of the open file `source`. Blocks; not for the loop.
+    func copy(from source: Int32, length wanted: Int64) throws(URLError) {
+        var offset = off_t(0)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { buffer.deallocate() }
+        while offset < wanted {
+            let part = Int(min(Int64(buffer.count), wanted - Int64(offset)))
+            let count = pread(source, buffer.baseAddress, part, offset)
+            guard count > 0 else {
+                if count < 0, errno == EINTR { continue }
+                throw URLError(.cannotOpenFile, url, "The partial file could not be read.", .current)
+            }
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += off_t(count)
+        }
+    }
+
+    /// Starts over.
+    func truncate() throws(URLError) {
+        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
+            throw URLError(.cannotWriteToFile, url, "The download's file could not be emptied.", .current)
+        }
+        length = 0
+    }
+
+    /// Closes the complete file, which stays where it is. Fails where somebody has taken it away in the meantime.
+    func finish() throws(URLError) -> DownloadedFile {
+        let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard kept >= 0, isInPlace else {
+            let error = kept < 0 ? SystemError.current : nil
+            if kept >= 0 { Glibc.close(kept) }
+            remove()
+            throw URLError(.cannotOpenFile, url, "The download's file has disappeared from its directory.", error)
+        }
+        let file = DownloadedFile(url: url, descriptor: kept)
+        guard close() == 0 else {
+            let error = SystemError.current
+            file.removeIfStillThere()
+            throw URLError(.cannotCloseFile, url, "The download could not be written: \(error).", error)
+        }
+        return file
+    }
+
+    /// Closes the incomplete file, which stays to be resumed from. nil where somebody has taken it away.
+    func keep() -> PartialFile? {
+        guard isInPlace, let partial = PartialFile(describing: descriptor, at: url) else {
+            remove()
+            return nil
+        }
+        _ = close()
+        return partial
+    }
+
+    /// Closes and deletes the file.
+    func remove() {
+        if isInPlace { unlink(url.path) }
+        _ = close()
+    }
+
+    private var isInPlace: Bool { isNamed(url, descriptor) }
+
+    private func close() -> Int32 {
+        defer { descriptor = -1 }
+        return Glibc.close(descriptor)
+    }
+}
+
+/// A complete download, until its owner has moved it or its time is over.
+///
+/// It stays open that long: else the file system could give its inode to a file that the owner puts in its place.
+final class DownloadedFile: Sendable {
+    let url: URL
+    private let descriptor: Int32
+
+    fileprivate init(url: URL, descriptor: Int32) {
+        self.url = url
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Deletes the file if it is still where it was; what its owner has put in its place stays.
+    func removeIfStillThere() {
+        if isNamed(url, descriptor) { unlink(url.path) }
+    }
+}
+
+/// Whether `url` names the file that is open as `descriptor`.
+private func isNamed(_ url: URL, _ descriptor: Int32) -> Bool {
+    var open = stat()
+    var named = stat()
+    return fstat(descriptor, &open) == 0 && lstat(url.path, &named) == 0
+        && open.st_ino == named.st_ino && open.st_dev == named.st_dev
+}
+
+/// What is known of a partial file on disk: enough to tell later whether it is still the same, byte for byte.
+struct PartialFile: Codable, Equatable, Sendable {
+    /// The file's name in the directory for temporary files.
+    var name: String
+    var directory: String
+    /// In bytes.
+    var length: Int64
+    var inode: UInt64
+    /// When the file's content or state last changed, by the file system's clock: nothing can set it back.
+    var changedSeconds: Int64
+    var changedNanoseconds: Int64
+
+    /// nil where the system won't tell.
+    init?(describing descriptor: Int32, at url: URL) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        name = url.lastPathComponent
+        directory = url.deletingLastPathComponent().standardizedFileURL.path
+        length = Int64(status.st_size)
+        inode = UInt64(status.st_ino)
+        changedSeconds = Int64(status.st_ctim.tv_sec)
+        changedNanoseconds = Int64(status.st_ctim.tv_nsec)
+    }
+
+    private static let namePrefix = "CurlNetworkingDownload_"
+
+    static func newName() -> String {
+        var generator = SystemRandomNumberGenerator()
+        let random = (0..<2).map { _ in String(generator.next(), radix: 16) }
+        return namePrefix + random.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined() + ".tmp"
+    }
+
+    /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; else nil.
+    ///
+    /// The description is untrusted: the name must have the form of ours, so that it names a file in `directory` and
+    /// nowhere else; links are not followed; and a file that isn't ours alone is not touched.
+    func open(in directory: URL) -> Int32? {
+        guard Self.isOurs(name), directory.standardizedFileURL.path == self.directory else { return nil }
+        let path = directory.appendingPathComponent(name, isDirectory: false).path
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        guard isUnchanged(descriptor) else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+
+    /// Whether the open file is the one described, and private.
+    func isUnchanged(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0
+            && status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1
+            && Int64(status.st_size) == length && UInt64(status.st_ino) == inode
+            && Int64(status.st_ctim.tv_sec) == changedSeconds && Int64(status.st_ctim.tv_nsec) == changedNanoseconds
+    }
+
+    /// Deletes the file if it is still the one described.
+    func remove(in directory: URL) {
+        guard let descriptor = open(in: directory) else { return }
+        unlink(directory.appendingPathComponent(name, isDirectory: false).path)
+        close(descriptor)
+    }
+
+    private static func isOurs(_ name: String) -> Bool {
+        guard name.hasPrefix(namePrefix), name.hasSuffix(".tmp") else { return false }
+        let middle = name.dropFirst(namePrefix.count).dropLast(4).utf8
+        return middle.count == 32
+            && middle.allSatisfy { byte in
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+            }
+    }
+}

@@ -1,0 +1,141 @@
+import Curl
+import Foundation
+
+/// The keys that this module adds to a `URLError`'s `userInfo`.
+public enum CurlErrorKey {
+    /// libcurl's `CURLcode`, an `Int`. <https://curl.se/libcurl/c/libcurl-errors.html>
+    public static let code = "CurlNetworkingCURLcode"
+    /// libcurl's own words about this failure, a `String`.
+    public static let text = "CurlNetworkingErrorText"
+    /// How far the transfer had come, a `String`: preparing, resolving, connecting, securing, sending or receiving.
+    public static let phase = "CurlNetworkingPhase"
+}
+
+/// The one place where libcurl's codes become URLError's.
+enum ErrorTable {
+    /// What a `CURLcode` means to a user of URLSession. The documentation's page on errors shows the same table, and a
+    /// test compares the two.
+    static let codes: [(curl: UInt32, code: URLError.Code)] = [
+        (1, .cannotParseResponse),  // UNSUPPORTED_PROTOCOL: schemes are checked before, so it is an answer without HTTP
+        (2, .unknown),  // FAILED_INIT
+        (3, .badURL),  // URL_MALFORMAT
+        (4, .unsupportedURL),  // NOT_BUILT_IN
+        (5, .cannotFindHost),  // COULDNT_RESOLVE_PROXY
+        (6, .cannotFindHost),  // COULDNT_RESOLVE_HOST
+        (7, .cannotConnectToHost),  // COULDNT_CONNECT
+        (8, .badServerResponse),  // WEIRD_SERVER_REPLY
+        (9, .noPermissionsToReadFile),  // REMOTE_ACCESS_DENIED
+        (16, .networkConnectionLost),  // HTTP2
+        (18, .networkConnectionLost),  // PARTIAL_FILE
+        (22, .badServerResponse),  // HTTP_RETURNED_ERROR
+        (23, .cannotWriteToFile),  // WRITE_ERROR
+        (26, .cannotOpenFile),  // READ_ERROR
+        (27, .unknown),  // OUT_OF_MEMORY
+        (28, .timedOut),  // OPERATION_TIMEDOUT
+        (33, .badServerResponse),  // RANGE_ERROR
+        (34, .badServerResponse),  // HTTP_POST_ERROR
+        (35, .secureConnectionFailed),  // SSL_CONNECT_ERROR
+        (42, .cancelled),  // ABORTED_BY_CALLBACK
+        (43, .unknown),  // BAD_FUNCTION_ARGUMENT
+        (45, .cannotConnectToHost),  // INTERFACE_FAILED
+        (47, .httpTooManyRedirects),  // TOO_MANY_REDIRECTS
+        (48, .unknown),  // UNKNOWN_OPTION
+        (52, .networkConnectionLost),  // GOT_NOTHING
+        (53, .secureConnectionFailed),  // SSL_ENGINE_NOTFOUND
+        (54, .secureConnectionFailed),  // SSL_ENGINE_SETFAILED
+        (55, .networkConnectionLost),  // SEND_ERROR
+        (56, .networkConnectionLost),  // RECV_ERROR
+        (58, .clientCertificateRejected),  // SSL_CERTPROBLEM
+        (59, .secureConnectionFailed),  // SSL_CIPHER
+        (60, .serverCertificateUntrusted),  // PEER_FAILED_VERIFICATION
+        (61, .cannotDecodeContentData),  // BAD_CONTENT_ENCODING
+        (63, .dataLengthExceedsMaximum),  // FILESIZE_EXCEEDED
+        (64, .secureConnectionFailed),  // USE_SSL_FAILED
+        (65, .requestBodyStreamExhausted),  // SEND_FAIL_REWIND
+        (66, .secureConnectionFailed),  // SSL_ENGINE_INITFAILED
+        (67, .userAuthenticationRequired),  // LOGIN_DENIED
+        (77, .secureConnectionFailed),  // SSL_CACERT_BADFILE
+        (80, .secureConnectionFailed),  // SSL_SHUTDOWN_FAILED
+        (82, .secureConnectionFailed),  // SSL_CRL_BADFILE
+        (83, .serverCertificateUntrusted),  // SSL_ISSUER_ERROR
+        (88, .badServerResponse),  // CHUNK_FAILED
+        (89, .cannotConnectToHost),  // NO_CONNECTION_AVAILABLE
+        (90, .serverCertificateUntrusted),  // SSL_PINNEDPUBKEYNOTMATCH
+        (91, .serverCertificateUntrusted),  // SSL_INVALIDCERTSTATUS
+        (92, .networkConnectionLost),  // HTTP2_STREAM
+        (94, .userAuthenticationRequired),  // AUTH_ERROR
+        (95, .networkConnectionLost),  // HTTP3
+        (96, .cannotConnectToHost),  // QUIC_CONNECT_ERROR
+        (97, .cannotConnectToHost),  // PROXY
+        (98, .clientCertificateRequired),  // SSL_CLIENTCERT
+        (99, .networkConnectionLost),  // UNRECOVERABLE_POLL
+        (100, .badServerResponse),  // TOO_LARGE
+        (101, .secureConnectionFailed),  // ECH_REQUIRED
+    ]
+
+    private static let codeByCurlCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.curl, $0.code) })
+
+    static func code(for failure: TransferFailure) -> URLError.Code {
+        switch (failure.code.rawValue, failure.systemErrno) {
+        case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
+        case (7, ETIMEDOUT): .timedOut
+        default: codeByCurlCode[failure.code.rawValue] ?? .unknown
+        }
+    }
+}
+
+extension URLError {
+    /// The error for a transfer to `url` that failed.
+    init(_ failure: TransferFailure, url: URL?) {
+        let systemError = failure.systemErrno == 0 ? nil : SystemError(code: failure.systemErrno)
+        self.init(
+            ErrorTable.code(for: failure),
+            url,
+            failure.text,
+            systemError,
+            [
+                CurlErrorKey.code: Int(failure.code.rawValue),
+                CurlErrorKey.text: failure.text,
+                CurlErrorKey.phase: failure.phase.rawValue,
+            ]
+        )
+    }
+
+    /// An error about `url` with a description, and the system's error below it where there is one.
+    init(
+        _ code: URLError.Code,
+        _ url: URL?,
+        _ description: String,
+        _ systemError: SystemError? = nil,
+        _ details: [String: Any] = [:]
+    ) {
+        var userInfo = details
+        userInfo[NSLocalizedDescriptionKey] = description
+        if let url {
+            userInfo[NSURLErrorFailingURLErrorKey] = url
+            userInfo[Self.failingURLStringKey] = url.absoluteString
+        }
+        if let systemError {
+            userInfo[NSUnderlyingErrorKey] = NSError(domain: NSPOSIXErrorDomain, code: Int(systemError.code))
+        }
+        self.init(code, userInfo: userInfo)
+    }
+
+    /// The value of NSURLErrorFailingURLStringErrorKey, which is deprecated but read everywhere.
+    private static let failingURLStringKey = "NSErrorFailingURLStringKey"
+
+    /// A copy that also carries a download's resume data.
+    func with(resumeData: Data) -> URLError {
+        URLError(code, userInfo: userInfo.merging([NSURLSessionDownloadTaskResumeData: resumeData]) { $1 })
+    }
+
+    /// A copy that tells how far the transfer had come, unless it does already.
+    func with(phase: TransferPhase) -> URLError {
+        guard userInfo[CurlErrorKey.phase] == nil else { return self }
+        return URLError(code, userInfo: userInfo.merging([CurlErrorKey.phase: phase.rawValue]) { $1 })
+    }
+
+    static func cancelled(_ url: URL?) -> URLError {
+        URLError(.cancelled, url, "The task was cancelled.")
+    }
+}

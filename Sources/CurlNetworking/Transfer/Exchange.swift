@@ -1,0 +1,200 @@
+import Curl
+import Foundation
+
+/// Who runs an exchange. All calls come on the loop.
+protocol ExchangeOwner: AnyObject {
+    /// The response's head is complete: where does its body go? Throws to end the exchange. Within libcurl.
+    func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute
+
+    /// The next bytes of the body; throws where they can't be kept. Within libcurl.
+    func exchange(_ exchange: Exchange, received body: UnsafeRawBufferPointer) throws(URLError)
+
+    /// Whether body bytes may be sent now. Within libcurl.
+    func exchangeMaySend(_ exchange: Exchange) -> Bool
+
+    /// So many bytes of the request's body were handed to libcurl, in all. Within libcurl.
+    func exchange(_ exchange: Exchange, sent totalBytes: Int64)
+
+    /// Sending has paused because `exchangeMaySend` said no, and with it the whole exchange. Outside of libcurl.
+    func exchangePaused(_ exchange: Exchange)
+
+    /// Called once after each series of the calls above, outside of libcurl.
+    func exchangeSettled(_ exchange: Exchange)
+
+    /// The exchange is over. Outside of libcurl.
+    func exchangeFinished(_ exchange: Exchange, _ error: URLError?)
+}
+
+/// One HTTP exchange: one request and the response to it. Loop only.
+final class Exchange: TransferHandler {
+    enum BodyRoute {
+        case deliver
+        /// The body is read to keep the connection, and dropped; a large one ends the exchange instead.
+        case discard
+    }
+
+    let request: URLRequest
+    private let body: (any RequestBody)?
+    private unowned let owner: any ExchangeOwner
+    private var parser = HeadParser()
+    private var route = BodyRoute.discard
+    private var discardedBytes = 0
+    private var sentBytes: Int64 = 0
+    private var isPaused = false
+    /// libcurl was told that there is nothing to send just now.
+    private var hasPausedSending = false
+    /// Why a callback has ended the transfer.
+    private var abortError: URLError?
+
+    private(set) var head: ResponseHead?
+    /// Since when nothing has moved in either direction.
+    private(set) var lastActivity: ContinuousClock.Instant
+    private let loop: EventLoop
+    private var multi: Multi?
+    private var easy: EasyHandle?
+
+    /// More than this of a dropped body costs more than a new connection.
+    private static let maximumDiscardedBytes = 64 * 1024
+
+    init(request: URLRequest, body: (any RequestBody)?, loop: EventLoop, owner: any ExchangeOwner) {
+        self.request = request
+        self.body = body
+        self.owner = owner
+        self.loop = loop
+        lastActivity = loop.now
+    }
+
+    /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
+    func start(_ options: TransferOptions, in multi: Multi) throws(TransferFailure) {
+        easy = try multi.start(options, handler: self)
+        self.multi = multi
+    }
+
+    /// Ends the transfer without another call to the owner.
+    func cancel() {
+        if let easy { multi?.cancel(easy) }
+        end()
+    }
+
+    /// False where libcurl can't yet. Outside of libcurl.
+    func setPaused(_ isPaused: Bool) -> Bool {
+        lastActivity = loop.now
+        self.isPaused = isPaused
+        return easy?.setPaused(receive: isPaused, send: isPaused) ?? false
+    }
+
+    /// The body, which had nothing to send, has something now. Outside of libcurl.
+    func bodyBecameReadable() {
+        guard !isPaused else { return }
+        _ = easy?.setPaused(receive: false, send: false)
+    }
+
+    var hasBody: Bool { body != nil }
+
+    /// Starts the idle clock anew.
+    func noteActivity() {
+        lastActivity = loop.now
+    }
+
+    /// How far the transfer has come.
+    var phase: TransferPhase { easy?.phase ?? .preparing }
+
+    /// Bytes that libcurl has moved so far, heads included.
+    var bytesMoved: Int64 { easy?.bytesMoved ?? 0 }
+
+    private func end() {
+        easy = nil
+        multi = nil
+        body?.close()
+    }
+
+    // MARK: - TransferHandler
+
+    func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        switch parser.consume(line: headerLine) {
+        case .incomplete:
+            return .accepted
+        case .malformed:
+            abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
+            return .abort
+        case .complete(let head):
+            self.head = head
+            do throws(URLError) {
+                route = try owner.exchange(self, received: head)
+                return .accepted
+            } catch {
+                abortError = error
+                return .abort
+            }
+        }
+    }
+
+    func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        switch route {
+        case .deliver:
+            do throws(URLError) {
+                try owner.exchange(self, received: bytes)
+                return .accepted
+            } catch {
+                abortError = error
+                return .abort
+            }
+        case .discard:
+            discardedBytes += bytes.count
+            return discardedBytes > Self.maximumDiscardedBytes ? .abort : .accepted
+        }
+    }
+
+    func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
+        guard let body else { return .bytes(0) }
+        guard owner.exchangeMaySend(self) else {
+            hasPausedSending = true
+            return .pause
+        }
+        do throws(URLError) {
+            guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
+            sentBytes += Int64(count)
+            if count > 0 { owner.exchange(self, sent: sentBytes) }
+            return .bytes(count)
+        } catch {
+            abortError = error
+            return .abort
+        }
+    }
+
+    func transferRewindsBody(to offset: Int64) -> Bool {
+        guard let body, body.seek(to: offset) else { return false }
+        sentBytes = offset
+        return true
+    }
+
+    func transferSettled() {
+        lastActivity = loop.now
+        if hasPausedSending {
+            hasPausedSending = false
+            _ = setPaused(true)
+            owner.exchangePaused(self)
+        }
+        owner.exchangeSettled(self)
+    }
+
+    func transferFinished(_ failure: TransferFailure?) {
+        end()
+        owner.exchangeFinished(self, error(for: failure))
+    }
+
+    private func error(for failure: TransferFailure?) -> URLError? {
+        if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
+        // A dropped body that was cut short, by us or by the server, says nothing about the task.
+        if head != nil, case .discard = route { return nil }
+        if let failure { return URLError(failure, url: request.url) }
+        return head == nil ? URLError(Self.noHead, url: request.url) : nil
+    }
+
+    /// What libcurl takes for success: the server has closed the connection inside the head.
+    private static let noHead = TransferFailure(
+        code: CurlCode(rawValue: 52),
+        text: "The server closed the connection before the response's head was complete.",
+        phase: .receiving
+    )
+}

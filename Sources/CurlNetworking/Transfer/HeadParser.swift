@@ -1,0 +1,94 @@
+import Foundation
+
+/// Puts a response's head together from the lines libcurl delivers.
+///
+/// libcurl has checked the syntax of HTTP/1 and makes lines out of HTTP/2's fields. Informational responses (1xx) end
+/// with an empty line too and are dropped; lines behind the head are trailers and are dropped as well.
+struct HeadParser {
+    private var head: ResponseHead?
+    private(set) var isComplete = false
+
+    /// More than this is no head but an attack; libcurl's own limit is 300 KiB a head since 8.3.
+    private static let maximumSize = 300 * 1024
+    private var size = 0
+
+    enum Event {
+        case incomplete
+        case complete(ResponseHead)
+        /// Too large, or not a head at all.
+        case malformed
+    }
+
+    mutating func consume(line: UnsafeRawBufferPointer) -> Event {
+        guard !isComplete else { return .incomplete }
+        size += line.count
+        guard size <= Self.maximumSize else { return .malformed }
+        let isContinuation = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
+        let line = line.trimmed
+        if isContinuation {
+            fold(line)
+        } else if line.isEmpty {
+            return finish()
+        } else if line[0] == UInt8(ascii: "H"), let statusLine = Self.statusLine(line) {
+            head = statusLine
+        } else {
+            append(line)
+        }
+        return .incomplete
+    }
+
+    private mutating func finish() -> Event {
+        guard let head else { return .malformed }
+        guard head.status >= 200 || head.status == 101 else {
+            self.head = nil
+            return .incomplete
+        }
+        isComplete = true
+        self.head = nil
+        return .complete(head)
+    }
+
+    /// "HTTP/1.1 200 OK" or "HTTP/2 200".
+    private static func statusLine(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
+        guard line.starts(with: "HTTP/".utf8) else { return nil }
+        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+        guard words.count >= 2, let status = Int(String(decoding: words[1], as: UTF8.self)) else { return nil }
+        var head = ResponseHead(version: UnsafeRawBufferPointer(rebasing: words[0]).text, status: status, fields: [])
+        head.fields.reserveCapacity(16)
+        return head
+    }
+
+    /// An obsolete line folding (RFC 9112 §5.2) continues the value above.
+    private mutating func fold(_ line: UnsafeRawBufferPointer) {
+        guard let last = head?.fields.indices.last else { return }
+        head?.fields[last].value += " " + line.text
+    }
+
+    private mutating func append(_ line: UnsafeRawBufferPointer) {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
+        let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
+        head?.fields.append(HeaderField(name: name.text, value: value.text))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Without white space and line ends on either side.
+    fileprivate var trimmed: UnsafeRawBufferPointer {
+        var (start, end) = (0, count)
+        while end > start, Self.isSpace(self[end - 1]) { end -= 1 }
+        while start < end, Self.isSpace(self[start]) { start += 1 }
+        return UnsafeRawBufferPointer(rebasing: self[start..<end])
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
+    }
+
+    /// Field values are bytes; those that are no UTF-8 are taken as Latin-1, as HTTP/1 once meant them.
+    fileprivate var text: String {
+        if allSatisfy({ $0 < 0x80 }) { return String(decoding: self, as: UTF8.self) }
+        if let text = String(validating: self, as: UTF8.self) { return text }
+        return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
+    }
+}

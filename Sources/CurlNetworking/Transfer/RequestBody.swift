@@ -1,0 +1,110 @@
+import Curl
+import Foundation
+import Glibc
+
+/// The bytes that go with a request, as libcurl asks for them. Loop only; can be started again at any offset.
+protocol RequestBody: AnyObject {
+    /// In bytes; nil where it isn't known.
+    var length: Int64? { get }
+
+    /// Puts the next bytes into `buffer`. Never blocks for anything but a file.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead
+
+    /// Continues at `offset`; false where that can't be done.
+    func seek(to offset: Int64) -> Bool
+
+    /// Frees what it holds of the system.
+    func close()
+}
+
+enum BodyRead: Equatable {
+    /// So many bytes; 0 ends the body.
+    case bytes(Int)
+    /// There will be some; the body tells.
+    case notYet
+}
+
+/// A body in memory.
+final class DataBody: RequestBody {
+    private let data: Data
+    private var position = 0
+
+    init(_ data: Data) {
+        self.data = data
+    }
+
+    var length: Int64? { Int64(data.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead {
+        let start = data.startIndex + position
+        let count = data.copyBytes(to: buffer, from: start..<min(start + buffer.count, data.endIndex))
+        position += count
+        return .bytes(count)
+    }
+
+    func seek(to offset: Int64) -> Bool {
+        guard (0...Int64(data.count)).contains(offset) else { return false }
+        position = Int(offset)
+        return true
+    }
+
+    func close() {}
+}
+
+/// A body in a file, read as it is sent. A file that is shorter than it was when the upload began fails the task; what it
+/// has grown by is not sent.
+final class FileBody: RequestBody {
+    var length: Int64? { size }
+    private let size: Int64
+    private let descriptor: Int32
+    private var position: Int64 = 0
+    private let url: URL
+
+    /// Opens the file. Blocks for as long as that takes.
+    init(_ url: URL) throws(URLError) {
+        guard url.isFileURL else {
+            throw URLError(.fileDoesNotExist, url, "an upload's file must be a file URL")
+        }
+        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let error = SystemError.current
+            throw URLError(error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist, url, "\(error)", error)
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            Glibc.close(descriptor)
+            throw URLError(isDirectory ? .fileIsDirectory : .fileDoesNotExist, url, "not a regular file")
+        }
+        self.url = url
+        self.descriptor = descriptor
+        size = Int64(status.st_size)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
+        let wanted = Int(min(Int64(buffer.count), size - position))
+        guard wanted > 0 else { return .bytes(0) }
+        let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
+        guard count > 0 else {
+            let error = count < 0 ? SystemError.current : nil
+            throw URLError(
+                .cannotOpenFile,
+                url,
+                error?.description ?? "the file became shorter while it was sent",
+                error
+            )
+        }
+        position += Int64(count)
+        return .bytes(count)
+    }
+
+    func seek(to offset: Int64) -> Bool {
+        guard (0...size).contains(offset) else { return false }
+        position = offset
+        return true
+    }
+
+    func close() {
+        Glibc.close(descriptor)
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+
+/// A header field as it goes over the wire.
+struct HeaderField: Sendable, Equatable {
+    var name: String
+    var value: String
+}
+
+/// The status line and fields of a response (RFC 9112 §2.1), in the order they came.
+struct ResponseHead: Sendable, Equatable {
+    /// Like "HTTP/1.1" or "HTTP/2".
+    var version: String
+    var status: Int
+    var fields: [HeaderField]
+
+    /// The value of the first field of that name; names are compared without regard to case.
+    subscript(name: String) -> String? {
+        fields.first { $0.name.isEqualIgnoringASCIICase(to: name) }?.value
+    }
+
+    /// Fields of the same name are one field, their values joined by a comma (RFC 9110 §5.3).
+    var combinedFields: [String: String] {
+        var combined = [String: String](minimumCapacity: fields.count)
+        var spellings: [String: String] = [:]
+        for (position, field) in fields.enumerated() {
+            let first: String?
+            if fields.count <= 32 {
+                // Most names differ in their length already.
+                first = fields[..<position].first { $0.name.isEqualIgnoringASCIICase(to: field.name) }?.name
+            } else {
+                let lowercased = field.name.lowercased()
+                first = spellings[lowercased]
+                if first == nil { spellings[lowercased] = field.name }
+            }
+            if let first {
+                combined[first, default: ""] += ", " + field.value
+            } else {
+                combined[field.name] = field.value
+            }
+        }
+        return combined
+    }
+
+    /// The fields as they are true of the decoded body: its length isn't the one that came over the wire.
+    var decodedFields: [String: String] {
+        guard isContentCoded else { return combinedFields }
+        return combinedFields.filter { !$0.key.isEqualIgnoringASCIICase(to: "Content-Length") }
+    }
+
+    /// Content-Length, when it is there and a number.
+    var contentLength: Int64? {
+        self["Content-Length"].flatMap { Int64(digits: $0) }
+    }
+
+    /// Whether the body is coded (RFC 9110 §8.4), so that its length on the wire tells nothing of its decoded length.
+    var isContentCoded: Bool {
+        guard let coding = self["Content-Encoding"] else { return false }
+        return !coding.isEmpty && !coding.isEqualIgnoringASCIICase(to: "identity")
+    }
+}
+
+extension ResponseHead {
+    /// The parts of a `Content-Range` field (RFC 9110 §14.4), for bytes.
+    struct ContentRange: Equatable {
+        /// nil where the range was not satisfiable.
+        var bytes: ClosedRange<Int64>?
+        /// nil where the server doesn't know.
+        var completeLength: Int64?
+    }
+
+    var contentRange: ContentRange? {
+        guard let field = self["Content-Range"] else { return nil }
+        let words = field.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, String(words[0]).isEqualIgnoringASCIICase(to: "bytes") else { return nil }
+        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        let completeLength = Int64(digits: parts[1])
+        guard completeLength != nil || parts[1] == "*" else { return nil }
+        if parts[0] == "*" { return ContentRange(bytes: nil, completeLength: completeLength) }
+        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64(digits: $0) }
+        guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last else { return nil }
+        return ContentRange(bytes: first...last, completeLength: completeLength)
+    }
+}
+
+extension Int64 {
+    /// Digits alone (RFC 9110 §8.6): no sign, no space.
+    fileprivate init?(digits: some StringProtocol) {
+        guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        self.init(digits)
+    }
+}
+
+extension String {
+    func isEqualIgnoringASCIICase(to other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        var (a, b) = (self, other)
+        return a.withUTF8 { a in
+            b.withUTF8 { b in
+                for index in a.indices where a[index] != b[index] {
+                    guard a[index] ^ b[index] == 0x20, (a[index] | 0x20).isASCIILowercaseLetter else { return false }
+                }
+                return true
+            }
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isASCIILowercaseLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+}

@@ -1,0 +1,104 @@
+import Foundation
+
+/// What a download needs to go on later, in this process or another: the content of the resume data that the public API
+/// hands out, a versioned property list. Whatever is read back is untrusted.
+struct ResumeData: Codable, Equatable, Sendable {
+    private(set) var version = Self.currentVersion
+    var url: URL
+    var method: String
+    var headers: [String: String]
+    /// In seconds.
+    var timeoutInterval: TimeInterval
+    var validator: Resumption.Validator
+    /// nil where the server didn't tell.
+    var completeLength: Int64?
+    var partialFile: PartialFile
+
+    private static let currentVersion = 1
+
+    /// In bytes. No resume data of ours comes near this size.
+    private static let maximumSize = 256 * 1024
+
+    /// `request` is the task's original one; its credentials are left out.
+    init(
+        request: URLRequest,
+        url: URL,
+        validator: Resumption.Validator,
+        completeLength: Int64?,
+        partialFile: PartialFile
+    ) {
+        self.url = Self.withoutCredentials(url)
+        method = request.httpMethod ?? "GET"
+        headers = (request.allHTTPHeaderFields ?? [:]).filter { !Self.isOurs($0.key) }
+        timeoutInterval = request.timeoutInterval
+        self.validator = validator
+        self.completeLength = completeLength
+        self.partialFile = partialFile
+    }
+
+    /// Fields that never are the request's own here: we write them, or leave them out.
+    private static func isOurs(_ name: String) -> Bool {
+        (["Range", "If-Range"] + credentialFields).contains { $0.isEqualIgnoringASCIICase(to: name) }
+    }
+
+    private static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2"]
+
+    private static func withoutCredentials(_ url: URL) -> URL {
+        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
+        components.user = nil
+        components.password = nil
+        return components.url ?? url
+    }
+
+    var request: URLRequest {
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        request.timeoutInterval = timeoutInterval
+        for (name, value) in headers where !Self.isOurs(name) { request.setValue(value, forHTTPHeaderField: name) }
+        return request
+    }
+
+    var resumption: Resumption {
+        Resumption(offset: partialFile.length, validator: validator, completeLength: completeLength)
+    }
+
+    // MARK: - To bytes and back
+
+    func encoded() -> Data? {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        guard let data = try? encoder.encode(self), data.count <= Self.maximumSize else { return nil }
+        return data
+    }
+
+    /// Fails for what is not our resume data, of this version, and plausible.
+    init(decoding data: Data) throws(URLError) {
+        guard Self.isHarmless(data), let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
+        else { throw Self.invalid("The resume data can't be read.") }
+        guard decoded.version == Self.currentVersion else {
+            throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
+        }
+        guard Origin(decoded.url) != nil, decoded.method == "GET", decoded.partialFile.length >= 0,
+            decoded.completeLength.map({ $0 >= decoded.partialFile.length }) ?? true,
+            !decoded.validator.fieldValue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
+        else { throw Self.invalid("The resume data makes no sense.") }
+        self = decoded
+    }
+
+    /// Foundation's decoder overflows the stack on deep nesting, and traps on some binary lists: it gets neither to see.
+    private static func isHarmless(_ data: Data) -> Bool {
+        guard data.count <= maximumSize, data.starts(with: "<?xml".utf8) else { return false }
+        return data.withUnsafeBytes { bytes in
+            var containers = 0
+            for index in bytes.indices where bytes[index] == UInt8(ascii: "<") {
+                let tag = bytes[(index + 1)...]
+                if ["dict", "array", "plist"].contains(where: { tag.starts(with: $0.utf8) }) { containers += 1 }
+            }
+            return containers <= 16
+        }
+    }
+
+    private static func invalid(_ description: String) -> URLError {
+        URLError(.cannotDecodeRawData, nil, description)
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Synchronization
+
+/// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is
+/// there. It can't be started again.
+///
+/// `@unchecked Sendable`: `state` guards what both sides touch; the stream is the queue's alone.
+final class StreamedBody: RequestBody, @unchecked Sendable {
+    let length: Int64?
+    private let stream: InputStream
+    private let url: URL?
+    private let queue = DispatchQueue(label: "CurlNetworking.body")
+    /// Called on the reading queue when there is something to read again after there was not.
+    private let becameReadable: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    private struct State {
+        var buffer = Data()
+        var end: End?
+        var isReading = false
+        var isAwaited = false
+        var isClosed = false
+        var delivered: Int64 = 0
+    }
+
+    private enum End {
+        case complete
+        case failed(String)
+    }
+
+    /// How much is read ahead, in bytes.
+    private static let highMark = 512 * 1024
+    private static let readSize = 64 * 1024
+
+    /// `length` is nil where it isn't known; then the body is sent chunked. A stream that ends before it fails the task.
+    init(_ stream: InputStream, length: Int64?, url: URL?, becameReadable: @escaping @Sendable () -> Void) {
+        self.stream = stream
+        self.length = length
+        self.url = url
+        self.becameReadable = becameReadable
+        readOn()
+    }
+
+    // MARK: - The loop's side
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
+        enum Found { case bytes(Int), nothing, end(End) }
+        let found: Found = state.withLock { state in
+            guard state.buffer.isEmpty else {
+                var count = min(buffer.count, state.buffer.count)
+                // What goes beyond the announced length would be taken for another request.
+                if let length { count = Int(min(Int64(count), length - state.delivered)) }
+                state.buffer.copyBytes(to: buffer, count: count)
+                state.buffer = count == state.buffer.count ? Data() : state.buffer.dropFirst(count)
+                state.delivered += Int64(count)
+                return .bytes(count)
+            }
+            if let end = state.end { return .end(end) }
+            state.isAwaited = true
+            return .nothing
+        }
+        switch found {
+        case .bytes(let count):
+            readOn()
+            return .bytes(count)
+        case .nothing:
+            return .notYet
+        case .end(.complete):
+            if let length, state.withLock({ $0.delivered }) < length {
+                throw URLError(.requestBodyStreamExhausted, url, "The body's stream ended before its Content-Length.")
+            }
+            return .bytes(0)
+        case .end(.failed(let description)):
+            throw URLError(.requestBodyStreamExhausted, url, "The body's stream failed: \(description)")
+        }
+    }
+
+    func seek(to offset: Int64) -> Bool {
+        offset == 0 && state.withLock { $0.delivered } == 0
+    }
+
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.buffer = Data()
+        }
+        queue.async { self.stream.close() }
+    }
+
+    // MARK: - The queue's side
+
+    /// Has the queue read until enough waits; any thread.
+    private func readOn() {
+        let starts = state.withLock { state in
+            guard !state.isReading, state.end == nil, !state.isClosed, state.buffer.count < Self.highMark else {
+                return false
+            }
+            state.isReading = true
+            return true
+        }
+        if starts { queue.async { self.readAhead() } }
+    }
+
+    private func readAhead() {
+        if stream.streamStatus == .notOpen { stream.open() }
+        let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize)
+        defer { buffer.deallocate() }
+        var wantsMore = true
+        while wantsMore {
+            let count = stream.read(buffer, maxLength: Self.readSize)
+            let isAwaited = state.withLock { state in
+                if count > 0 {
+                    state.buffer.append(buffer, count: count)
+                } else {
+                    state.end = count == 0 ? .complete : .failed(stream.streamError.map { "\($0)" } ?? "unknown error")
+                }
+                wantsMore = count > 0 && !state.isClosed && state.buffer.count < Self.highMark
+                if !wantsMore { state.isReading = false }
+                defer { state.isAwaited = false }
+                return state.isAwaited
+            }
+            if isAwaited { becameReadable() }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+extension LoopbackServer {
+    /// One thing the server does in answer to a request. A response is a list of them.
+    package enum Step: Sendable {
+        /// Sends these bytes, as they are.
+        case bytes(Data)
+        /// Sends a body, without holding it in memory.
+        case body(Body)
+        /// Sends a body as chunks of `size` bytes, without the last chunk.
+        case chunks(Body, size: Int64)
+
+        /// Sends nothing for a while.
+        case pause(Duration)
+        /// Sends nothing until somebody opens the gate.
+        case waitFor(Gate)
+        /// Opens a gate: tells a test that the server has come this far.
+        case open(Gate)
+        /// Sends nothing until the request's body has arrived. For servers that answer at the head.
+        case waitForBody
+        /// Sends what follows at this rate at most; nil: as fast as the client takes it.
+        case throttle(bytesPerSecond: Int?)
+
+        /// Leaves what the client sends in the kernel's buffers, so that the client is blocked at last.
+        case stopReading
+        case resumeReading
+
+        /// Ends HTTP on this connection, as after `101 Switching Protocols`: what the client sends from here on goes to
+        /// the conversation.
+        case converse(Conversation)
+
+        /// Closes the connection: FIN behind all that was sent.
+        case close
+        /// Resets the connection: RST as soon as the client's kernel has all that was sent.
+        case reset
+        /// Sends nothing more and keeps the connection open, until the client or the server closes it.
+        case never
+
+        package static func bytes(_ text: String) -> Step { .bytes(Data(text.utf8)) }
+    }
+}
+
+extension LoopbackServer.Step {
+    /// The bytes it sends, if that's what it does and all it does.
+    var payload: LoopbackServer.Body? {
+        switch self {
+        case .bytes(let data): .data(data)
+        case .body(let body): body
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+
+/// A small HTTP/1.1 server within this process that does what a test or a demo tells it to, faults included.
+///
+///     let server = try LoopbackServer { request in
+///         request.path == "/hello" ? .text("Hello") : .status(404)
+///     }
+///     … server.url("/hello") …
+///     server.stop()
+///
+/// All of a server's connections are served on one thread of its own, by the thousand. Its methods may be called from
+/// any thread, the handler included.
+package final class LoopbackServer: Sendable {
+    /// Answers a request. Called on the server's loop, one request at a time: while it runs, the server does nothing
+    /// else. It must not keep the server alive; let it capture weakly.
+    package typealias Handler = @Sendable (Request) -> Response
+
+    /// The port the server listens on.
+    package let port: Int
+    /// For example `http://127.0.0.1:40123`.
+    package let url: URL
+
+    let recorder = Recorder()
+    private let loop: EventLoop
+    private let core: ServerCore
+
+    /// Starts a server.
+    ///
+    /// - Parameters:
+    ///   - host: A numeric address, such as `127.0.0.1` or `::1`.
+    ///   - port: 0 for one that's free.
+    /// - Throws: `SocketError` if it can't listen there.
+    package convenience init(
+        host: String = "127.0.0.1",
+        port: Int = 0,
+        answering: Answering = .afterBody,
+        options: Options = Options(),
+        _ handler: @escaping Handler
+    ) throws {
+        try self.init(host: host, port: port, options: options, service: .http(answering, handler))
+    }
+
+    /// Starts a server that speaks something else than HTTP.
+    ///
+    /// - Parameter conversation: Called for every new connection, with its number, from 1.
+    package convenience init(
+        host: String = "127.0.0.1",
+        port: Int = 0,
+        options: Options = Options(),
+        conversation: @escaping @Sendable (Int) -> Conversation
+    ) throws {
+        try self.init(host: host, port: port, options: options, service: .stream(conversation))
+    }
+
+    private init(host: String, port: Int, options: Options, service: Service) throws {
+        let listener = try Sockets.listen(host: host, port: port, backlog: options.backlog)
+        do {
+            self.port = try Sockets.localPort(listener)
+            let authority = host.contains(":") ? "[\(host)]" : host
+            guard let url = URL(string: "http://\(authority):\(self.port)") else {
+                throw SocketError(call: "inet_pton", code: EINVAL)
+            }
+            self.url = url
+            loop = try EventLoop()
+        } catch {
+            close(listener)
+            throw error
+        }
+        core = ServerCore(listener: listener, loop: loop, recorder: recorder, options: options, service: service)
+        loop.start(delegate: core)
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// The server's URL with this path, and query, behind it.
+    package func url(_ path: String) -> URL {
+        let path = path.hasPrefix("/") ? path : "/" + path
+        return URL(string: url.absoluteString + path) ?? url.appendingPathComponent(path)
+    }
+
+    // MARK: - Control
+
+    /// Closes the listening socket and all connections, and returns when they are closed. Called from the handler, it
+    /// returns at once and takes effect after it. Does nothing the second time.
+    package func stop() {
+        loop.stop()
+    }
+
+    /// Closes the listening socket: further connections are refused. Those that exist live on.
+    package func stopListening() {
+        let core = core
+        _ = loop.perform { core.closeListener() }
+    }
+
+    /// Closes (FIN) all connections that are between two requests, and returns how many those were. What a client still
+    /// has in its pool is then stale.
+    @discardableResult
+    package func dropIdleConnections() -> Int {
+        let core = core
+        return loop.perform { core.closeIdleConnections() } ?? 0
+    }
+
+    /// Resets (RST) all connections, whatever they are doing, and returns how many those were.
+    @discardableResult
+    package func resetConnections() -> Int {
+        let core = core
+        return loop.perform { core.resetConnections() } ?? 0
+    }
+
+    /// A port of `127.0.0.1` on which nobody listens: connections to it are refused, as long as nobody else gets it.
+    package static func unusedPort() throws -> Int {
+        let listener = try Sockets.listen(host: "127.0.0.1", port: 0, backlog: 1)
+        defer { close(listener) }
+        return try Sockets.localPort(listener)
+    }
+}

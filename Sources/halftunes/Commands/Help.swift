@@ -1,0 +1,104 @@
+extension Invocation.Verb {
+    /// What `--help` prints.
+    var help: String {
+        switch self {
+        case .interactive: Help.program
+        case .demo: Help.demo
+        case .search: Help.search
+        case .get: Help.get
+        case .serve: Help.serve
+        case .resume: Help.resume
+        }
+    }
+}
+
+private enum Help {
+    static let program = """
+        Half Tunes: search for songs and download their previews.
+
+        usage: halftunes [-o DIR] [--api URL]       browse with the keyboard
+               halftunes demo [-o DIR]              see it all happen, hands off
+               halftunes search TERM…               list the songs that match
+               halftunes get URL…                   download
+               halftunes get --search TERM          download the previews of all that match
+               halftunes serve                      the embedded catalogue as a server
+               halftunes COMMAND --help             more about a command
+
+        The catalogue is an embedded one, which needs no network: its previews are made as they are sent.
+        With --api https://itunes.apple.com it is Apple's.
+
+        Keys:  / search   ↑ ↓ or j k move   d or enter download   p pause   r resume   c cancel   q quit
+
+        options:
+          -o, --output DIR     where downloads go (the current directory)
+              --api URL        an iTunes Search API, in place of the embedded catalogue
+          -j, --parallel N     how many downloads run at once (4)
+              --limit N        how many songs a search finds at most (50)
+              --rate BYTES     how fast the embedded catalogue sends each preview, per second (1000000)
+          -h, --help           this text
+
+        """
+
+    static let demo = """
+        Tells the whole story without a keyboard, in a few seconds: a search that cancels the one before,
+        four downloads at once, one of them paused and resumed by another process, one cancelled, and every
+        file compared with the catalogue's SHA-256. Succeeds only if all of that held.
+
+        usage: halftunes demo [-o DIR]
+
+        options:
+          -o, --output DIR     keep the files here (otherwise they are removed)
+
+        """
+
+    static let search = """
+        Lists the songs that match.
+
+        usage: halftunes search TERM… [--api URL] [--limit N]
+
+        options:
+              --api URL        an iTunes Search API, in place of the embedded catalogue
+              --limit N        how many songs to find at most (50)
+
+        """
+
+    static let get = """
+        Downloads files, or the previews of the songs that match a search.
+
+        usage: halftunes get URL… [options]
+               halftunes get --search TERM [options]
+
+        Ctrl-C pauses whatever is under way to '.resume' files beside the destinations; the same command
+        goes on from there. What is there already is not downloaded again.
+
+        options:
+          -s, --search TERM    search for songs, and get their previews
+          -o, --output DIR     where the files go (the current directory)
+          -j, --parallel N     how many downloads run at once (4)
+              --limit N        how many songs to find at most (50)
+              --api URL        an iTunes Search API, in place of the embedded catalogue
+              --rate BYTES     how fast the embedded catalogue sends each preview, per second (1000000)
+
+        Exit status: 0 if everything is there, 1 if something failed, 2 for a wrong command line, and
+        128 plus the signal's number if one ended it (130 for Ctrl-C).
+
+        """
+
+    static let serve = """
+        Serves the embedded catalogue, to be tried by hand, until Ctrl-C.
+
+        usage: halftunes serve [--port N] [--rate BYTES]
+
+        options:
+              --port N         where to listen on 127.0.0.1; 0 is any free port (\(CatalogueServer.usualPort))
+              --rate BYTES     how fast to send each preview, per second (1000000)
+
+        """
+
+    static let resume = """
+        Goes on with one paused download.
+
+        usage: halftunes resume FILE.resume
+
+        """
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Synchronization
+
+/// This program once more, in a process of its own.
+final class ChildProcess: Sendable {
+    enum Event: Sendable {
+        case line(String)
+        /// The last event. nil where a signal ended it.
+        case ended(status: Int32?)
+    }
+
+    private struct Streams {
+        var unfinishedLine = Data()
+        var isOutputClosed = false
+        var end: Event?
+    }
+
+    private let process = Process()
+    private let streams = Mutex(Streams())
+    private let report: @Sendable (Event) -> Void
+
+    /// - Parameter report: Called on some thread; first with the lines of the output, then with the end.
+    init(report: @escaping @Sendable (Event) -> Void) {
+        self.report = report
+    }
+
+    var identifier: Int32 { process.processIdentifier }
+
+    func start(_ arguments: [String]) throws {
+        let output = Pipe()
+        process.executableURL = try Self.executable
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.terminationHandler = { [self] process in
+            ended(status: process.terminationReason == .exit ? process.terminationStatus : nil)
+        }
+        output.fileHandleForReading.readabilityHandler = { [self] handle in
+            let data = handle.availableData
+            if data.isEmpty { handle.readabilityHandler = nil }
+            received(data)
+        }
+        try process.run()
+    }
+
+    func terminate() {
+        if process.isRunning { process.terminate() }
+    }
+
+    /// The file this program was started from, even if the shell found it by searching.
+    private static var executable: URL {
+        get throws {
+            URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+        }
+    }
+
+    /// - Parameter data: Empty at the end.
+    private func received(_ data: Data) {
+        let events = streams.withLock { streams in
+            streams.unfinishedLine += data
+            var pieces = streams.unfinishedLine.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            streams.unfinishedLine = Data(pieces.popLast() ?? Data())
+            streams.isOutputClosed = data.isEmpty
+            return pieces.map { Event.line(String(decoding: $0, as: UTF8.self)) } + Self.takeEnd(&streams)
+        }
+        for event in events { report(event) }
+    }
+
+    private func ended(status: Int32?) {
+        let events = streams.withLock { streams in
+            streams.end = .ended(status: status)
+            return Self.takeEnd(&streams)
+        }
+        for event in events { report(event) }
+    }
+
+    /// The end comes when the output is closed, too.
+    private static func takeEnd(_ streams: inout Streams) -> [Event] {
+        guard streams.isOutputClosed, let end = streams.end else { return [] }
+        streams.end = nil
+        return [end]
+    }
+}

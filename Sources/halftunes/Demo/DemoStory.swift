@@ -1,0 +1,114 @@
+import Foundation
+
+/// What happened in a demo, and whether it's what should have happened.
+struct DemoStory {
+    enum Role: Sendable {
+        /// Downloaded in one go.
+        case straight
+        /// Paused here, and resumed by another process.
+        case moved
+        /// Cancelled.
+        case dropped
+    }
+
+    struct Chapter {
+        let item: DownloadItem
+        let role: Role
+        /// In the end.
+        var download: Download?
+        /// The file's length, if it's there.
+        var bytes: Int64?
+        var digest: String?
+
+        var isIntact: Bool { digest != nil && digest == item.sha256 }
+    }
+
+    /// What the server recorded of a request for part of a file.
+    struct RangeRequest {
+        var range: String
+        var hasCondition: Bool
+        var bytesSent: Int64
+    }
+
+    var isFirstSearchCancelled = false
+    var found = 0
+    /// How many downloads were seen running at the same time, with bytes arriving.
+    var ranAtOnce = 0
+    var chapters: [Chapter] = []
+    var pausedAt: Int64?
+    var child: Int32?
+    var childStatus: Int32?
+    var childResumedAt: Int64?
+    var rangeRequests: [RangeRequest] = []
+    /// Files in the folder that shouldn't be.
+    var leftovers: [String] = []
+    /// What cut it short.
+    var interruption: String?
+
+    static let downloads = 4
+
+    /// What is claimed, and whether it held.
+    var claims: [(text: String, holds: Bool)] {
+        let finished = chapters.filter { $0.role != .dropped }
+        let dropped = chapters.filter { $0.role == .dropped }
+        var claims: [(text: String, holds: Bool)] = [
+            ("the second query cancelled the first and found songs", isFirstSearchCancelled && found >= Self.downloads),
+            ("\(Self.downloads) downloads ran at once", ranAtOnce == Self.downloads),
+            ("one was paused, and another process went on where it stopped", isResumedWhereItWas),
+            ("the server saw a request for the rest, and sent only that", isRestRequested),
+            ("one was cancelled and is gone", !dropped.isEmpty && dropped.allSatisfy { $0.isGone }),
+            ("every finished file has the catalogue's SHA-256", !finished.isEmpty && finished.allSatisfy(\.isIntact)),
+            ("nothing else is left behind", leftovers.isEmpty),
+        ]
+        if let interruption { claims.append((interruption, false)) }
+        return claims
+    }
+
+    private var isResumedWhereItWas: Bool {
+        guard let pausedAt, let childResumedAt else { return false }
+        // Bytes may have been written after the last progress report.
+        return childStatus == ExitCode.success && pausedAt > 0 && childResumedAt >= pausedAt
+    }
+
+    private var isRestRequested: Bool {
+        guard let childResumedAt, let length = chapters.first(where: { $0.role == .moved })?.bytes else { return false }
+        return rangeRequests.contains { request in
+            request.range == "bytes=\(childResumedAt)-" && request.hasCondition
+                && request.bytesSent >= length - childResumedAt && request.bytesSent < length
+        }
+    }
+
+    // MARK: - The closing table
+
+    var table: [String] {
+        let rows = [["Track", "Bytes", "How", "SHA-256"]] + chapters.map(row)
+        let widths = (0..<4).map { column in rows.map { $0[column].columns }.max() ?? 0 }
+        return rows.map { row in
+            let bytes = row[1].fittedRight(to: widths[1])
+            return [row[0].fitted(to: widths[0]), bytes, row[2].fitted(to: widths[2]), row[3]].joined(separator: "  ")
+        }
+    }
+
+    private func row(_ chapter: Chapter) -> [String] {
+        let bytes = chapter.bytes.map(ByteCount.exact) ?? "-"
+        let digest = chapter.digest == nil ? "-" : chapter.isIntact ? "ok" : "WRONG"
+        return [chapter.item.title.printable.fitted(to: 32), bytes, how(chapter), digest]
+    }
+
+    private func how(_ chapter: Chapter) -> String {
+        switch chapter.role {
+        case .straight:
+            return chapter.bytes == nil ? "not finished" : "in one go"
+        case .moved:
+            guard pausedAt != nil else { return "not paused" }
+            guard let child, let childResumedAt else { return "paused, not resumed" }
+            return "resumed at \(ByteCount.exact(childResumedAt)) by process \(child)"
+        case .dropped:
+            return chapter.isGone ? "cancelled at \(ByteCount.exact(chapter.download?.received ?? 0))" : "not cancelled"
+        }
+    }
+}
+
+extension DemoStory.Chapter {
+    fileprivate var isGone: Bool { download?.state == .cancelled && bytes == nil }
+}

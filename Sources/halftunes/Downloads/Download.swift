@@ -1,0 +1,263 @@
+import Foundation
+
+/// A file to be had: where from, and what becomes of it.
+struct DownloadItem: Codable, Equatable, Sendable {
+    var url: URL
+    /// Made by `FileName`.
+    var fileName: String
+    var title: String
+    /// Of the whole file, in lower-case hexadecimal digits, where somebody has told.
+    var sha256: String?
+}
+
+/// One item's way from the server into its folder. A value that knows which step follows which; `DownloadCentre` takes
+/// the steps.
+struct Download: Sendable {
+    enum State: Sendable, Equatable {
+        /// For a free place, with what it goes on from, if anything.
+        case waiting(resumeData: Data?)
+        /// As the task of this number; the data is what it started from.
+        case running(task: Int, origin: Data?)
+        /// Cancelled with the wish to resume; the resume data is on its way.
+        case pausing(task: Int, origin: Data?)
+        case paused(resumeData: Data?)
+        /// The file is complete and being compared with its checksum. If it is not new, it was there before.
+        case checking(isNew: Bool)
+        case finished(Finding)
+        case cancelled
+        case failed(DownloadFailure)
+    }
+
+    enum Finding: Sendable {
+        /// The checksum is right.
+        case verified
+        /// There is no checksum.
+        case unverified
+        /// The file was there before, and is right as far as one can tell.
+        case alreadyThere
+    }
+
+    let item: DownloadItem
+    private(set) var state: State
+    /// How many bytes of the file are there.
+    private(set) var received: Int64 = 0
+    /// How many bytes the file will have.
+    private(set) var expected: Int64?
+    /// Where it was last resumed.
+    private(set) var resumedAt: Int64?
+    private var pace = Pace()
+
+    init(_ item: DownloadItem) {
+        self.item = item
+        state = .waiting(resumeData: nil)
+    }
+
+    /// What was paused before.
+    init(_ item: DownloadItem, paused: PauseFile) {
+        self.item = item
+        state = .paused(resumeData: paused.resumeData)
+        received = paused.received
+        expected = paused.expected
+    }
+
+    var id: URL { item.url }
+
+    /// Of the whole file; nil as long as nobody knows how long it is.
+    var fraction: Double? {
+        guard let expected, expected > 0 else { return nil }
+        return min(1, Double(received) / Double(expected))
+    }
+
+    /// How many bytes have come since it last started, or was resumed.
+    var gained: Int64 { received - pace.origin }
+
+    /// In bytes per second, since it last started; nil while that says nothing.
+    var rate: Double? {
+        guard case .running = state else { return nil }
+        return pace.rate(at: received)
+    }
+
+    /// What it could go on from, as long as it isn't running.
+    var resumeData: Data? {
+        switch state {
+        case .waiting(let data), .paused(let data): data
+        case .failed(let failure): failure.resumeData
+        case .running, .pausing, .checking, .finished, .cancelled: nil
+        }
+    }
+
+    /// Whether a task of its is under way.
+    var task: Int? {
+        switch state {
+        case .running(let task, _), .pausing(let task, _): task
+        case .waiting, .paused, .checking, .finished, .cancelled, .failed: nil
+        }
+    }
+
+    /// Whether it needs nothing but time to come to an end, or to rest.
+    var isBusy: Bool {
+        switch state {
+        case .waiting, .running, .pausing, .checking: true
+        case .paused, .finished, .cancelled, .failed: false
+        }
+    }
+}
+
+// MARK: - Steps, each of which does nothing and returns false (or nil) where it has no place
+
+extension Download {
+    /// Somebody wants it (again).
+    mutating func request() -> Bool {
+        switch state {
+        case .paused, .failed, .cancelled:
+            if resumeData == nil { received = 0 }
+            state = .waiting(resumeData: resumeData)
+            return true
+        case .waiting, .running, .pausing, .checking, .finished:
+            return false
+        }
+    }
+
+    /// There is a place for it, and `task` has been made for it.
+    mutating func start(task: Int) -> Bool {
+        guard case .waiting(let data) = state else { return false }
+        state = .running(task: task, origin: data)
+        resumedAt = nil
+        pace = Pace(since: received)
+        return true
+    }
+
+    mutating func wrote(total: Int64, expected: Int64?) -> Bool {
+        guard task != nil else { return false }
+        if total < received { pace = Pace(since: 0) }
+        received = total
+        self.expected = expected
+        return true
+    }
+
+    mutating func resumed(at offset: Int64, expected: Int64?) -> Bool {
+        guard task != nil else { return false }
+        resumedAt = offset
+        received = offset
+        self.expected = expected
+        pace = Pace(since: offset)
+        return true
+    }
+
+    /// What has to be done to pause it.
+    enum PauseAction { case nothing, cancelTask }
+
+    mutating func pause() -> PauseAction? {
+        switch state {
+        case .waiting(let data):
+            state = .paused(resumeData: data)
+            return .nothing
+        case .running(let task, let origin):
+            state = .pausing(task: task, origin: origin)
+            return .cancelTask
+        case .pausing, .paused, .checking, .finished, .cancelled, .failed:
+            return nil
+        }
+    }
+
+    /// The task is cancelled. Where it had not got so far as to have resume data, what it started from is still good.
+    mutating func paused(task: Int, resumeData: Data?) -> Bool {
+        guard case .pausing(task, let origin) = state else { return false }
+        state = .paused(resumeData: resumeData ?? origin)
+        return true
+    }
+
+    /// It can go on, but only as long as this program runs.
+    mutating func failedToSave(_ message: String) {
+        state = .failed(DownloadFailure(message: message, isTransient: false, resumeData: resumeData))
+    }
+
+    mutating func cancel() -> Bool {
+        switch state {
+        case .waiting, .running, .pausing, .paused, .failed:
+            state = .cancelled
+            return true
+        case .checking, .finished, .cancelled:
+            return false
+        }
+    }
+
+    mutating func fail(task: Int, message: String, isTransient: Bool, resumeData: Data? = nil) -> Bool {
+        switch state {
+        case .running(task, let origin), .pausing(task, let origin):
+            state = .failed(
+                DownloadFailure(message: message, isTransient: isTransient, resumeData: resumeData ?? origin)
+            )
+            return true
+        case .waiting, .running, .pausing, .paused, .checking, .finished, .cancelled, .failed:
+            return false
+        }
+    }
+
+    /// The data the task started from is no resume data. Another attempt starts from nothing.
+    mutating func rejectOrigin(task: Int, message: String) -> Bool {
+        guard case .running(task, .some) = state else { return false }
+        received = 0
+        state = .failed(DownloadFailure(message: message, isTransient: true))
+        return true
+    }
+
+    /// The task's file is in its place.
+    mutating func arrived(task: Int) -> Bool {
+        guard self.task == task else { return false }
+        state = .checking(isNew: true)
+        return true
+    }
+
+    /// A file of its name was in its place before, with so many bytes.
+    mutating func found(length: Int64) -> Bool {
+        guard case .waiting(nil) = state else { return false }
+        state = .checking(isNew: false)
+        received = length
+        expected = length
+        return true
+    }
+
+    /// - Parameter isRight: nil where there is nothing to compare with.
+    mutating func checked(isRight: Bool?) -> Bool {
+        guard case .checking(let isNew) = state else { return false }
+        switch (isRight, isNew) {
+        case (false, true):
+            state = .failed(DownloadFailure(message: "the file's SHA-256 is not the catalogue's", isTransient: false))
+        case (false, false):
+            received = 0
+            state = .waiting(resumeData: nil)
+        case (_, false):
+            state = .finished(.alreadyThere)
+        case (true, true):
+            state = .finished(.verified)
+        case (nil, true):
+            state = .finished(.unverified)
+        }
+        return true
+    }
+}
+
+struct DownloadFailure: Equatable, Sendable {
+    var message: String
+    /// Whether another attempt may go better.
+    var isTransient: Bool
+    var resumeData: Data?
+}
+
+/// How fast bytes come.
+private struct Pace: Sendable {
+    private let start: ContinuousClock.Instant
+    let origin: Int64
+
+    init(since origin: Int64 = 0) {
+        start = .now
+        self.origin = origin
+    }
+
+    func rate(at received: Int64) -> Double? {
+        let (seconds, attoseconds) = start.duration(to: .now).components
+        let elapsed = Double(seconds) + Double(attoseconds) * 1e-18
+        return elapsed < 0.5 ? nil : Double(received - origin) / elapsed
+    }
+}

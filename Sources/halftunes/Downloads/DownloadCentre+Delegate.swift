@@ -1,0 +1,100 @@
+import CurlNetworking
+import Foundation
+
+// What the session says to the centre. All of it is said on the centre's queue.
+
+extension DownloadCentre: URLSessionDownloadDelegate {
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    ) {
+        guard Self.isSuccess(Self.status(of: downloadTask)) else { return }
+        change(downloadTask) {
+            $0.wrote(total: totalBytesWritten, expected: Self.known(totalBytesExpectedToWrite))
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        change(downloadTask) { $0.resumed(at: fileOffset, expected: Self.known(expectedTotalBytes)) }
+    }
+
+    /// The file has to be moved before this method returns. What arrives with an error status is not what was asked for.
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        guard let item = owner(of: downloadTask)?.item else { return }
+        let identifier = downloadTask.taskIdentifier
+        let status = Self.status(of: downloadTask)
+        guard Self.isSuccess(status) else {
+            let isTransient = status >= 500 || [408, 429].contains(status)
+            return change(item.url) {
+                $0.fail(task: identifier, message: "status \(status)", isTransient: isTransient)
+            }
+        }
+        do {
+            try folder.accept(location, as: item)
+            change(item.url) { $0.arrived(task: identifier) }
+            check(item)
+        } catch {
+            change(item.url) {
+                $0.fail(task: identifier, message: error.localizedDescription, isTransient: false)
+            }
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        defer { tasks[task.taskIdentifier] = nil }
+        guard let error, let download = task as? URLSessionDownloadTask else { return }
+        if (error as? URLError)?.code == .cannotDecodeRawData, let item = owner(of: download)?.item {
+            folder.removePauseFile(of: item)
+            return change(download) { $0.rejectOrigin(task: task.taskIdentifier, message: error.localizedDescription) }
+        }
+        change(download) {
+            $0.fail(
+                task: task.taskIdentifier,
+                message: error.localizedDescription,
+                isTransient: Self.isTransient(error),
+                resumeData: (error as? URLError)?.downloadTaskResumeData
+            )
+        }
+    }
+
+    /// The download whose task this is; nil where it has gone on without it.
+    private func owner(of task: URLSessionDownloadTask) -> Download? {
+        guard let id = task.taskDescription.flatMap(URL.init(string:)), let download = downloads[id],
+            download.task == task.taskIdentifier
+        else { return nil }
+        return download
+    }
+
+    private func change(_ task: URLSessionDownloadTask, _ step: (inout Download) -> Bool) {
+        guard let download = owner(of: task) else { return }
+        change(download.id, step)
+    }
+
+    private static func status(of task: URLSessionTask) -> Int {
+        (task.response as? HTTPURLResponse)?.statusCode ?? 200
+    }
+
+    private static func isSuccess(_ status: Int) -> Bool {
+        (200..<300).contains(status)
+    }
+
+    private static func known(_ length: Int64) -> Int64? {
+        length == NSURLSessionTransferSizeUnknown ? nil : length
+    }
+
+    private static func isTransient(_ error: any Error) -> Bool {
+        let codes: [URLError.Code] = [
+            .timedOut, .networkConnectionLost, .notConnectedToInternet, .cannotConnectToHost, .cannotFindHost,
+            .dnsLookupFailed, .badServerResponse, .cannotLoadFromNetwork, .resourceUnavailable,
+        ]
+        return (error as? URLError).map { codes.contains($0.code) } ?? false
+    }
+}

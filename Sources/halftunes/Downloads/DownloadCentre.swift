@@ -1,0 +1,207 @@
+import CurlNetworking
+import Foundation
+
+/// Downloads items into a folder, several at once: starts, pauses, resumes and cancels them, and writes down what is
+/// paused.
+///
+/// Its methods may be called from any thread, and do what they do on `queue`, which is also the session's delegate queue:
+/// so everything has its order, and `report` hears of it in that order.
+final class DownloadCentre: NSObject, @unchecked Sendable {
+    // @unchecked is true because what changes is touched on `queue` only.
+    let folder: DownloadFolder
+    let queue = DispatchQueue(label: "halftunes.downloads")
+    private let places: Int
+    private let report: @Sendable (Download) -> Void
+
+    // MARK: Touched on the queue only
+
+    private var session: URLSession?
+    private(set) var downloads: [URL: Download] = [:]
+    /// Those that wait for a place, in the order in which they get one.
+    private var waiting: [URL] = []
+    var tasks: [Int: URLSessionDownloadTask] = [:]
+    /// Called when nothing moves any more.
+    private var whenAtRest: [() -> Void] = []
+    private var isClosing = false
+
+    /// - Parameters:
+    ///   - places: How many downloads run at once.
+    ///   - report: Called on the queue, with every change of every download.
+    init(folder: DownloadFolder, places: Int, report: @escaping @Sendable (Download) -> Void) {
+        self.folder = folder
+        self.places = places
+        self.report = report
+        super.init()
+
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpMaximumConnectionsPerHost = places
+        configuration.timeoutIntervalForRequest = 30
+        configuration.urlCache = nil
+        configuration.curl.temporaryDirectory = folder.partials
+        let delegateQueue = OperationQueue()
+        delegateQueue.maxConcurrentOperationCount = 1
+        delegateQueue.underlyingQueue = queue
+        session = URLSession(configuration: configuration, delegate: self, delegateQueue: delegateQueue)
+    }
+
+    // MARK: - What it is asked to do
+
+    /// Shows a download that was paused in an earlier run. Does nothing if it's known already.
+    func add(_ pauseFile: PauseFile) {
+        queue.async { [self] in
+            guard downloads[pauseFile.item.url] == nil else { return }
+            let download = Download(pauseFile.item, paused: pauseFile)
+            downloads[download.id] = download
+            report(download)
+        }
+    }
+
+    /// Downloads an item, from where it was paused if it was; what is there already is only compared with its checksum.
+    func start(_ item: DownloadItem) {
+        queue.async { [self] in
+            if downloads[item.url] != nil { return request(item.url) }
+            var download = Download(item)
+            if let pauseFile = folder.pauseFile(of: item) {
+                download = Download(item, paused: pauseFile)
+                _ = download.request()
+            } else if let length = folder.length(of: item) {
+                _ = download.found(length: length)
+            }
+            update(download)
+            if case .checking = download.state { check(item) } else { enqueue(item.url) }
+        }
+    }
+
+    /// Lets a paused, failed or cancelled download go on, or start again.
+    func resume(_ id: URL) {
+        queue.async { [self] in request(id) }
+    }
+
+    func pause(_ id: URL) {
+        queue.async { [self] in
+            guard var download = downloads[id], let action = download.pause() else { return }
+            update(download)
+            switch action {
+            case .nothing: break
+            case .cancelTask: cancelKeepingWhatIsThere(download)
+            }
+        }
+    }
+
+    func cancel(_ id: URL) {
+        queue.async { [self] in
+            guard var download = downloads[id] else { return }
+            let task = download.task
+            guard download.cancel() else { return }
+            if let task { tasks[task]?.cancel() }
+            update(download)
+        }
+    }
+
+    /// Pauses whatever is under way and returns when all is written down; the centre takes no more requests.
+    func close() async {
+        await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                isClosing = true
+                whenAtRest.append { continuation.resume() }
+                for id in downloads.keys { pause(id) }
+                queue.async { [self] in settle() }
+            }
+        }
+        queue.sync { session?.finishTasksAndInvalidate() }
+    }
+
+    // MARK: - How it does it
+
+    private func request(_ id: URL) {
+        guard !isClosing, var download = downloads[id], download.request() else { return }
+        update(download)
+        enqueue(id)
+    }
+
+    private func enqueue(_ id: URL) {
+        guard !isClosing else { return change(id) { $0.pause() != nil } }
+        waiting.append(id)
+        fillPlaces()
+    }
+
+    private func fillPlaces() {
+        while downloads.values.count(where: { $0.task != nil }) < places, !waiting.isEmpty {
+            run(waiting.removeFirst())
+        }
+    }
+
+    private func run(_ id: URL) {
+        guard !isClosing, var download = downloads[id], case .waiting = download.state, let session else { return }
+        let task = download.resumeData.map(session.downloadTask(withResumeData:)) ?? session.downloadTask(with: id)
+        guard download.start(task: task.taskIdentifier) else { return }
+        task.taskDescription = id.absoluteString
+        tasks[task.taskIdentifier] = task
+        update(download)
+        task.resume()
+    }
+
+    private func cancelKeepingWhatIsThere(_ download: Download) {
+        guard let identifier = download.task, let task = tasks[identifier] else { return }
+        // Called on the delegate queue, which is ours.
+        task.cancel { [self] resumeData in
+            change(download.id) { $0.paused(task: identifier, resumeData: resumeData) }
+        }
+    }
+
+    func check(_ item: DownloadItem) {
+        let file = folder.destination(of: item)
+        DispatchQueue.global(qos: .utility).async { [self] in
+            let isRight = item.sha256.map { wanted in (try? SHA256.digest(ofFile: file)) == wanted }
+            queue.async { [self] in
+                if isRight == false { folder.remove(item) }
+                change(item.url) { $0.checked(isRight: isRight) }
+                guard case .waiting = downloads[item.url]?.state else { return }
+                enqueue(item.url)
+            }
+        }
+    }
+
+    /// Takes a step of a download's, and tells about it if there was one to take.
+    func change(_ id: URL, _ step: (inout Download) -> Bool) {
+        guard var download = downloads[id], step(&download) else { return }
+        update(download)
+    }
+
+    private func update(_ download: Download) {
+        dispatchPrecondition(condition: .onQueue(queue))
+        var download = download
+        do {
+            try writeDown(download)
+        } catch {
+            download.failedToSave("its pause file can't be written: \(error.localizedDescription)")
+        }
+        downloads[download.id] = download
+        report(download)
+        fillPlaces()
+        settle()
+    }
+
+    private func settle() {
+        guard !downloads.values.contains(where: \.isBusy) else { return }
+        let actions = whenAtRest
+        whenAtRest = []
+        for action in actions { action() }
+    }
+
+    /// Keeps the `.resume` file as it should be. It stays while the download goes on from it: should the program be
+    /// killed, it's still good.
+    private func writeDown(_ download: Download) throws {
+        switch download.state {
+        case .paused, .failed:
+            guard let pauseFile = PauseFile(download) else { return }
+            try folder.save(pauseFile)
+        case .finished, .cancelled:
+            folder.removePauseFile(of: download.item)
+        case .checking(let isNew):
+            if isNew { folder.removePauseFile(of: download.item) }
+        case .waiting, .running, .pausing:
+            break
+        }
+    }
+}

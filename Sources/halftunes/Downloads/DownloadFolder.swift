@@ -1,0 +1,121 @@
+import Foundation
+import Glibc
+
+/// The folder that downloads end in: their files, the `.resume` files of the paused ones, and a hidden folder for what
+/// has been received of those that aren't complete.
+///
+/// Partial files are on the same file system as the destination, so that a finished one only has to be renamed, and
+/// survive a restart of the machine, which those in `/tmp` need not. Programs that use the folder hold a shared lock on
+/// it; who leaves last, when nothing is paused, removes what is left there.
+final class DownloadFolder: Sendable {
+    let url: URL
+    /// Where partial files are.
+    let partials: URL
+    private let lock: Int32
+
+    /// Makes the folder if there is none.
+    init(_ path: String) throws {
+        let url = URL(fileURLWithPath: path, isDirectory: true)
+        try Self.makeDirectory(url.path)
+        // Resume data names the place of its partial file; by whatever road one comes, it has to be the same.
+        self.url = url.resolvingSymlinksInPath()
+        partials = self.url.appendingPathComponent(".halftunes", isDirectory: true)
+        lock = try Self.lock(partials.path)
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    /// Makes the directory and those it is in, as far as they are missing.
+    private static func makeDirectory(_ path: String) throws {
+        if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
+        let error = SystemCallError(path)
+        let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        guard error.code == ENOENT, parent != path else { throw error }
+        try makeDirectory(parent)
+        guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemCallError(path) }
+    }
+
+    /// Makes the directory, ours alone, and takes a shared lock on it.
+    private static func lock(_ path: String) throws -> Int32 {
+        while true {
+            if mkdir(path, 0o700) != 0, errno != EEXIST { throw SystemCallError(path) }
+            let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                if errno == ENOENT { continue }
+                throw SystemCallError(path)
+            }
+            // Whoever removed it meanwhile had the lock.
+            flock(descriptor, LOCK_SH)
+            var locked = stat()
+            var named = stat()
+            if fstat(descriptor, &locked) == 0, lstat(path, &named) == 0, locked.st_ino == named.st_ino {
+                return descriptor
+            }
+            close(descriptor)
+        }
+    }
+
+    // MARK: - Finished files
+
+    func destination(of item: DownloadItem) -> URL {
+        url.appendingPathComponent(item.fileName, isDirectory: false)
+    }
+
+    /// In bytes; nil where there is no such file.
+    func length(of item: DownloadItem) -> Int64? {
+        var status = stat()
+        guard stat(destination(of: item).path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
+    }
+
+    /// Takes a downloaded file from where it was downloaded to.
+    func accept(_ location: URL, as item: DownloadItem) throws {
+        try PrivateFile.move(location, to: destination(of: item))
+    }
+
+    func remove(_ item: DownloadItem) {
+        unlink(destination(of: item).path)
+    }
+
+    // MARK: - Paused downloads
+
+    func pauseFileURL(of item: DownloadItem) -> URL {
+        url.appendingPathComponent(item.fileName + PauseFile.suffix, isDirectory: false)
+    }
+
+    /// All paused downloads, by name. Files that are none of ours are left out.
+    var pauseFiles: [PauseFile] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+        return names.filter { $0.hasSuffix(PauseFile.suffix) }.sorted().compactMap {
+            try? PauseFile(contentsOf: url.appendingPathComponent($0, isDirectory: false))
+        }
+    }
+
+    /// What was paused of this item, if it's from the same address.
+    func pauseFile(of item: DownloadItem) -> PauseFile? {
+        let file = try? PauseFile(contentsOf: pauseFileURL(of: item))
+        return file?.item.url == item.url ? file : nil
+    }
+
+    func save(_ pauseFile: PauseFile) throws {
+        try pauseFile.write(to: pauseFileURL(of: pauseFile.item))
+    }
+
+    func removePauseFile(of item: DownloadItem) {
+        unlink(pauseFileURL(of: item).path)
+    }
+
+    // MARK: - Partial files
+
+    /// Removes the partial files if nobody can need them any more: nobody else uses the folder, and nothing is paused.
+    func tidy() {
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0, pauseFiles.isEmpty else { return }
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: partials.path)) ?? []
+        where name.hasSuffix(".tmp") {
+            unlink(partials.appendingPathComponent(name, isDirectory: false).path)
+        }
+        rmdir(partials.path)
+    }
+}

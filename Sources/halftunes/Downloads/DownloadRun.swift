@@ -1,0 +1,105 @@
+import Foundation
+
+/// Downloads items until all are there, have failed for good, or a signal says to stop; then everything is paused.
+struct DownloadRun {
+    private enum Event: Sendable {
+        case download(Download)
+        case retry(URL)
+        case signal(Int32)
+    }
+
+    /// How often a transfer that failed is tried again, in a row without a byte gained.
+    private static let retries = 3
+
+    private let items: [DownloadItem]
+    private let folder: DownloadFolder
+    private let places: Int
+    private var reporter: any DownloadReporter
+
+    private var latest: [URL: Download] = [:]
+    private var attempts: [URL: (count: Int, received: Int64)] = [:]
+    /// Those that may still come to an end.
+    private var pending: Set<URL>
+
+    init(_ items: [DownloadItem], folder: DownloadFolder, places: Int, reporter: any DownloadReporter) {
+        self.items = items
+        self.folder = folder
+        self.places = places
+        self.reporter = reporter
+        pending = Set(items.map(\.url))
+    }
+
+    /// Returns the program's exit code.
+    mutating func run() async -> Int32 {
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        let centre = DownloadCentre(folder: folder, places: places) { continuation.yield(.download($0)) }
+        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
+        for item in items { centre.start(item) }
+
+        var signal: Int32?
+        for await event in events {
+            switch event {
+            case .download(let download):
+                if let delay = note(download) {
+                    Task {
+                        try? await Task.sleep(for: delay)
+                        continuation.yield(.retry(download.id))
+                    }
+                }
+            case .retry(let id):
+                centre.resume(id)
+            case .signal(let number):
+                signal = number
+            }
+            if pending.isEmpty || signal != nil { break }
+        }
+
+        await centre.close()
+        continuation.finish()
+        for await case .download(let download) in events { _ = note(download) }
+        folder.tidy()
+        withExtendedLifetime(signals) { reporter.finish(summary(signal)) }
+        if let signal { return ExitCode.signal(signal) }
+        return failures.isEmpty ? ExitCode.success : ExitCode.failure
+    }
+
+    /// Returns after which time the download should be tried again, if it should.
+    private mutating func note(_ download: Download) -> Duration? {
+        latest[download.id] = download
+        guard case .failed(let failure) = download.state, failure.isTransient, let delay = delay(for: download) else {
+            reporter.note(download)
+            if !download.isBusy { pending.remove(download.id) }
+            return nil
+        }
+        reporter.note(download, retryingIn: delay)
+        return delay
+    }
+
+    private mutating func delay(for download: Download) -> Duration? {
+        var attempt = attempts[download.id] ?? (0, 0)
+        if download.received > attempt.received { attempt = (0, download.received) }
+        guard attempt.count < Self.retries else { return nil }
+        attempt.count += 1
+        attempts[download.id] = attempt
+        return .seconds(1 << (attempt.count - 1))
+    }
+
+    private var failures: [Download] {
+        latest.values.filter { if case .failed = $0.state { true } else { false } }
+    }
+
+    private func summary(_ signal: Int32?) -> [String] {
+        let resumable = latest.values.count { $0.resumeData != nil }
+        guard resumable > 0 else { return [] }
+        let subject = resumable == 1 ? "1 download is" : "\(resumable) downloads are"
+        return ["\(subject) paused. The same command goes on from there."]
+    }
+}
+
+/// Tells people how downloads stand.
+protocol DownloadReporter: Sendable {
+    mutating func note(_ download: Download)
+    /// The download has failed, and will be tried again.
+    mutating func note(_ download: Download, retryingIn delay: Duration)
+    mutating func finish(_ summary: [String])
+}

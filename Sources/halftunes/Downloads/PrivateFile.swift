@@ -1,0 +1,41 @@
+import Foundation
+import Glibc
+
+/// A system call that failed.
+struct SystemCallError: LocalizedError {
+    let subject: String
+    let code: Int32
+
+    /// Takes `errno`; call it before anything else can change that.
+    init(_ subject: String) {
+        self.subject = subject
+        code = errno
+    }
+
+    var errorDescription: String? { "\(subject): \(String(cString: strerror(code)))" }
+}
+
+/// Files that are nobody else's business.
+enum PrivateFile {
+    /// Writes a file of mode 0600 beside `url` and then renames it, so that `url` is never half written.
+    static func write(_ data: Data, to url: URL) throws {
+        let temporary = url.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString).tmp")
+        let descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemCallError(url.path) }
+        do {
+            let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try file.write(contentsOf: data)
+            try file.synchronize()
+            try file.close()
+            try move(temporary, to: url)
+        } catch {
+            unlink(temporary.path)
+            throw error
+        }
+    }
+
+    /// Gives a file another place on the same file system; what was there is replaced.
+    static func move(_ source: URL, to destination: URL) throws {
+        guard rename(source.path, destination.path) == 0 else { throw SystemCallError(destination.path) }
+    }
+}

@@ -1,0 +1,146 @@
+import Dispatch
+import Foundation
+import Glibc
+
+/// `halftunes` alone: search, download, pause, resume and cancel with the keyboard.
+struct InteractiveCommand {
+    private enum Event: Sendable {
+        case bytes([UInt8])
+        case found(Result<[Track], any Error>, term: String)
+        case download(Download)
+        case signal(Int32)
+        case redraw
+    }
+
+    /// The screen isn't drawn more often than this.
+    private static let frame = DispatchTimeInterval.milliseconds(40)
+
+    private let folder: DownloadFolder
+    private let source: MusicSource
+    private let limit: Int
+    private let centre: DownloadCentre
+    private let events: AsyncStream<Event>
+    private let continuation: AsyncStream<Event>.Continuation
+    private var screen: Screen
+    private var keys = KeyParser()
+    private var isDrawingDue = false
+
+    init(_ invocation: Invocation) throws {
+        folder = try DownloadFolder(invocation.directory ?? ".")
+        let paused = folder.pauseFiles
+        source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: paused)
+        limit = invocation.limit
+        screen = Screen(source: source.name)
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        self.events = events
+        self.continuation = continuation
+        centre = DownloadCentre(folder: folder, places: invocation.parallel) { continuation.yield(.download($0)) }
+        for file in paused { centre.add(file) }
+    }
+
+    /// Returns the program's exit code.
+    mutating func run() async throws -> Int32 {
+        try RawTerminal.enter()
+        defer { RawTerminal.leave() }
+        let continuation = continuation
+        let signals = Signals(Signals.endings + [SIGWINCH, SIGCONT]) { continuation.yield(.signal($0)) }
+        let keyboard = Self.read { continuation.yield(.bytes($0)) }
+        draw()
+
+        var end: End?
+        for await event in events {
+            end = try handle(event)
+            if end != nil { break }
+            drawSoon(after: event)
+        }
+
+        screen.say("Pausing…")
+        draw()
+        keyboard.cancel()
+        await centre.close()
+        RawTerminal.leave()
+        folder.tidy()
+        source.stop()
+        withExtendedLifetime(signals) { sayGoodbye() }
+        if case .signal(let number) = end { return ExitCode.signal(number) }
+        return ExitCode.success
+    }
+
+    /// Why the program ends.
+    private enum End {
+        case wish
+        case signal(Int32)
+    }
+
+    private mutating func handle(_ event: Event) throws -> End? {
+        switch event {
+        case .bytes(let bytes):
+            // An end of file: the terminal is gone.
+            guard !bytes.isEmpty else { return .wish }
+            for key in keys.keys(in: bytes) {
+                if let deed = screen.press(key), let end = try perform(deed) { return end }
+            }
+        case .found(let result, let term): screen.show(result, of: term)
+        case .download(let download): screen.show(download)
+        case .signal(SIGCONT): try RawTerminal.enter()
+        case .signal(SIGWINCH): break
+        case .signal(let number): return .signal(number)
+        case .redraw: draw()
+        }
+        return nil
+    }
+
+    private func perform(_ deed: Screen.Deed) throws -> End? {
+        switch deed {
+        case .search(let term):
+            source.search.search(term, limit: limit) { [continuation] in continuation.yield(.found($0, term: term)) }
+        case .download(let item): centre.start(item)
+        case .pause(let id): centre.pause(id)
+        case .resume(let id): centre.resume(id)
+        case .cancel(let id): centre.cancel(id)
+        case .suspend: try RawTerminal.suspendProcess()
+        case .quit: return .wish
+        }
+        return nil
+    }
+
+    // MARK: - The terminal
+
+    private mutating func draw() {
+        let size = Console.size
+        let view = ScreenView(columns: size.columns, rows: size.rows)
+        screen.pageSize = view.listRows
+        RawTerminal.draw(view.lines(screen))
+    }
+
+    /// However much happens at once, it's drawn once.
+    private mutating func drawSoon(after event: Event) {
+        if case .redraw = event {
+            isDrawingDue = false
+        } else if !isDrawingDue {
+            isDrawingDue = true
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.frame) { [continuation] in
+                continuation.yield(.redraw)
+            }
+        }
+    }
+
+    private static func read(_ deliver: @escaping @Sendable ([UInt8]) -> Void) -> any DispatchSourceRead {
+        let source = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: .global())
+        source.setEventHandler {
+            var buffer = [UInt8](repeating: 0, count: 1024)
+            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
+            if count < 0, errno == EINTR || errno == EAGAIN { return }
+            deliver(Array(buffer.prefix(max(0, count))))
+        }
+        source.resume()
+        return source
+    }
+
+    private func sayGoodbye() {
+        let count = folder.pauseFiles.count
+        guard count > 0 else { return }
+        Console.print("\(count == 1 ? "1 download is" : "\(count) downloads are") paused in \(folder.url.path).")
+        Console.print("To go on, start halftunes there again and press r.")
+    }
+}

@@ -1,0 +1,37 @@
+import Foundation
+
+/// Where the music comes from: somebody's iTunes Search API, or the embedded catalogue, started for the purpose.
+struct MusicSource {
+    let search: SearchService
+    /// How it's called.
+    let name: String
+    private let server: CatalogueServer?
+
+    /// - Parameters:
+    ///   - api: nil for the embedded catalogue.
+    ///   - resumable: Paused downloads. If they come from an embedded catalogue of an earlier run, this one tries to
+    ///     listen where that one did, so that they can go on.
+    init(api: URL?, rate: Int = CatalogueServer.usualRate, resumable: [PauseFile] = []) throws {
+        if let api {
+            server = nil
+            search = SearchService(api: api)
+            name = (api.host ?? api.absoluteString).printable
+        } else {
+            let ports = resumable.compactMap { Self.loopbackPort(of: $0.item.url) } + [CatalogueServer.usualPort]
+            let server = try CatalogueServer.start(preferring: ports, rate: rate)
+            self.server = server
+            search = SearchService(api: server.url)
+            name = "the embedded catalogue"
+        }
+    }
+
+    func stop() {
+        server?.stop()
+    }
+
+    /// The port of an address that an embedded catalogue may have had; nil for all others.
+    static func loopbackPort(of url: URL) -> Int? {
+        guard url.scheme == "http", url.host == "127.0.0.1", url.path.hasPrefix("/previews/") else { return nil }
+        return url.port
+    }
+}

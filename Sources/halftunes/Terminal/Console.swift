@@ -1,0 +1,42 @@
+import Foundation
+import Glibc
+
+/// Standard output and error, unbuffered. Whoever has gone away, at the other end of a pipe, is not told.
+enum Console {
+    static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Whether somebody sits before the program: both ends are a terminal, and not one that can do nothing.
+    static var isInteractive: Bool {
+        isTerminal && isatty(STDIN_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] ?? "dumb" != "dumb"
+    }
+
+    static func print(_ line: String = "") {
+        write(line + "\n")
+    }
+
+    static func printError(_ message: String) {
+        write("halftunes: \(message)\n", to: STDERR_FILENO)
+    }
+
+    static func write(_ text: String, to descriptor: Int32 = STDOUT_FILENO) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+
+    /// The terminal's size in characters, or that of a classic one.
+    static var size: (columns: Int, rows: Int) {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+}

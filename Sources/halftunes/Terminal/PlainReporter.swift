@@ -1,0 +1,113 @@
+import Foundation
+
+/// Reports downloads as lines, for pipes and files: what happens, and progress in steps.
+struct PlainReporter: DownloadReporter {
+    /// How much progress is worth a line.
+    let step: Double
+    let write: @Sendable (String) -> Void
+
+    private var reported: [URL: PlainLine] = [:]
+
+    init(step: Double = 0.1, write: @escaping @Sendable (String) -> Void = { Console.print($0) }) {
+        self.step = step
+        self.write = write
+    }
+
+    mutating func note(_ download: Download) {
+        guard let line = PlainLine(download), isNews(line, of: download) else { return }
+        reported[download.id] = line
+        write("\(download.item.fileName): \(line.text)".printable)
+    }
+
+    mutating func note(_ download: Download, retryingIn delay: Duration) {
+        note(download)
+        write("\(download.item.fileName): again in \(delay.components.seconds) s".printable)
+    }
+
+    mutating func finish(_ summary: [String]) {
+        for line in summary { write(line.printable) }
+    }
+
+    private func isNews(_ line: PlainLine, of download: Download) -> Bool {
+        guard case .progress(let now, _) = line else { return line != reported[download.id] }
+        switch reported[download.id] {
+        case .progress(let before, _), .resumed(let before, _):
+            return Double(now - before) >= step * Double(download.expected ?? 10_000_000)
+        case .started:
+            return Double(now) >= step * Double(download.expected ?? 10_000_000)
+        case .paused, .done, .cancelled, .failed, nil:
+            return true
+        }
+    }
+}
+
+/// What a line says of a download, in a form that a program can read back.
+enum PlainLine: Equatable {
+    case started
+    case resumed(at: Int64, of: Int64?)
+    case progress(Int64, of: Int64?)
+    case paused(at: Int64, of: Int64?)
+    case done(String)
+    case cancelled
+    case failed(String)
+
+    /// nil where there is nothing to say.
+    init?(_ download: Download) {
+        let (received, expected) = (download.received, download.expected)
+        switch download.state {
+        case .waiting, .pausing, .checking: return nil
+        case .running(_, let origin):
+            if download.gained != 0 {
+                self = .progress(received, of: expected)
+            } else if let offset = download.resumedAt {
+                self = .resumed(at: offset, of: expected)
+            } else {
+                // Whether it goes on from where it was will be heard soon.
+                guard origin == nil else { return nil }
+                self = .started
+            }
+        case .paused: self = .paused(at: received, of: expected)
+        case .finished(.verified): self = .done("\(received) bytes, SHA-256 ok")
+        case .finished(.unverified): self = .done("\(received) bytes")
+        case .finished(.alreadyThere): self = .done("\(received) bytes, already there")
+        case .cancelled: self = .cancelled
+        case .failed(let failure): self = .failed(failure.message)
+        }
+    }
+
+    var text: String {
+        switch self {
+        case .started: "started"
+        case .resumed(let bytes, let total): "resumed at \(Self.amount(bytes, total))"
+        case .progress(let bytes, let total): "at \(Self.amount(bytes, total))"
+        case .paused(0, _): "paused"
+        case .paused(let bytes, let total): "paused at \(Self.amount(bytes, total))"
+        case .done(let how): "done, \(how)"
+        case .cancelled: "cancelled"
+        case .failed(let message): "failed: \(message)"
+        }
+    }
+
+    private static func amount(_ bytes: Int64, _ total: Int64?) -> String {
+        total.map { "\(bytes) of \($0) bytes (\($0 > 0 ? bytes * 100 / $0 : 100) %)" } ?? "\(bytes) bytes"
+    }
+
+    /// Reads what `text` has written about the file `name`; nil where it is something else.
+    init?(_ line: some StringProtocol, about name: String) {
+        guard line.hasPrefix("\(name): ") else { return nil }
+        let text = line.dropFirst(name.count + 2)
+        let words = text.split(separator: " ")
+        let numbers = words.compactMap { Int64($0) }
+        let total = words.contains("of") ? numbers.dropFirst().first : nil
+        switch (words.first, numbers.first) {
+        case ("started", _): self = .started
+        case ("resumed", let bytes?): self = .resumed(at: bytes, of: total)
+        case ("at", let bytes?): self = .progress(bytes, of: total)
+        case ("paused", let bytes?): self = .paused(at: bytes, of: total)
+        case ("done,", _): self = .done(String(text.dropFirst("done, ".count)))
+        case ("cancelled", _): self = .cancelled
+        case ("failed:", _): self = .failed(String(text.dropFirst("failed: ".count)))
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Glibc
+
+/// The terminal as a full-screen program has it: keys come one by one and are not echoed, and the screen is one that the
+/// shell's text is not on.
+///
+/// Whichever way the program ends, short of SIGKILL, the terminal is given back as it was: by `leave()`, by `atexit`, or,
+/// when the program crashes, by a signal handler.
+enum RawTerminal {
+    private static let enterScreen = "\u{1B}[?1049h\u{1B}[?25l"
+    private static let leaveScreen = "\u{1B}[?25h\u{1B}[?1049l"
+    private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
+
+    /// What the handlers need, laid out beforehand: they may do very little.
+    private struct Saved {
+        var settings = termios()
+        var farewell: UnsafeMutableBufferPointer<CChar>
+        var isRaw = false
+    }
+
+    // Written on the main thread, before the handlers that read it can run, and by them when nothing else runs any more.
+    private nonisolated(unsafe) static var saved: UnsafeMutablePointer<Saved>?
+
+    /// - Throws: Where standard input is no terminal.
+    static func enter() throws {
+        let saved = try Self.saved ?? prepare()
+        Self.saved = saved
+        var raw = saved.pointee.settings
+        cfmakeraw(&raw)
+        guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) == 0 else { throw SystemCallError("the terminal") }
+        saved.pointee.isRaw = true
+        Console.write(enterScreen)
+    }
+
+    /// Gives the terminal back. Does nothing if it hasn't been taken. Does only what a signal handler may do.
+    static func leave() {
+        guard let saved, saved.pointee.isRaw else { return }
+        saved.pointee.isRaw = false
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &saved.pointee.settings)
+        _ = write(STDOUT_FILENO, saved.pointee.farewell.baseAddress, saved.pointee.farewell.count)
+    }
+
+    /// The first time: remembers how the terminal is, and sees to it that it will be so again.
+    private static func prepare() throws -> UnsafeMutablePointer<Saved> {
+        let farewell = UnsafeMutableBufferPointer<CChar>.allocate(capacity: leaveScreen.utf8.count)
+        _ = farewell.initialize(from: leaveScreen.utf8.map(CChar.init(bitPattern:)))
+        let saved = UnsafeMutablePointer<Saved>.allocate(capacity: 1)
+        saved.initialize(to: Saved(farewell: farewell))
+        guard tcgetattr(STDIN_FILENO, &saved.pointee.settings) == 0 else { throw SystemCallError("the terminal") }
+        atexit { RawTerminal.leave() }
+        for number in crashes {
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = { number in
+                RawTerminal.leave()
+                // The handler is gone by now: this time it ends the process, as it would have.
+                raise(number)
+            }
+            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND)) | SA_NODEFER
+            sigaction(number, &action, nil)
+        }
+        return saved
+    }
+
+    /// Stops the process as Ctrl-Z does, with the terminal as it was; returns when it goes on.
+    static func suspendProcess() throws {
+        leave()
+        kill(getpid(), SIGTSTP)
+        try enter()
+    }
+
+    /// Draws a whole screen.
+    static func draw(_ lines: [String]) {
+        Console.write("\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")
+    }
+}

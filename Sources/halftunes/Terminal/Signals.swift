@@ -1,0 +1,40 @@
+import Dispatch
+import Glibc
+
+/// Receives signals as events, in place of what they would do to the process.
+final class Signals {
+    /// What asks a program to end: from the keyboard, from others, and by closing the terminal.
+    static let endings = [SIGINT, SIGTERM, SIGHUP]
+
+    private let sources: [any DispatchSourceSignal]
+
+    /// Calls `handler` with each of these signals, on a queue, until this object is gone. Whoever asks for the end twice
+    /// gets it at once.
+    init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
+        let queue = DispatchQueue(label: "halftunes.signals")
+        let wishes = Wishes()
+        sources = numbers.map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler {
+                if Self.endings.contains(number) {
+                    if wishes.count > 0 { exit(ExitCode.signal(number)) }
+                    wishes.count += 1
+                }
+                handler(number)
+            }
+            source.resume()
+            return source
+        }
+    }
+
+    /// How often the program was asked to end.
+    private final class Wishes: @unchecked Sendable {
+        // @unchecked is true because it's touched on one queue only.
+        var count = 0
+    }
+
+    deinit {
+        for source in sources { source.cancel() }
+    }
+}

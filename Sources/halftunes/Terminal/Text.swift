@@ -1,0 +1,86 @@
+/// Text for a terminal.
+extension String {
+    /// Without control and formatting characters: what comes from the network must not steer the terminal, nor turn
+    /// around what stands beside it.
+    var printable: String {
+        String(
+            String.UnicodeScalarView(
+                unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .lineSeparator, .paragraphSeparator: " "
+                    case .format, .surrogate, .privateUse, .unassigned: "\u{FFFD}"
+                    default: scalar
+                    }
+                }
+            )
+        )
+    }
+
+    /// How many columns it takes.
+    var columns: Int { reduce(0) { $0 + $1.columns } }
+
+    /// Exactly so many columns: cut short with an ellipsis, or filled with spaces.
+    func fitted(to columns: Int) -> String {
+        guard columns > 0 else { return "" }
+        var used = 0
+        var result = ""
+        for character in self {
+            // The last column is for the ellipsis, unless this is the end.
+            if used + character.columns > columns - 1 {
+                if self.columns <= columns { return self + String(repeating: " ", count: columns - self.columns) }
+                return result + "…" + String(repeating: " ", count: columns - 1 - used)
+            }
+            result.append(character)
+            used += character.columns
+        }
+        return result + String(repeating: " ", count: columns - used)
+    }
+
+    /// So many columns, with the text at the right.
+    func fittedRight(to columns: Int) -> String {
+        let missing = columns - self.columns
+        return missing > 0 ? String(repeating: " ", count: missing) + self : self
+    }
+}
+
+extension Character {
+    /// Two for what East Asian scripts and emoji take, one for all else that can be seen.
+    fileprivate var columns: Int {
+        guard let first = unicodeScalars.first else { return 0 }
+        if first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") { return 2 }
+        switch first.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF,
+            0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+            return 2
+        default:
+            switch first.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark, .control, .format: return 0
+            default: return 1
+            }
+        }
+    }
+}
+
+/// Numbers of bytes, as people like to read them.
+enum ByteCount {
+    /// For example `3.5 MB`.
+    static func short(_ bytes: Int64) -> String {
+        let units = ["kB", "MB", "GB", "TB"]
+        guard bytes >= 1000 else { return "\(bytes) B" }
+        var value = Double(bytes)
+        var unit = "B"
+        for next in units where value >= 999.5 {
+            value /= 1000
+            unit = next
+        }
+        let tenths = Int((value * 10).rounded())
+        return value >= 99.95 ? "\(Int(value.rounded())) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
+    }
+
+    /// For example `3,528,044`.
+    static func exact(_ bytes: Int64) -> String {
+        let digits = Array(String(bytes.magnitude))
+        let groups = stride(from: digits.count, to: 0, by: -3).map { String(digits[max(0, $0 - 3)..<$0]) }
+        return (bytes < 0 ? "-" : "") + groups.reversed().joined(separator: ",")
+    }
+}

@@ -1,0 +1,3 @@
+import Foundation
+
+exit(await Invocation.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,166 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("AsyncBytes", .timeLimit(.minutes(1)))
+struct AsyncBytesTests {
+    @Test("The bytes are the body, with the response known before them", arguments: [0, 1, 300_000])
+    func bytes(length: Int) async throws {
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 5) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, response) = try await session.bytes(from: server.url("/"))
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(response.expectedContentLength == Int64(length))
+        var body = Data()
+        for try await byte in bytes { body.append(byte) }
+        #expect(body == GeneratedBody.bytes(seed: 5, length: length))
+        #expect(bytes.task.state == .completed)
+        #expect(bytes.task.countOfBytesReceived == Int64(length))
+    }
+
+    @Test("The chunks are the body, none of them empty")
+    func chunks() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 5_000_000, seed: 6) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(for: URLRequest(url: server.url("/")))
+        var body = Data()
+        for try await chunk in bytes.chunks {
+            #expect(!chunk.isEmpty)
+            body.append(chunk)
+        }
+        #expect(body == GeneratedBody.bytes(seed: 6, length: 5_000_000))
+    }
+
+    @Test("Bytes come as they arrive")
+    func asTheyArrive() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .pieces([.bytes("a"), .waitFor(gate), .bytes("b")]) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        var iterator = try await session.bytes(from: server.url("/")).0.makeAsyncIterator()
+        #expect(try await iterator.next() == UInt8(ascii: "a"))
+        gate.open()
+        #expect(try await iterator.next() == UInt8(ascii: "b"))
+        #expect(try await iterator.next() == nil)
+        #expect(try await iterator.next() == nil)
+    }
+
+    @Test("A body that breaks off throws, after what has come of it")
+    func brokenBody() async throws {
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000)) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        let count = Watched(0)
+        let error = await #expect(throws: URLError.self) {
+            for try await _ in bytes { count.update { $0 += 1 } }
+        }
+        #expect(error?.code == .networkConnectionLost)
+        #expect(count.value == 1000)
+    }
+
+    @Test("Without a response the call itself throws")
+    func noResponse() async throws {
+        let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) { _ = try await session.bytes(from: server.url("/")) }
+        #expect(error?.code == .networkConnectionLost)
+    }
+
+    @Test("Breaking out of the loop stops the transfer")
+    func breaking() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        for try await _ in bytes { break }
+        try await server.waitUntilNoConnections()
+        #expect((bytes.task.error as? URLError)?.code == .cancelled)
+    }
+
+    @Test("Breaking out of a loop over chunks or lines stops it too", arguments: [true, false])
+    func breakingOther(isLines: Bool) async throws {
+        let server = try LoopbackServer { _ in
+            .body(length: 1 << 40) { Data(repeating: UInt8(ascii: "\n"), count: $0.count) }
+        }
+        let words = try LoopbackServer { _ in .raw([.bytes("HTTP/1.1 200 OK\r\n\r\nline\nline\n"), .never]) }
+        defer { for server in [server, words] { server.stop() } }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let peer = isLines ? words : server
+        let (bytes, _) = try await session.bytes(from: peer.url("/"))
+        if isLines {
+            for try await line in bytes.lines {
+                #expect(line == "line")
+                break
+            }
+        } else {
+            for try await _ in bytes.chunks { break }
+        }
+        try await peer.waitUntilNoConnections()
+    }
+
+    @Test("Letting go of the sequence without reading it stops the transfer")
+    func dropping() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = try await session.bytes(from: server.url("/"))
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Reading goes on when only the iterator is left")
+    func iteratorOnly() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 2_000_000, seed: 7) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        var iterator = try await session.bytes(from: server.url("/")).0.chunks.makeAsyncIterator()
+        var body = Data()
+        while let chunk = try await iterator.next() { body.append(chunk) }
+        #expect(body == GeneratedBody.bytes(seed: 7, length: 2_000_000))
+    }
+
+    @Test("Its task can be suspended, resumed and cancelled like any other")
+    func task() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        bytes.task.suspend()
+        #expect(bytes.task.state == .suspended)
+        bytes.task.resume()
+        var iterator = bytes.chunks.makeAsyncIterator()
+        #expect(try await iterator.next() != nil)
+        bytes.task.cancel()
+        let error = await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
+        #expect(error?.code == .cancelled)
+    }
+
+    @Test("A delegate given with it hears of its creation")
+    func delegate() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let own = RecordingDelegate()
+        let (bytes, _) = try await session.bytes(from: server.url("/"), delegate: own)
+        #expect(own.events(of: bytes.task).first == .created)
+        var count = 0
+        for try await _ in bytes { count += 1 }
+        #expect(count == 5)
+    }
+}

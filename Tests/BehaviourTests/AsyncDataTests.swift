@@ -1,0 +1,78 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Async data and upload", .timeLimit(.minutes(1)))
+struct AsyncDataTests {
+    @Test("data(for:) and data(from:) return the body and the response")
+    func data() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 500_000, seed: 5) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let expected = GeneratedBody.bytes(seed: 5, length: 500_000)
+        let (first, firstResponse) = try await session.data(from: server.url("/a"))
+        let (second, secondResponse) = try await session.data(for: URLRequest(server.url("/b"), method: "POST"))
+        #expect(first == expected && second == expected)
+        #expect((firstResponse as? HTTPURLResponse)?.statusCode == 200)
+        #expect(firstResponse.url == server.url("/a") && secondResponse.url == server.url("/b"))
+        #expect(server.requests.map(\.method) == ["GET", "POST"])
+    }
+
+    @Test("upload(for:from:) and upload(for:fromFile:) send the body and return the answer")
+    func upload() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.url("/"), method: "PUT")
+        let (first, _) = try await session.upload(for: request, from: Data("data".utf8))
+        let (second, _) = try await session.upload(
+            for: request,
+            fromFile: directory.file("file", Data("file".utf8))
+        )
+        #expect(first == Data("data".utf8) && second == Data("file".utf8))
+    }
+
+    @Test("They throw what went wrong, and have nothing to do with the delegate queue")
+    func failure() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/" ? .fault(.insideBody(after: 1, of: 2)) : .text("hello")
+        }
+        defer { server.stop() }
+        let gate = Gate()
+        defer { gate.open() }
+        let session = URLSession.forTest()
+        session.delegateQueue.addOperation { gate.waitBlocking() }
+        let error = await #expect(throws: URLError.self) { _ = try await session.data(from: server.url("/")) }
+        #expect(error?.code == .networkConnectionLost)
+        let (data, _) = try await session.data(from: server.url("/other"))
+        #expect(data == Data("hello".utf8))
+    }
+
+    @Test("Many at once each get their own answer")
+    func concurrently() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        try await withThrowingTaskGroup(of: (Int, Data).self) { group in
+            for index in 0..<100 {
+                group.addTask { (index, try await session.data(from: server.url("/\(index)")).0) }
+            }
+            for try await (index, data) in group { #expect(data == Data("/\(index)".utf8)) }
+        }
+    }
+
+    @Test("A session that only an async call uses lives to its end, and goes away after it")
+    func sessionLifetime() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let (data, _) = try await URLSession.forTest().data(from: server.url("/"))
+        #expect(data == Data("hello".utf8))
+        try await server.waitUntilNoConnections()
+    }
+}

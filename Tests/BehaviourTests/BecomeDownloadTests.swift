@@ -1,0 +1,137 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Data tasks that become downloads", .timeLimit(.minutes(1)))
+struct BecomeDownloadTests {
+    @Test("The delegate hears that the task became a download, and gets the body as a file")
+    func becomes() async throws {
+        let length = 3_000_000
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 12) }
+        defer { server.stop() }
+        let location = Watched<URL?>(nil)
+        let delegate = RecordingDelegate(
+            onResponse: { _, _, answer in answer(.becomeDownload) },
+            onDownload: { url in location.update { $0 = url } }
+        )
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        let download = try #require(delegate.download(of: task))
+        try await delegate.success(of: download)
+        #expect(
+            delegate.story(of: download)
+                == ["created", "response", "becameDownload", "wrote", "finishedDownloading", "completed"]
+        )
+        let written = delegate.events(of: download).last { $0.name == "wrote" }
+        guard case .wrote(_, let total, let expected)? = written else { return }
+        #expect(total == Int64(length) && expected == Int64(length))
+        #expect((download.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(download.state == .completed)
+        // Nobody moved the file.
+        let path = try #require(location.value?.path)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test("Its file is the body, byte for byte, wherever the body stood at the answer", arguments: [true, false])
+    func content(isBodyComplete: Bool) async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            isBodyComplete
+                ? .generated(length: 10_000, seed: 13)
+                : .pieces([
+                    .body(.generated(length: 10_000, seed: 13)[0..<4000]), .waitFor(gate),
+                    .body(.generated(length: 10_000, seed: 13)[4000..<10_000]),
+                ])
+        }
+        defer { server.stop() }
+        let answers = DispositionTests.Answers([])
+        let delegate = RecordingDelegate(onResponse: { task, _, answer in
+            guard task.taskDescription == "becoming" else { return answer(.allow) }
+            answers.update { $0.append(answer) }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.taskDescription = "becoming"
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        // The next request gets the only connection when the body is complete.
+        if isBodyComplete { _ = try await session.data(from: server.url("/")) }
+        answers.value[0](.becomeDownload)
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        gate.open()
+        let download = try #require(delegate.download(of: task))
+        try await delegate.success(of: download)
+        #expect(delegate.body(of: download) == GeneratedBody.bytes(seed: 13, length: 10_000))
+        #expect(!delegate.story(of: download).contains("data"))
+    }
+
+    @Test("What had arrived before the answer counts as written too")
+    func earlyBytes() async throws {
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { server.stop() }
+        let answers = DispositionTests.Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        answers.value[0](.becomeDownload)
+        try await delegate.wait(for: task) { $0 == .wrote(1000, total: 1000, expected: 5000) }
+    }
+
+    @Test("The download takes the data task's place in the session's list")
+    func list() async throws {
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        let download = try #require(delegate.download(of: task))
+        #expect(await session.allTasks == [download])
+        #expect(download.originalRequest?.url == server.url("/"))
+        download.cancel()
+        #expect(try await delegate.completion(of: download)?.code == .cancelled)
+    }
+
+    @Test("Cancelling it leaves no file behind", arguments: [true, false])
+    func litter(cancelsDataTask: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = directory.url }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        #expect(directory.content.count == 1)
+        let download = try #require(delegate.download(of: task))
+        (cancelsDataTask ? task : download).cancel()
+        #expect(try await delegate.completion(of: download)?.code == .cancelled)
+        #expect(directory.content.isEmpty)
+    }
+
+    @Test("Where no file can be made the task fails with a clear error")
+    func unwritable() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.temporaryDirectory = URL(fileURLWithPath: "/nonexistent")
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .cannotCreateFile)
+    }
+}

@@ -1,0 +1,174 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("The disposition of a response", .timeLimit(.minutes(1)))
+struct DispositionTests {
+    /// Where a test keeps an answer until it is time to give it.
+    typealias Answers = Watched<[RecordingDelegate.Disposition]>
+
+    @Test("allow delivers the body, whenever and from whichever thread", arguments: ["at once", "later", "elsewhere"])
+    func allow(when: String) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in
+            switch when {
+            case "at once": answer(.allow)
+            case "later": answers.update { $0.append(answer) }
+            default: onOtherThread { answer(.allow) }
+            }
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        if when == "later" {
+            try await answers.wait { !$0.isEmpty }
+            answers.value[0](.allow)
+        }
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("No body byte and no completion come before the answer, whether the body has arrived or not")
+    func nothingBeforeTheAnswer() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { task, _, answer in
+            guard task.taskDescription == "late" else { return answer(.allow) }
+            answers.update { $0.append(answer) }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.taskDescription = "late"
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        // The other task gets the one connection when the first transfer is over, and the delegate queue after it.
+        let other = session.dataTask(with: server.url("/"))
+        other.resume()
+        try await delegate.success(of: other)
+        #expect(delegate.events(of: task) == [.created, .response(status: 200)])
+        #expect(task.state == .running)
+        answers.value[0](.allow)
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("While the answer is awaited a large body doesn't pile up in memory")
+    func boundedWhileWaiting() async throws {
+        let length: Int64 = 64 << 20
+        let server = try LoopbackServer { _ in .generated(length: length, seed: 9) }
+        defer { server.stop() }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        try await server.waitUntilBlocked()
+        await session.flush()
+        #expect(task.countOfBytesReceived <= 2 << 20)
+        answers.value[0](.allow)
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 9, length: Int(length)))
+    }
+
+    @Test("cancel ends the task as cancelled, with no body, and closes the connection", arguments: [true, false])
+    func cancel(isLate: Bool) async throws {
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { server.stop() }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in
+            if isLate { answers.update { $0.append(answer) } } else { answer(.cancel) }
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        if isLate {
+            try await answers.wait { !$0.isEmpty }
+            answers.value[0](.cancel)
+        }
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        #expect(delegate.events(of: task) == [.created, .response(status: 200), .completed(.cancelled)])
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Only the first answer counts")
+    func twice() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in
+            answer(.allow)
+            answer(.cancel)
+            answer(.becomeDownload)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.success(of: task)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("A task that is cancelled while it awaits the answer completes once, and a late answer does nothing")
+    func cancelledMeanwhile() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        answers.value[0](.allow)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        #expect(delegate.events(of: task) == [.created, .response(status: 200), .completed(.cancelled)])
+    }
+
+    @Test("A task whose connection breaks while it awaits the answer fails after the answer")
+    func brokenMeanwhile() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .waitFor(gate), .close])
+        }
+        defer { server.stop() }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        gate.open()
+        try await server.waitUntilNoConnections()
+        await session.flush()
+        #expect(delegate.completionCount(of: task) == 0)
+        answers.value[0](.allow)
+        #expect(try await delegate.completion(of: task)?.code == .networkConnectionLost)
+        #expect(delegate.body(of: task) == Data("abc".utf8))
+    }
+
+    @Test("Upload tasks ask for it as well")
+    func upload() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.cancel) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: Data("x".utf8))
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+    }
+}

@@ -1,0 +1,52 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+
+extension URLSession {
+    /// A session whose downloads go to `directory`.
+    static func forDownloads(
+        to directory: TemporaryDirectory,
+        delegate: (any URLSessionDelegate)? = nil,
+        delegateQueue: OperationQueue? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        forTest(delegate: delegate, delegateQueue: delegateQueue) { configuration in
+            configuration.curl.temporaryDirectory = directory.url
+            configure(configuration)
+        }
+    }
+
+    /// Runs a download task with a completion handler to its end.
+    func download(_ request: URLRequest) async -> DownloadResult {
+        await withCheckedContinuation { continuation in
+            downloadTask(with: request) { continuation.resume(returning: DownloadResult($0, $1, $2)) }.resume()
+        }
+    }
+
+    /// Returns when no task is left that hasn't completed.
+    func allTasksCompleted() async throws {
+        // The queue is serial: what it runs now comes behind the completions posted before.
+        while !(await allTasks).isEmpty {
+            try Task.checkCancellation()
+            await withCheckedContinuation { continuation in
+                delegateQueue.addOperation { continuation.resume() }
+            }
+        }
+    }
+}
+
+/// What a download's completion handler was given, and what was in the file then.
+struct DownloadResult: Sendable {
+    let file: URL?
+    let content: Data?
+    let response: HTTPURLResponse?
+    let error: URLError?
+
+    init(_ file: URL?, _ response: URLResponse?, _ error: (any Error)?) {
+        self.file = file
+        content = file.flatMap { try? Data(contentsOf: $0) }
+        self.response = response as? HTTPURLResponse
+        self.error = error.map { $0 as? URLError ?? URLError(.unknown) }
+    }
+}

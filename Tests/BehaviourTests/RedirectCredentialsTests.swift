@@ -1,0 +1,90 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Credentials and redirects", .timeLimit(.minutes(1)))
+struct RedirectCredentialsTests {
+    private static let secrets = [
+        "Authorization": "Bearer secret", "Cookie": "a=secret", "Proxy-Authorization": "Basic secret",
+    ]
+
+    @Test("The request's credentials are not shown to another origin; its other headers are", arguments: [302, 307])
+    func stripped(status: Int) async throws {
+        let other = try LoopbackServer { _ in .text("arrived") }
+        defer { other.stop() }
+        let server = try LoopbackServer { _ in .redirect(to: other.url("/to"), status: status) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        var headers = Self.secrets
+        headers["X-Other"] = "kept"
+        _ = try await session.data(for: URLRequest(server.url("/from"), headers: headers))
+        #expect(server.requests[0].header("Authorization") == "Bearer secret")
+        #expect(server.requests[0].header("Cookie") == "a=secret")
+        for name in Self.secrets.keys { #expect(other.requests[0].header(name) == nil) }
+        #expect(other.requests[0].header("X-Other") == "kept")
+        #expect(other.requests[0].header("Host") == "127.0.0.1:\(other.port)")
+    }
+
+    @Test("The configuration's credentials are not shown to another origin either")
+    func additionalHeaders() async throws {
+        let other = try LoopbackServer { _ in .text("arrived") }
+        defer { other.stop() }
+        let server = try LoopbackServer { _ in .redirect(to: other.url("/to")) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.httpAdditionalHeaders = Self.secrets.merging(["X-Other": "kept"]) { first, _ in first }
+        }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/from"))
+        #expect(server.requests[0].header("Authorization") == "Bearer secret")
+        for name in Self.secrets.keys { #expect(other.requests[0].header(name) == nil) }
+        #expect(other.requests[0].header("X-Other") == "kept")
+    }
+
+    @Test("The URL's user name and password are not shown to another origin")
+    func userInformation() async throws {
+        let other = try LoopbackServer { _ in .text("arrived") }
+        defer { other.stop() }
+        let server = try LoopbackServer { _ in .redirect(to: other.url("/to")) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(server.port)/from"))
+        _ = try await session.data(from: url)
+        #expect(server.requests[0].header("Authorization") != nil)
+        #expect(other.requests[0].header("Authorization") == nil)
+    }
+
+    @Test("Within the origin they stay")
+    func sameOrigin() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to") : .text("arrived")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(for: URLRequest(server.url("/from"), headers: Self.secrets))
+        for (name, value) in Self.secrets { #expect(server.requests[1].header(name) == value) }
+    }
+
+    @Test("They don't come back when the redirects lead back")
+    func thereAndBack() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from"
+                ? .redirect(to: request.parameter("via") ?? "/") : .text("arrived")
+        }
+        defer { server.stop() }
+        let back = server.url("/back")
+        let other = try LoopbackServer { _ in .redirect(to: back) }
+        defer { other.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/from?via=http://127.0.0.1:\(other.port)/")
+        _ = try await session.data(for: URLRequest(url, headers: Self.secrets))
+        #expect(server.requests.map(\.path) == ["/from", "/back"])
+        for name in Self.secrets.keys { #expect(server.requests[1].header(name) == nil) }
+    }
+}

@@ -1,0 +1,96 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("No resume data where resuming could not work", .timeLimit(.minutes(1)))
+struct ResumeImpossibleTests {
+    typealias Fields = KeyValuePairs<String, String>
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let fields: Fields
+        var method = "GET"
+        var headers: [String: String] = [:]
+        var status = 200
+    }
+
+    static let tag = ResumeOrigin.etag
+
+    static let cases = [
+        Case(testDescription: "no validator", fields: ["Accept-Ranges": "bytes"]),
+        Case(testDescription: "a weak entity tag alone", fields: ["ETag": "W/\"version-1\""]),
+        Case(testDescription: "an entity tag without quotes", fields: ["ETag": "version-1"]),
+        Case(testDescription: "an empty entity tag", fields: ["ETag": ""]),
+        Case(testDescription: "a date that is none", fields: ["Last-Modified": "yesterday"]),
+        Case(
+            testDescription: "a date too recent to be a strong validator (RFC 9110 §8.8.2.2)",
+            fields: ["Last-Modified": ResumeOrigin.lastModified, "Date": ResumeOrigin.lastModified]
+        ),
+        Case(testDescription: "a server that refuses ranges", fields: ["ETag": tag, "Accept-Ranges": "none"]),
+        Case(testDescription: "an answer to POST", fields: ["ETag": tag], method: "POST"),
+        Case(
+            testDescription: "a part that the request itself asked for",
+            fields: ["ETag": tag],
+            headers: ["Range": "bytes=0-"]
+        ),
+        Case(testDescription: "an error page", fields: ["ETag": tag], status: 404),
+    ]
+
+    private func origin(_ answer: Case, ending: LoopbackServer.Step? = nil) throws -> LoopbackServer {
+        let gate = Gate()
+        let steps: [LoopbackServer.Step] = [
+            .body(ResumeOrigin.body[0..<5000]), ending ?? .waitFor(gate), .body(ResumeOrigin.body[5000..<10_000]),
+        ]
+        return try LoopbackServer { _ in
+            answer.fields.reduce(LoopbackServer.Response.pieces(steps)) { $0.header($1.key, $1.value) }
+                .status(answer.status, contentRange: nil)
+        }
+    }
+
+    @Test("Pausing gives nil, and leaves nothing behind", arguments: cases)
+    func pausing(_ answer: Case) async throws {
+        let directory = try TemporaryDirectory()
+        let server = try origin(answer)
+        let request = URLRequest(server.url("/"), method: answer.method, headers: answer.headers)
+        #expect(try await PausedDownload.pause(request, at: 5000, in: directory) == nil)
+        #expect(directory.content == [])
+    }
+
+    @Test("A failure brings none, and leaves nothing behind", arguments: cases)
+    func failing(_ answer: Case) async throws {
+        let directory = try TemporaryDirectory()
+        let server = try origin(answer, ending: .reset)
+        let request = URLRequest(server.url("/"), method: answer.method, headers: answer.headers)
+        let result = await URLSession.forDownloads(to: directory).download(request)
+        #expect(result.error?.code == .networkConnectionLost)
+        #expect(result.error?.downloadTaskResumeData == nil)
+        #expect(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil)
+        #expect(directory.content == [])
+    }
+
+    @Test("A body that came compressed can't be resumed either", arguments: [true, false])
+    func compressed(isPaused: Bool) async throws {
+        // Stored blocks of deflate, so that every byte sent is a byte received.
+        let block = GeneratedBody.bytes(seed: 1, length: 10_000)
+        let length = [UInt8(truncatingIfNeeded: block.count), UInt8(truncatingIfNeeded: block.count >> 8)]
+        let head = Data([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0] + length + length.map { ~$0 })
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            LoopbackServer.Response.pieces([
+                .bytes(head + block), isPaused ? .waitFor(gate) : .reset, .bytes(head + block),
+            ]).headers(["ETag": ResumeOrigin.etag, "Content-Encoding": "gzip"])
+        }
+        let directory = try TemporaryDirectory()
+        if isPaused {
+            let request = URLRequest(url: server.url("/"))
+            #expect(try await PausedDownload.pause(request, at: 1, in: directory) == nil)
+        } else {
+            let result = await URLSession.forDownloads(to: directory).download(URLRequest(url: server.url("/")))
+            #expect(result.error != nil)
+            #expect(result.error?.downloadTaskResumeData == nil)
+        }
+        #expect(directory.content == [])
+    }
+}

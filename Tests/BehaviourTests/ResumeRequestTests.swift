@@ -1,0 +1,94 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A resuming request asks for the rest of the same thing, and for nothing else", .timeLimit(.minutes(1)))
+struct ResumeRequestTests {
+    typealias Fields = KeyValuePairs<String, String>
+
+    /// Pauses, resumes, and returns the resuming request.
+    private func resumingRequest(
+        after first: Fields,
+        request: (URL) -> URLRequest = { URLRequest(url: $0) }
+    ) async throws -> LoopbackServer.Request {
+        let origin = try ResumeOrigin(first: first)
+        let paused = try await PausedDownload(from: origin, request(origin.url))
+        let resumed = try await paused.resume()
+        #expect(resumed.error == nil)
+        return try await origin.server.request(number: 2)
+    }
+
+    @Test("A strong entity tag goes into If-Range")
+    func entityTag() async throws {
+        let request = try await resumingRequest(after: ["ETag": ResumeOrigin.etag])
+        #expect(request.headers(named: "Range") == ["bytes=150000-"])
+        #expect(request.headers(named: "If-Range") == [ResumeOrigin.etag])
+        #expect(request.method == "GET")
+        #expect(request.target == "/file")
+    }
+
+    @Test("Last-Modified goes into If-Range where there is no entity tag")
+    func lastModified() async throws {
+        let request = try await resumingRequest(after: ["Last-Modified": ResumeOrigin.lastModified])
+        #expect(request.headers(named: "Range") == ["bytes=150000-"])
+        #expect(request.headers(named: "If-Range") == [ResumeOrigin.lastModified])
+    }
+
+    @Test("The entity tag is preferred")
+    func both() async throws {
+        let first: Fields = ["Last-Modified": ResumeOrigin.lastModified, "ETag": ResumeOrigin.etag]
+        let request = try await resumingRequest(after: first)
+        #expect(request.headers(named: "If-Range") == [ResumeOrigin.etag])
+    }
+
+    @Test("A weak entity tag is not, since it doesn't promise the same bytes")
+    func weakTag() async throws {
+        let first: Fields = ["ETag": "W/\"version-1\"", "Last-Modified": ResumeOrigin.lastModified]
+        let request = try await resumingRequest(after: first)
+        #expect(request.headers(named: "If-Range") == [ResumeOrigin.lastModified])
+    }
+
+    @Test("No content coding is accepted: a range of a coded body would not fit")
+    func coding() async throws {
+        let request = try await resumingRequest(after: ["ETag": ResumeOrigin.etag])
+        #expect(request.headers(named: "Accept-Encoding").allSatisfy { $0 == "identity" })
+    }
+
+    @Test("The request's own header fields are sent again")
+    func headers() async throws {
+        let request = try await resumingRequest(after: ["ETag": ResumeOrigin.etag]) { url in
+            URLRequest(url, headers: ["X-Track": "17", "Accept": "audio/wav"])
+        }
+        #expect(request.header("X-Track") == "17")
+        #expect(request.header("Accept") == "audio/wav")
+    }
+
+    @Test("A redirect is followed again, with the range")
+    func redirect() async throws {
+        let server = try LoopbackServer { request in
+            switch (request.path, request.ordinal) {
+            case ("/start", _):
+                .redirect(to: "/end?\(request.ordinal)")
+            case (_, 2):
+                LoopbackServer.Response.pieces([
+                    .body(ResumeOrigin.body[0..<1000]), .reset, .body(ResumeOrigin.body[1000..<ResumeOrigin.length]),
+                ]).header("ETag", ResumeOrigin.etag)
+            default:
+                .resource(ResumeOrigin.body, for: request, etag: ResumeOrigin.etag)
+            }
+        }
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forDownloads(to: directory)
+        let error = await session.download(URLRequest(url: server.url("/start"))).error
+        let resumed = try await ResumedDownload(#require(error?.downloadTaskResumeData), in: directory)
+        #expect(resumed.body == ResumeOrigin.bytes)
+        #expect(resumed.hasContinued)
+        #expect(resumed.task.originalRequest?.url == server.url("/start"))
+        let paths = server.requests.map(\.target)
+        #expect(paths == ["/start", "/end?1", "/start", "/end?3"])
+        #expect(server.requests[3].header("Range") == "bytes=1000-")
+        #expect(server.requests[3].header("If-Range") == ResumeOrigin.etag)
+    }
+}

@@ -1,0 +1,112 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A session's delegate queue", .timeLimit(.minutes(1)))
+struct SessionDelegateQueueTests {
+    @Test("Without one the session makes a serial queue of its own")
+    func ownSerialQueue() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let busy = Watched(0)
+        let overlaps = Watched(0)
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            guard event != .created else { return }
+            busy.update { $0 += 1 }
+            if busy.value > 1 { overlaps.update { $0 += 1 } }
+            usleep(100)
+            busy.update { $0 -= 1 }
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(session.delegateQueue.maxConcurrentOperationCount == 1)
+        #expect(session.delegateQueue !== OperationQueue.main)
+        #expect(URLSession.forTest().delegateQueue !== session.delegateQueue)
+        let tasks = (0..<20).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks { task.resume() }
+        for task in tasks { try await delegate.success(of: task) }
+        #expect(overlaps.value == 0)
+    }
+
+    @Test("One that the program gives is used, for the delegate and for completion handlers")
+    func givenQueue() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let strays = Watched(0)
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            if event != .created, OperationQueue.current !== queue { strays.update { $0 += 1 } }
+        })
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        #expect(session.delegateQueue === queue)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        _ = try await delegate.completion(of: task)
+        let isOnQueue = await withCheckedContinuation { continuation in
+            session.dataTask(with: server.url("/")) { _, _, _ in
+                continuation.resume(returning: OperationQueue.current === queue)
+            }.resume()
+        }
+        #expect(isOnQueue)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        #expect(strays.value == 0)
+        #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+    }
+
+    @Test("On a concurrent queue each task's messages keep their order and never overlap")
+    func concurrentQueue() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 7) }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 8
+        let busy = Watched<[Int: Int]>([:])
+        let overlaps = Watched(0)
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard let task, event != .created else { return }
+            let identifier = task.taskIdentifier
+            busy.update { $0[identifier, default: 0] += 1 }
+            if busy.value[identifier] != 1 { overlaps.update { $0 += 1 } }
+            usleep(50)
+            busy.update { $0[identifier, default: 0] -= 1 }
+        })
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        let tasks = (0..<16).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks { task.resume() }
+        let expected = GeneratedBody.bytes(seed: 7, length: 300_000)
+        for task in tasks {
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == expected)
+            #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+        }
+        #expect(overlaps.value == 0)
+    }
+
+    @Test("On a concurrent queue a slow delegate method of one task doesn't hold up another task")
+    func independentTasks() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 2
+        let gate = Gate()
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            if task?.taskDescription == "slow", event == .response(status: 200) { gate.waitBlocking() }
+        })
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        let slow = session.dataTask(with: server.url("/"))
+        slow.taskDescription = "slow"
+        slow.resume()
+        try await delegate.wait(for: slow) { $0 == .response(status: 200) }
+        let quick = session.dataTask(with: server.url("/"))
+        quick.resume()
+        try await delegate.success(of: quick)
+        #expect(delegate.completionCount(of: slow) == 0)
+        gate.open()
+        try await delegate.success(of: slow)
+    }
+}

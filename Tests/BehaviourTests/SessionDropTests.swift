@@ -1,0 +1,85 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A session that is dropped without being invalidated", .timeLimit(.minutes(1)))
+struct SessionDropTests {
+    @Test("It closes its connections")
+    func connections() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        do {
+            let session = URLSession.forTest()
+            _ = try await session.data(from: server.url("/"))
+            #expect(server.openConnections == 1)
+        }
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Its running tasks finish first, and its delegate is let go after them")
+    func runningTasks() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let task = URLSession.forTest(delegate: delegate).dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 6)
+        gate.open()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("first second".utf8))
+    }
+
+    @Test("Tasks that nobody holds run to their end all the same")
+    func unheldTasks() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let result = await URLSession.forTest().load(server.url("/"))
+        #expect(result.text == "hello")
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Nothing of it is left: no descriptor, no thread, no object")
+    func nothingLeft() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer { _ in .text("hello") }
+            func useSession() async throws {
+                let released = Gate()
+                do {
+                    let session = URLSession.forTest(delegate: ReleaseProbe(released))
+                    for _ in 0..<3 { _ = try await session.data(from: server.url("/")) }
+                    let task = session.dataTask(with: server.url("/"))
+                    let count = server.requestCount
+                    task.resume()
+                    try await server.waitForRequests(count + 1)
+                    _ = session.downloadTask(with: server.url("/"))
+                }
+                try await released.wait()
+                try await server.waitUntilNoConnections()
+            }
+            // The first ones start what lives as long as the process.
+            for _ in 0..<8 { try await useSession() }
+            let before = ProcessUsage()
+            for _ in 0..<100 { try await useSession() }
+            let after = ProcessUsage()
+            #expect(after.descriptors.count <= before.descriptors.count)
+            // Dispatch's own workers come and go.
+            #expect(after.threads <= before.threads + 4)
+            server.stop()
+        }
+    }
+}
+
+private final class ReleaseProbe: NSObject, URLSessionDataDelegate {
+    private let released: Gate
+
+    init(_ released: Gate) {
+        self.released = released
+    }
+
+    deinit {
+        released.open()
+    }
+}

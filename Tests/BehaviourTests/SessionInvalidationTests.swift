@@ -1,0 +1,158 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Ending a session", .timeLimit(.minutes(1)))
+struct SessionInvalidationTests {
+    @Test("finishTasksAndInvalidate lets running tasks finish, then tells the delegate, last of all")
+    func finishingTasks() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 6)
+        session.finishTasksAndInvalidate()
+        #expect(!delegate.entries.contains { $0.event == .becameInvalid })
+        gate.open()
+        try await delegate.invalidation()
+        #expect(delegate.body(of: task) == Data("first second".utf8))
+        #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+        #expect(delegate.entries.last?.event == .becameInvalid)
+        #expect(delegate.entries.count { $0.event == .becameInvalid } == 1)
+    }
+
+    @Test("finishTasksAndInvalidate waits for tasks that were created and are resumed later")
+    func finishingCreatedTasks() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        session.finishTasksAndInvalidate()
+        task.resume()
+        try await delegate.invalidation()
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("invalidateAndCancel cancels every task, each completing once, before the session becomes invalid")
+    func cancelling() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let running = (0..<3).map { _ in session.dataTask(with: server.url("/")) }
+        let suspended = session.dataTask(with: server.url("/"))
+        for task in running { task.resume() }
+        try await server.waitForRequests(3)
+        session.invalidateAndCancel()
+        try await delegate.invalidation()
+        for task in running + [suspended] {
+            #expect(delegate.events(of: task) == [.created, .completed(.cancelled)])
+            #expect(task.state == .completed)
+        }
+        #expect(delegate.entries.last?.event == .becameInvalid)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A session without tasks becomes invalid at once")
+    func withoutTasks() async throws {
+        let delegate = RecordingDelegate()
+        URLSession.forTest(delegate: delegate).finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        let other = RecordingDelegate()
+        URLSession.forTest(delegate: other).invalidateAndCancel()
+        try await other.invalidation()
+    }
+
+    @Test("Invalidating twice tells the delegate once")
+    func twice() async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        session.finishTasksAndInvalidate()
+        session.invalidateAndCancel()
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        await withCheckedContinuation { continuation in
+            session.delegateQueue.addOperation { continuation.resume() }
+        }
+        #expect(delegate.entries.map(\.event) == [.becameInvalid])
+    }
+
+    @Test("invalidateAndCancel after finishTasksAndInvalidate cancels what was still to finish")
+    func cancellingWhileFinishing() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await server.waitForRequests(1)
+        session.finishTasksAndInvalidate()
+        session.invalidateAndCancel()
+        try await delegate.invalidation()
+        #expect(delegate.completionCount(of: task) == 1)
+        #expect(task.error as? URLError != nil)
+    }
+
+    @Test("The delegate is kept until it has heard that the session is invalid, and let go after it")
+    func delegateLifetime() async throws {
+        let heard = Gate()
+        let released = Gate()
+        var delegate: LifetimeDelegate? = LifetimeDelegate(heard: heard, released: released)
+        weak let reference = delegate
+        let session = URLSession.forTest(delegate: delegate)
+        delegate = nil
+        #expect(reference != nil)
+        #expect(session.delegate != nil)
+        session.finishTasksAndInvalidate()
+        try await heard.wait()
+        try await released.wait()
+        #expect(session.delegate == nil)
+    }
+
+    @Test("Neither way of invalidating has an effect on the shared session")
+    func shared() async throws {
+        let server = try LoopbackServer { _ in .text("still here") }
+        defer { server.stop() }
+        #expect(URLSession.shared === URLSession.shared)
+        #expect(URLSession.shared.delegate == nil)
+        URLSession.shared.finishTasksAndInvalidate()
+        URLSession.shared.invalidateAndCancel()
+        let (data, _) = try await URLSession.shared.data(from: server.url("/"))
+        #expect(data == Data("still here".utf8))
+    }
+
+    @Test("An invalidated session's connections are closed")
+    func connections() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        _ = try await session.data(from: server.url("/"))
+        #expect(server.openConnections == 1)
+        session.finishTasksAndInvalidate()
+        try await server.waitUntilNoConnections()
+    }
+}
+
+private final class LifetimeDelegate: NSObject, URLSessionDelegate {
+    private let heard: Gate
+    private let released: Gate
+
+    init(heard: Gate, released: Gate) {
+        self.heard = heard
+        self.released = released
+    }
+
+    deinit {
+        released.open()
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        heard.open()
+    }
+}

@@ -1,0 +1,90 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A session's list of tasks", .timeLimit(.minutes(1)))
+struct SessionTaskListTests {
+    @Test("It has the tasks that are not completed, by kind, whichever way it's asked for")
+    func kinds() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/")
+        let data = session.dataTask(with: url)
+        let upload = session.uploadTask(with: URLRequest(url, method: "PUT"), from: Data("x".utf8))
+        let download = session.downloadTask(with: url)
+        for task in [data, upload, download] { task.resume() }
+
+        let all = await session.allTasks
+        #expect(Set(all) == [data, upload, download])
+        let kinds = await session.tasks
+        #expect(kinds.0 == [data] && kinds.1 == [upload] && kinds.2 == [download])
+
+        let byHandler = await withCheckedContinuation { continuation in
+            session.getAllTasks { continuation.resume(returning: $0) }
+        }
+        #expect(Set(byHandler) == [data, upload, download])
+        let first = await withCheckedContinuation { continuation in
+            session.getTasksWithCompletionHandler({ continuation.resume(returning: ($0, $1, $2)) })
+        }
+        #expect(first.0 == [data] && first.1 == [upload] && first.2 == [download])
+        let second = await withCheckedContinuation { continuation in
+            session.getTasksWithCompletionHandler(completionHandler: { continuation.resume(returning: ($0, $1, $2)) })
+        }
+        #expect(second.0 == [data] && second.1 == [upload] && second.2 == [download])
+    }
+
+    @Test("The handlers are called on the delegate queue")
+    func queue() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let queue = session.delegateQueue
+        let isOnQueue = await withCheckedContinuation { continuation in
+            session.getAllTasks { _ in continuation.resume(returning: OperationQueue.current === queue) }
+        }
+        #expect(isOnQueue)
+    }
+
+    @Test("A task is on it from its creation to its completion, and not after")
+    func lifetime() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        #expect(await session.allTasks.isEmpty)
+        let task = session.dataTask(with: server.url("/"))
+        #expect(await session.allTasks == [task])
+        task.resume()
+        _ = try await delegate.completion(of: task)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        #expect(await session.allTasks.isEmpty)
+    }
+
+    @Test("A task that was never resumed and that nobody holds any more is forgotten")
+    func forgotten() async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        for _ in 0..<3 { _ = session.dataTask(with: URL(fileURLWithPath: "/")) }
+        #expect(await session.allTasks.isEmpty)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+    }
+
+    @Test("The tasks of async calls are on it as well")
+    func asyncTasks() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        let call = Task { try await session.data(from: server.url("/")) }
+        try await server.waitForRequests(1)
+        let tasks = await session.allTasks
+        #expect(tasks.count == 1 && tasks.first is URLSessionDataTask)
+        for task in tasks { task.cancel() }
+        let error = await #expect(throws: URLError.self) { _ = try await call.value }
+        #expect(error?.code == .cancelled)
+    }
+}

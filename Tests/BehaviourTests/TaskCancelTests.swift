@@ -1,0 +1,221 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Cancelling a task", .timeLimit(.minutes(1)))
+struct TaskCancelTests {
+    /// Cancels and lets the session finish, so that nothing is left that could complete a second time.
+    private func cancel(
+        _ task: URLSessionTask,
+        of session: URLSession,
+        _ delegate: RecordingDelegate
+    ) async throws -> URLError? {
+        task.cancel()
+        task.cancel()
+        let error = try await delegate.completion(of: task)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        #expect(delegate.completionCount(of: task) == 1)
+        #expect(delegate.events(of: task).last?.name == "completed")
+        #expect(task.state == .completed)
+        return error
+    }
+
+    @Test("Before it is resumed it completes once, and nothing is sent")
+    func beforeResume() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        let error = try await cancel(task, of: session, delegate)
+        #expect(error?.code == .cancelled)
+        #expect(error?.failingURL == server.url("/"))
+        task.resume()
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("Right after its resuming it completes once")
+    func afterResume() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        #expect(try await cancel(task, of: session, delegate)?.code == .cancelled)
+        #expect(delegate.story(of: task) == ["created", "completed"])
+    }
+
+    @Test("While it waits for its turn it completes once, and the others get theirs")
+    func whileQueued() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let tasks = (0..<3).map { session.dataTask(with: server.url("/\($0)")) }
+        for task in tasks { task.resume() }
+        try await server.waitForRequests(1)
+        tasks[1].cancel()
+        #expect(try await delegate.completion(of: tasks[1])?.code == .cancelled)
+        gate.open()
+        try await delegate.success(of: tasks[0])
+        try await delegate.success(of: tasks[2])
+        _ = try await cancel(tasks[1], of: session, delegate)
+        #expect(server.requests.map(\.path) == ["/0", "/2"])
+    }
+
+    @Test("While it connects it completes once")
+    func whileConnecting() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let server = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let tasks = (0..<4).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks { task.resume() }
+        await session.flush()
+        for task in tasks { task.cancel() }
+        for task in tasks { #expect(try await delegate.completion(of: task)?.code == .cancelled) }
+        _ = try await cancel(tasks[0], of: session, delegate)
+    }
+
+    @Test("Before the head it completes once, and the connection is closed")
+    func beforeHead() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await server.waitForRequests(1)
+        #expect(try await cancel(task, of: session, delegate)?.code == .cancelled)
+        #expect(task.response == nil)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Within the head it completes once")
+    func insideHead() async throws {
+        let server = try LoopbackServer { _ in .fault(.insideHead, then: .hang) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await server.waitForBytesSent(1)
+        await session.flush()
+        #expect(try await cancel(task, of: session, delegate)?.code == .cancelled)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Within the body it completes once, with the response kept, and the connection is closed")
+    func insideBody() async throws {
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 1000)
+        #expect(try await cancel(task, of: session, delegate)?.code == .cancelled)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("While it is suspended in mid-body it completes once")
+    func whileSuspended() async throws {
+        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 1000)
+        task.suspend()
+        #expect(try await cancel(task, of: session, delegate)?.code == .cancelled)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("From within its own delegate method it completes once")
+    func fromDelegate() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 8 << 20) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            if case .data = event { task?.cancel() }
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        #expect(delegate.completionCount(of: task) == 1)
+        #expect(delegate.events(of: task).last == .completed(.cancelled))
+    }
+
+    @Test("After the transfer, before the owner was told, it completes once: cancelled, and without a body")
+    func afterTransfer() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession.forTest(delegateQueue: queue) { $0.httpMaximumConnectionsPerHost = 1 }
+        let gate = Gate()
+        queue.addOperation { gate.waitBlocking() }
+        let calls = Watched<[HandlerResult]>([])
+        let task = session.dataTask(with: server.url("/")) { data, response, error in
+            calls.update { $0.append(HandlerResult(data, response, error)) }
+        }
+        task.resume()
+        // The only connection is free again after the transfer.
+        _ = try await session.data(from: server.url("/"))
+        task.cancel()
+        gate.open()
+        try await calls.wait { !$0.isEmpty }
+        #expect(calls.value[0].error?.code == .cancelled)
+        #expect(calls.value[0].data == nil)
+        session.finishTasksAndInvalidate()
+        await withCheckedContinuation { continuation in
+            queue.addBarrierBlock { continuation.resume() }
+        }
+        #expect(calls.value.count == 1)
+    }
+
+    @Test("After the end it does nothing")
+    func afterEnd() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(try await cancel(task, of: session, delegate) == nil)
+        #expect(task.error == nil)
+    }
+
+    @Test("A completion handler is called with the cancellation, whether the task had been resumed or not")
+    func handlers() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for isResumed in [true, false] {
+            let result = await withCheckedContinuation { continuation in
+                let task = session.dataTask(with: server.url("/")) {
+                    continuation.resume(returning: HandlerResult($0, $1, $2))
+                }
+                if isResumed { task.resume() }
+                task.cancel()
+            }
+            #expect(result.error?.code == .cancelled)
+            #expect(result.data == nil && result.response == nil)
+        }
+    }
+}

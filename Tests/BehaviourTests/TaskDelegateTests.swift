@@ -1,0 +1,169 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A task's own delegate", .timeLimit(.minutes(1)))
+struct TaskDelegateTests {
+    @Test("It gets the task's messages instead of the session's delegate")
+    func preferred() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let sessionDelegate = RecordingDelegate()
+        let own = RecordingDelegate()
+        let session = URLSession.forTest(delegate: sessionDelegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.delegate = own
+        #expect(task.delegate === own)
+        task.resume()
+        try await own.success(of: task)
+        #expect(own.story(of: task) == ["response", "data", "completed"])
+        session.finishTasksAndInvalidate()
+        try await sessionDelegate.invalidation()
+        #expect(sessionDelegate.entries.map(\.event) == [.created, .becameInvalid])
+    }
+
+    @Test("What it doesn't implement goes to the session's delegate")
+    func fallback() async throws {
+        final class CompletionOnly: NSObject, URLSessionDataDelegate {
+            let completed = Gate()
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                completed.open()
+            }
+        }
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let sessionDelegate = RecordingDelegate()
+        let own = CompletionOnly()
+        let session = URLSession.forTest(delegate: sessionDelegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.delegate = own
+        task.resume()
+        try await own.completed.wait()
+        session.finishTasksAndInvalidate()
+        try await sessionDelegate.invalidation()
+        #expect(sessionDelegate.story(of: task) == ["created", "response", "data"])
+    }
+
+    @Test("What its protocols don't even have goes to the session's delegate")
+    func fallbackAcrossProtocols() async throws {
+        final class TaskOnly: NSObject, URLSessionTaskDelegate {
+            let completed = Gate()
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                completed.open()
+            }
+        }
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let sessionDelegate = RecordingDelegate()
+        let own = TaskOnly()
+        let session = URLSession.forTest(delegate: sessionDelegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.delegate = own
+        task.resume()
+        try await own.completed.wait()
+        session.finishTasksAndInvalidate()
+        try await sessionDelegate.invalidation()
+        #expect(sessionDelegate.story(of: task) == ["created", "response", "data"])
+        #expect(sessionDelegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("It works on a session without a delegate")
+    func alone() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let own = RecordingDelegate()
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: Data("hello".utf8))
+        task.delegate = own
+        task.resume()
+        try await own.success(of: task)
+        #expect(own.story(of: task) == ["sent", "response", "data", "completed"])
+    }
+
+    @Test("Tasks of one session each have their own")
+    func several() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let pairs = (0..<5).map { index in
+            let task = session.dataTask(with: server.url("/\(index)"))
+            let delegate = RecordingDelegate()
+            task.delegate = delegate
+            task.resume()
+            return (task, delegate)
+        }
+        for (index, (task, delegate)) in pairs.enumerated() {
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("/\(index)".utf8))
+            #expect(delegate.entries.count == 3)
+        }
+    }
+
+    @Test("Given with an async call, it hears of the task's creation first, and of the body being sent")
+    func asyncCalls() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        let own = RecordingDelegate()
+        let body = GeneratedBody.bytes(seed: 1, length: 100_000)
+        let request = URLRequest(server.url("/"), method: "PUT")
+        let (data, _) = try await session.upload(for: request, from: body, delegate: own)
+        #expect(data == body)
+        try await own.wait(forAny: "sent")
+        #expect(own.entries.first?.event == .created)
+        #expect(own.entries.allSatisfy { ["created", "sent"].contains($0.event.name) })
+        session.finishTasksAndInvalidate()
+    }
+
+    @Test("It can configure the task when it hears of its creation")
+    func configuring() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let created = Watched<URLSessionTask?>(nil)
+        let own = RecordingDelegate(onEvent: { task, event in
+            guard event == .created else { return }
+            task?.taskDescription = "mine"
+            created.update { $0 = task }
+        })
+        _ = try await session.data(from: server.url("/"), delegate: own)
+        #expect(created.value?.taskDescription == "mine")
+        #expect(created.value?.state == .completed)
+    }
+
+    @Test("The task keeps it until the end, and no longer")
+    func lifetime() async throws {
+        final class Probe: NSObject, URLSessionDataDelegate {
+            let (completed, released): (Gate, Gate)
+
+            init(_ completed: Gate, _ released: Gate) {
+                (self.completed, self.released) = (completed, released)
+            }
+
+            deinit {
+                released.open()
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                completed.open()
+            }
+        }
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (completed, released) = (Gate(), Gate())
+        let task = session.dataTask(with: server.url("/"))
+        task.delegate = Probe(completed, released)
+        #expect(!released.isOpen)
+        task.resume()
+        try await completed.wait()
+        try await released.wait()
+        #expect(task.delegate == nil)
+    }
+}

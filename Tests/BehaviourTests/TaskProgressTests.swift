@@ -1,0 +1,131 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A task's Progress", .timeLimit(.minutes(1)))
+struct TaskProgressTests {
+    @Test("It moves with the bytes and ends at 1")
+    func moves() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            .pieces([.body(.generated(length: 250)), .waitFor(gate), .body(.generated(length: 750))])
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        #expect(task.progress === task.progress)
+        #expect(task.progress.fractionCompleted == 0)
+        task.resume()
+        try await delegate.wait(for: task, bytes: 250)
+        #expect(task.progress.totalUnitCount == 1000)
+        #expect(task.progress.completedUnitCount == 250)
+        #expect(task.progress.fractionCompleted == 0.25)
+        gate.open()
+        _ = try await delegate.completion(of: task)
+        #expect(task.progress.fractionCompleted == 1)
+        #expect(task.progress.isFinished)
+    }
+
+    @Test("It moves as well when it is first looked at in the middle")
+    func lookedAtLate() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            .pieces([.body(.generated(length: 500)), .waitFor(gate), .body(.generated(length: 500))])
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 500)
+        #expect(task.progress.fractionCompleted == 0.5)
+        gate.open()
+        _ = try await delegate.completion(of: task)
+        #expect(task.progress.fractionCompleted == 1)
+    }
+
+    @Test("It is indeterminate while the length is unknown, and finished at the end")
+    func unknownLength() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .chunked([.bytes("abc"), .waitFor(gate), .bytes("def")]) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 3)
+        #expect(task.progress.isIndeterminate)
+        gate.open()
+        _ = try await delegate.completion(of: task)
+        #expect(task.progress.isFinished)
+    }
+
+    @Test("Cancelling it cancels the task")
+    func cancels() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        #expect(task.progress.isCancellable)
+        task.resume()
+        try await server.waitForRequests(1)
+        task.progress.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        #expect(!task.progress.isFinished)
+    }
+
+    @Test("Pausing it suspends the task, and resuming it resumes the task")
+    func pauses() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        let progress = task.progress
+        #expect(progress.isPausable)
+        // Progress calls its handlers when it likes.
+        let (paused, resumed) = (Gate(), Gate())
+        let (pause, resume) = (progress.pausingHandler, progress.resumingHandler)
+        progress.pausingHandler = {
+            pause?()
+            paused.open()
+        }
+        progress.resumingHandler = {
+            resume?()
+            resumed.open()
+        }
+        task.resume()
+        progress.pause()
+        try await paused.wait()
+        #expect(task.state == .suspended)
+        progress.resume()
+        try await resumed.wait()
+        #expect(task.state == .running)
+    }
+
+    @Test("It takes part in the progress of something larger")
+    func parent() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1000) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let whole = Progress(totalUnitCount: 2)
+        let tasks = (0..<2).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks { whole.addChild(task.progress, withPendingUnitCount: 1) }
+        tasks[0].resume()
+        _ = try await delegate.completion(of: tasks[0])
+        #expect(whole.fractionCompleted == 0.5)
+        tasks[1].resume()
+        _ = try await delegate.completion(of: tasks[1])
+        #expect(whole.fractionCompleted == 1)
+    }
+}

@@ -1,0 +1,182 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Time-outs", .timeLimit(.minutes(1)))
+struct TimeoutTests {
+    private static func elapsed(_ body: () async throws -> Void) async rethrows -> Duration {
+        let start = ContinuousClock.now
+        try await body()
+        return start.duration(to: .now)
+    }
+
+    @Test("A server that never answers is given up after the idle time-out, fractions counting", arguments: [0.3, 1.2])
+    func neverAnswering(timeout: TimeInterval) async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = timeout }
+        defer { session.invalidateAndCancel() }
+        let elapsed = await Self.elapsed {
+            let result = await session.load(server.url("/"))
+            #expect(result.error?.code == .timedOut)
+            #expect(result.error?.failingURL == server.url("/"))
+            #expect(result.error?.phase != nil)
+        }
+        #expect(elapsed >= .seconds(timeout))
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Half a head, and half a body, are timed out as well", arguments: [true, false])
+    func halfAnswers(isHead: Bool) async throws {
+        let server = try LoopbackServer { _ in
+            isHead ? .fault(.insideHead, then: .hang) : .fault(.insideBody(after: 10, of: 20), then: .hang)
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.3 }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url("/"))
+        #expect(result.error?.code == .timedOut)
+        #expect((result.response == nil) == isHead)
+    }
+
+    @Test("A server that doesn't read an upload is timed out")
+    func stalledUpload() async throws {
+        let server = try LoopbackServer(answering: .atHead) { _ in .raw([.stopReading, .never]) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.5 }
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) {
+            _ = try await session.upload(for: URLRequest(server.url("/"), method: "PUT"), from: Data(count: 64 << 20))
+        }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test("A connection that isn't accepted is timed out")
+    func connecting() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let server = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.3 }
+        defer { session.invalidateAndCancel() }
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for _ in 0..<3 { group.addTask { await session.load(server.url("/")) } }
+            for await result in group { #expect(result.error?.code == .timedOut) }
+        }
+    }
+
+    @Test("Every byte sent starts the idle time-out anew")
+    func resetBySending() async throws {
+        let trickle = (0..<6).flatMap { _ in
+            [LoopbackServer.Step.stopReading, .pause(.milliseconds(500)), .resumeReading, .pause(.milliseconds(5))]
+        }
+        var options = LoopbackServer.Options()
+        options.bodyLimit = 0
+        let server = try LoopbackServer(answering: .atHead, options: options) { _ in
+            .text("done").after(trickle + [.waitForBody])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        let elapsed = try await Self.elapsed {
+            let request = URLRequest(server.url("/"), method: "PUT")
+            let (data, _) = try await session.upload(for: request, from: Data(count: 64 << 20))
+            #expect(data == Data("done".utf8))
+        }
+        #expect(elapsed > .seconds(2))
+    }
+
+    @Test("Every byte received starts the idle time-out anew")
+    func resetByBytes() async throws {
+        let trickle = (0..<6).flatMap { [LoopbackServer.Step.bytes("\($0)"), .pause(.milliseconds(500))] }
+        let server = try LoopbackServer { _ in .pieces(trickle) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        let elapsed = try await Self.elapsed {
+            let (data, _) = try await session.data(from: server.url("/"))
+            #expect(data == Data("012345".utf8))
+        }
+        #expect(elapsed > .seconds(2))
+    }
+
+    @Test("A request's own time-out goes before the configuration's")
+    func ofRequest() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(URLRequest(server.url("/"), timeout: 0.3))
+        #expect(result.error?.code == .timedOut)
+    }
+
+    @Test("The resource time-out ends a task that keeps receiving")
+    func resource() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 40).throttled(bytesPerSecond: 100_000) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForResource = 0.7 }
+        defer { session.invalidateAndCancel() }
+        let elapsed = await Self.elapsed {
+            let result = await session.load(server.url("/"))
+            #expect(result.error?.code == .timedOut)
+            #expect(result.response?.statusCode == 200)
+        }
+        #expect(elapsed >= .seconds(0.7))
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("The resource time-out counts the waiting for a connection; the idle one doesn't")
+    func whileQueued() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.timeoutIntervalForRequest = 0.2
+            $0.timeoutIntervalForResource = 1.5
+        }
+        defer { session.invalidateAndCancel() }
+        let first = session.dataTask(with: URLRequest(server.url("/first"), timeout: 30))
+        let second = session.dataTask(with: server.url("/second"))
+        let elapsed = try await Self.elapsed {
+            first.resume()
+            second.resume()
+            let error = try await delegate.completion(of: second)
+            #expect(error?.code == .timedOut)
+        }
+        #expect(elapsed >= .seconds(1.4))
+    }
+
+    @Test("The resource time-out of a suspended task runs on, from its first resuming", arguments: [true, false])
+    func resourceWhileSuspended(isConnected: Bool) async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForResource = 0.5 }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        if isConnected { try await server.waitForRequests(1) }
+        task.suspend()
+        let error = try await delegate.completion(of: task)
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test("Zero and infinity mean no time-out", arguments: [0, .infinity, -1])
+    func none(timeout: TimeInterval) async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/clock" ? .never : .text("hello").after([.pause(.milliseconds(700))])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.timeoutIntervalForRequest = timeout
+            $0.timeoutIntervalForResource = timeout
+        }
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(from: server.url("/"))
+        #expect(data == Data("hello".utf8))
+    }
+}

@@ -1,0 +1,155 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("URLs on the wire", .timeLimit(.minutes(1)))
+struct URLTests {
+    @Test(
+        "Percent-encodings, dot segments, empty segments and queries are passed through untouched",
+        arguments: [
+            "/a%2Fb%20c", "/%C3%BC%e2%82%ac", "/a/../b/./c", "/..", "//double//slash/", "/a;b=c/d",
+            "/?x=%3D&y=%26+z&empty=", "/path?a/b?c", "/%7euser/~user", "/a|b?q=%5B1%5D", "/?", "/p?q=a%0D%0Ab",
+        ]
+    )
+    func untouched(target: String) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: server.url.absoluteString + target))
+        let (_, response) = try await session.data(from: url)
+        // What `URL` itself encodes it hands to us encoded.
+        #expect(server.requests[0].target == url.absoluteString.dropFirst(server.url.absoluteString.count))
+        #expect(response.url == url)
+    }
+
+    @Test("A URL without a path asks for the root", arguments: ["", "?q=1"])
+    func root(rest: String) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: server.url.absoluteString + rest))
+        _ = try await session.data(from: url)
+        #expect(server.requests[0].target == "/" + rest)
+    }
+
+    @Test("A fragment is not sent")
+    func fragment() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: server.url("/path?query").absoluteString + "#fragment"))
+        let (_, response) = try await session.data(from: url)
+        #expect(server.requests[0].target == "/path?query")
+        #expect(response.url == url)
+    }
+
+    @Test("A relative URL is resolved against its base")
+    func relative() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "child?x", relativeTo: server.url("/parent/sibling")))
+        _ = try await session.data(from: url)
+        #expect(server.requests[0].target == "/parent/child?x")
+    }
+
+    @Test("IPv6 literals are connected to, and named in Host with their brackets")
+    func ipv6() async throws {
+        guard let server = try? LoopbackServer(host: "::1", { _ in .text("hello") }) else { return }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://[::1]:\(server.port)/path"))
+        let (data, response) = try await session.data(from: url)
+        #expect(data == Data("hello".utf8))
+        #expect(response.url == url)
+        #expect(server.requests[0].header("Host") == "[::1]:\(server.port)")
+        #expect(server.requests[0].target == "/path")
+    }
+
+    @Test("International host names are sent in their ASCII form")
+    func internationalHost() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://bücher.localhost:\(server.port)/"))
+        let (data, _) = try await session.data(from: url)
+        #expect(data == Data("hello".utf8))
+        #expect(server.requests[0].header("Host") == "xn--bcher-kva.localhost:\(server.port)")
+    }
+
+    @Test("Scheme and host may be in capitals")
+    func capitals() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "HTTP://LOCALHOST:\(server.port)/Path"))
+        _ = try await session.data(from: url)
+        #expect(server.requests[0].target == "/Path")
+    }
+
+    @Test(
+        "User name and password become Basic authorization, and appear nowhere else",
+        arguments: ["user:pass", "us%C3%BCr:p%40ss%3Aword", "user", ":pass", "user:"]
+    )
+    func userInformation(userInfo: String) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://\(userInfo)@127.0.0.1:\(server.port)/path@x"))
+        _ = try await session.data(from: url)
+        let request = server.requests[0]
+        let decoded = userInfo.removingPercentEncoding ?? ""
+        let plain = decoded.contains(":") ? decoded : decoded + ":"
+        #expect(request.headers(named: "Authorization") == ["Basic " + Data(plain.utf8).base64EncodedString()])
+        #expect(request.headers(named: "Host") == ["127.0.0.1:\(server.port)"])
+        #expect(request.target == "/path@x")
+    }
+
+    @Test("The program's own Authorization goes before the URL's user name")
+    func ownAuthorization() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://user:pass@127.0.0.1:\(server.port)/"))
+        _ = try await session.data(for: URLRequest(url, headers: ["Authorization": "Bearer token"]))
+        #expect(server.requests[0].headers(named: "Authorization") == ["Bearer token"])
+    }
+
+    @Test(
+        "What is no http or https URL with a host fails with a clear error",
+        arguments: [
+            "ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "mailto:a@b.c", "relative/path",
+            "nonsense://x", "about:blank",
+        ]
+    )
+    func unsupported(text: String) async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: text))
+        let result = await session.load(url)
+        #expect(result.error?.code == .unsupportedURL)
+        #expect(result.error?.failingURL == url)
+        #expect(result.data == nil && result.response == nil)
+    }
+
+    @Test("A URL without a host fails as bad", arguments: ["http:", "http://", "http:///path", "http:path"])
+    func hostless(text: String) async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        guard let url = URL(string: text) else { return }
+        let result = await session.load(url)
+        #expect(result.error?.code == .badURL)
+        #expect(result.error?.failingURL == url)
+    }
+}

@@ -1,0 +1,90 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("The progress of an upload", .timeLimit(.minutes(1)))
+struct UploadProgressTests {
+    /// Totals grow, each by as much as was said, and end at the length.
+    private func check(_ events: [DelegateEvent], _ length: Int64) {
+        var total: Int64 = 0
+        for case .sent(let bytes, let newTotal, let expected) in events {
+            #expect(bytes > 0)
+            #expect(newTotal == total + bytes)
+            #expect(expected == length)
+            total = newTotal
+        }
+        #expect(total == length)
+    }
+
+    @Test("didSendBodyData grows to the whole length, before the response", arguments: [1, 100_000, 20 << 20])
+    func data(length: Int) async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let body = Data(count: length)
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), from: body)
+        task.resume()
+        try await delegate.success(of: task)
+        check(delegate.events(of: task), Int64(length))
+        #expect(delegate.story(of: task) == ["created", "sent", "response", "data", "completed"])
+        #expect(task.countOfBytesSent == Int64(length))
+        #expect(task.countOfBytesExpectedToSend == Int64(length))
+    }
+
+    @Test("Files and request bodies count as well")
+    func otherBodies() async throws {
+        let server = try LoopbackServer { _ in .text("done") }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let file = try directory.file(length: 2 << 20, seed: 1)
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.url("/"), method: "POST", body: Data(count: 5000))
+        let fromFile = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), fromFile: file)
+        let fromRequest = session.dataTask(with: request)
+        for task in [fromFile, fromRequest] { task.resume() }
+        try await delegate.success(of: fromFile)
+        try await delegate.success(of: fromRequest)
+        check(delegate.events(of: fromFile), 2 << 20)
+        check(delegate.events(of: fromRequest), 5000)
+    }
+
+    @Test("It is told while the upload goes on")
+    func whileSending() async throws {
+        let (stopped, reads) = (Gate(), Gate())
+        let server = try LoopbackServer(answering: .atHead) { _ in
+            .text("done").after([.stopReading, .open(stopped), .waitFor(reads), .resumeReading, .waitForBody])
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let body = Data(count: 64 << 20)
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: body)
+        task.resume()
+        try await delegate.wait(for: task) { $0.name == "sent" }
+        #expect(delegate.completionCount(of: task) == 0)
+        #expect(task.countOfBytesSent > 0 && task.countOfBytesSent < 64 << 20)
+        reads.open()
+        try await delegate.success(of: task)
+        check(delegate.events(of: task), 64 << 20)
+    }
+
+    @Test("An empty body has no progress to tell")
+    func empty() async throws {
+        let server = try LoopbackServer { _ in .text("done") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), from: Data())
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+    }
+}

@@ -1,0 +1,73 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Uploading streams", .timeLimit(.minutes(1)))
+struct UploadStreamTests {
+    private static let content = GeneratedBody.bytes(seed: 21, length: 2_000_000)
+
+    private func request(_ url: URL, headers: [String: String] = [:]) -> URLRequest {
+        var request = URLRequest(url, method: "POST", headers: headers)
+        request.httpBodyStream = InputStream(data: Self.content)
+        return request
+    }
+
+    @Test("A request's stream is sent in chunks, its length being unknown")
+    func chunked() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(for: request(server.url("/")))
+        #expect(data == Data("2000000".utf8))
+        #expect(server.requests[0].body == Self.content)
+        #expect(server.requests[0].headers(named: "Transfer-Encoding") == ["chunked"])
+        #expect(server.requests[0].header("Content-Length") == nil)
+        #expect(server.requests[0].header("Expect") == nil)
+    }
+
+    @Test("A streamed request sends its stream, or the one the delegate gives", arguments: [true, false])
+    func streamedRequest(asksDelegate: Bool) async throws {
+        final class Source: NSObject, URLSessionDataDelegate {
+            let completed = Watched<[URLError?]>([])
+
+            func urlSession(
+                _ session: URLSession,
+                task: URLSessionTask,
+                needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+            ) {
+                completionHandler(InputStream(data: UploadStreamTests.content))
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                completed.update { $0.append(error as? URLError) }
+            }
+        }
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let source = Source()
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        let plain = URLRequest(server.url("/"), method: "POST")
+        let task = session.uploadTask(withStreamedRequest: asksDelegate ? plain : request(server.url("/")))
+        task.resume()
+        try await source.completed.wait { !$0.isEmpty }
+        #expect(source.completed.value == [nil])
+        #expect(server.requests[0].body == Self.content)
+    }
+
+    @Test("A stream that can't be sent again fails a redirect that wants it again, rather than sending something else")
+    func redirected() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(request(server.url("/from")))
+        #expect(result.error?.code == .requestBodyStreamExhausted)
+        #expect(server.requests.allSatisfy { $0.path == "/from" || $0.bodyState != .complete })
+    }
+}

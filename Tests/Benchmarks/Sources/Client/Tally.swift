@@ -1,0 +1,35 @@
+/// Counts requests that did not end as expected and keeps the first reason.
+struct Tally: Sendable {
+    private(set) var failures = 0
+    private(set) var firstError: String?
+    /// What the probe said.
+    var protocolName = ""
+
+    mutating func note(_ failure: String?) {
+        guard let failure else { return }
+        failures += 1
+        firstError = firstError ?? failure
+    }
+
+    mutating func add(_ other: Tally) {
+        failures += other.failures
+        firstError = firstError ?? other.firstError
+    }
+}
+
+/// Runs `body` `count` times in all, `lanes` at once.
+func inLanes(_ count: Int, lanes: Int, _ body: @escaping @Sendable (inout Tally) async -> Void) async -> Tally {
+    await withTaskGroup(of: Tally.self) { group in
+        for lane in 0..<lanes {
+            let share = count / lanes + (lane < count % lanes ? 1 : 0)
+            group.addTask {
+                var tally = Tally()
+                for _ in 0..<share {
+                    await body(&tally)
+                }
+                return tally
+            }
+        }
+        return await group.reduce(into: Tally()) { $0.add($1) }
+    }
+}

@@ -1,0 +1,240 @@
+#include "scenarios.h"
+
+#include "loop.h"
+#include "transfer.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct child {
+    const arguments *arguments;
+    void (*slice)(child *);
+    outcome outcome;
+    loop loop;
+    transfer *pool;
+    const char *url;
+    long to_start;     ///< Requests of this batch not yet started.
+    long running;
+    long expect;
+    long with_bytes;   ///< `slow`: transfers that have received their first bytes.
+    int sink;
+    int source;
+    curl_off_t source_length;
+    bool has_reported;
+    bool must_fail;    ///< `handshake`: only a refused certificate counts as success.
+};
+
+static void note_failure(child *child, const char *text)
+{
+    if (!child->outcome.failures++)
+        snprintf(child->outcome.error, sizeof child->outcome.error, "%s", text);
+}
+
+static void count_first_bytes(void *context)
+{
+    ((child *)context)->with_bytes++;
+}
+
+static transfer *start_one(child *child)
+{
+    transfer *transfer = child->pool;
+    if (transfer)
+        child->pool = transfer->next_free;
+    else
+        transfer = transfer_new();
+    transfer->sink = child->sink;
+    transfer->source = child->source;
+    transfer->source_length = child->source_length;
+    transfer->first_bytes = count_first_bytes;
+    transfer->context = child;
+    transfer_prepare(transfer, child->arguments, child->url);
+    child->to_start--;
+    child->running++;
+    curl_multi_add_handle(child->loop.multi, transfer->easy);
+    return transfer;
+}
+
+/// The loop's `done`: checks the result, returns the transfer to the pool and starts the next request.
+static void finish_one(loop *loop, CURL *easy, CURLcode code)
+{
+    child *child = loop->context;
+    transfer *transfer = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    bool as_expected = child->must_fail ? code == CURLE_PEER_FAILED_VERIFICATION
+                                        : transfer_succeeded(transfer, code, child->expect);
+    if (!as_expected)
+        note_failure(child, code == CURLE_OK ? "wrong status or length" : curl_easy_strerror(code));
+    if (child->arguments->probe && child->url == child->arguments->probe && transfer->body)
+        snprintf(child->outcome.protocol, sizeof child->outcome.protocol, "%.*s", (int)transfer->length,
+                 transfer->body);
+    transfer_clear(transfer);
+    transfer->next_free = child->pool;
+    child->pool = transfer;
+    child->running--;
+    if (child->to_start)
+        start_one(child);
+}
+
+/// Runs `count` requests with `in_flight` at once and returns when the last has finished.
+static void run_batch(child *child, const char *url, long count, long in_flight, long expect)
+{
+    child->url = url;
+    child->expect = expect;
+    child->to_start = count;
+    while (child->to_start && child->running < in_flight)
+        start_one(child);
+    while (child->running)
+        loop_turn(&child->loop, -1);
+}
+
+static void run_for(child *child, int64_t milliseconds)
+{
+    int64_t end = monotonic_ns() + milliseconds * 1000000;
+    for (int64_t left; (left = end - monotonic_ns()) > 0;)
+        loop_turn(&child->loop, (int)(left / 1000000) + 1);
+}
+
+static void get(child *child)
+{
+    const arguments *arguments = child->arguments;
+    meter_start(&child->outcome.meter);
+    run_batch(child, arguments->url, arguments->requests, arguments->in_flight, arguments->expect);
+    meter_stop(&child->outcome.meter);
+}
+
+/// The body goes to a file in $TMPDIR, which is removed after the clocks have stopped.
+static void download(child *child)
+{
+    char path[4096];
+    const char *directory = getenv("TMPDIR");
+    meter_start(&child->outcome.meter);
+    snprintf(path, sizeof path, "%s/raw-XXXXXX", directory ? directory : "/tmp");
+    child->sink = mkostemp(path, O_CLOEXEC);
+    run_batch(child, child->arguments->url, 1, 1, child->arguments->expect);
+    close(child->sink);
+    meter_stop(&child->outcome.meter);
+    child->sink = -1;
+    unlink(path);
+}
+
+static void upload(child *child)
+{
+    struct stat status;
+    meter_start(&child->outcome.meter);
+    child->source = open(child->arguments->file ? child->arguments->file : "", O_RDONLY | O_CLOEXEC);
+    if (child->source < 0 || fstat(child->source, &status)) {
+        perror("the file to upload");
+        exit(1);
+    }
+    child->source_length = status.st_size;
+    run_batch(child, child->arguments->url, 1, 1, child->arguments->expect);
+    close(child->source);
+    meter_stop(&child->outcome.meter);
+    child->source = -1;
+}
+
+/// Starts all transfers, waits until each has its first bytes, and holds them for a while: all are open at once.
+static void slow(child *child)
+{
+    meter_start(&child->outcome.meter);
+    child->url = child->arguments->url;
+    child->expect = -1;
+    child->to_start = child->arguments->requests;
+    while (child->to_start)
+        start_one(child);
+    child->with_bytes = 0;
+    while (child->with_bytes < child->arguments->requests && child->running)
+        loop_turn(&child->loop, -1);
+    run_for(child, child->arguments->seconds * 1000);
+    meter_stop(&child->outcome.meter);
+    if (child->running < child->arguments->requests)
+        note_failure(child, "a slow transfer ended early");
+}
+
+static void handshake(child *child)
+{
+    const arguments *arguments = child->arguments;
+    meter_start(&child->outcome.meter);
+    run_batch(child, arguments->url, arguments->requests, arguments->in_flight, -1);
+    meter_stop(&child->outcome.meter);
+}
+
+/// The server accepts and never answers. The clocks start once the process has become quiet.
+static void idle(child *child)
+{
+    long count = child->arguments->requests;
+    CURL **handles = calloc((size_t)count, sizeof *handles);
+    if (!handles)
+        exit(1);
+    child->url = child->arguments->url;
+    child->to_start = count;
+    for (long i = 0; i < count; i++)
+        handles[i] = start_one(child)->easy;
+    run_for(child, 1000);
+    for (long i = 0; child->arguments->suspend && i < count; i++)
+        curl_easy_pause(handles[i], CURLPAUSE_ALL);
+    run_for(child, 1000);
+    meter_start(&child->outcome.meter);
+    run_for(child, child->arguments->seconds * 1000);
+    meter_stop(&child->outcome.meter);
+    if (child->running < count)
+        note_failure(child, "a waiting transfer ended");
+    free(handles);
+}
+
+static void warm_up(child *child)
+{
+    const arguments *arguments = child->arguments;
+    if (arguments->probe)
+        run_batch(child, arguments->probe, 1, 1, -1);
+    if (arguments->warmup)
+        run_batch(child, arguments->warmup, 1, 1, -1);
+    if (child->slice == get)
+        run_batch(child, arguments->url, 2 * arguments->in_flight, arguments->in_flight, arguments->expect);
+    child->must_fail = child->slice == handshake;
+    if (child->must_fail)
+        run_batch(child, arguments->url, 2, 1, -1);
+}
+
+child *child_open(const arguments *arguments)
+{
+    static const struct {
+        const char *name;
+        void (*slice)(child *);
+    } scenarios[] = {
+        {"get", get},   {"download", download},   {"upload", upload},
+        {"slow", slow}, {"handshake", handshake}, {"idle", idle},
+    };
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (strcmp(arguments->scenario, scenarios[i].name))
+            continue;
+        child *child = calloc(1, sizeof *child);
+        if (!child)
+            break;
+        child->arguments = arguments;
+        child->slice = scenarios[i].slice;
+        child->sink = child->source = -1;
+        child->loop.done = finish_one;
+        child->loop.context = child;
+        loop_open(&child->loop, arguments->in_flight + 8);
+        warm_up(child);
+        return child;
+    }
+    fprintf(stderr, "unknown scenario %s\n", arguments->scenario);
+    exit(2);
+}
+
+const outcome *child_slice(child *child)
+{
+    if (child->has_reported) { // What went wrong during the warm-up belongs to the first slice.
+        child->outcome.failures = 0;
+        child->outcome.error[0] = '\0';
+    }
+    child->has_reported = true;
+    child->slice(child);
+    return &child->outcome;
+}

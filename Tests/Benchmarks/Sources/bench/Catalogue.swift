@@ -1,0 +1,134 @@
+/// Every case, how much work it is, and what ours may cost: the one table to edit.
+enum Catalogue {
+    private static let all: [Workload] =
+        [
+            small(inFlight: 1, requests: .init(4_000, ours: 3_000, stock: 500), async: .timesRaw(4)),
+            small(inFlight: 8, requests: .init(6_000, stock: 600)),
+            small(
+                inFlight: 64,
+                requests: .init(6_400, stock: 640),
+                async: .timesRaw(2),
+                others: .timesRaw(3)
+            ),
+            small(inFlight: 512, requests: .init(10_240, ours: 5_120, stock: 1_024)),
+            Workload(
+                name: "get-1m-16",
+                scenario: .get,
+                address: .plain(Site.medium.path),
+                requests: .init(480, stock: 96),
+                inFlight: 16,
+                expect: Site.medium.bytes,
+                rawBuffer: 256 * 1024,
+                keepsFreedMemory: true,
+                rows: [.init(.async, "1 MiB, 16 in flight, in memory, `data(from:)`", limit: .timesRaw(1.4))]
+            ),
+            Workload(
+                name: "download-1g",
+                scenario: .download,
+                address: .plain(Site.large.path),
+                requests: .init(1),
+                rounds: 5,
+                expect: Site.large.bytes,
+                rawBuffer: 256 * 1024,
+                rows: [
+                    .init(.async, "1 GiB to a file, `download(from:)`", limit: .timesRaw(1.1)),
+                    .init(.delegate, "1 GiB to a file, delegate with progress", limit: .timesRaw(1.1)),
+                ]
+            ),
+            Workload(
+                name: "upload-1g",
+                scenario: .upload,
+                address: .plain(Site.uploadPath),
+                requests: .init(1),
+                rounds: 5,
+                rawBuffer: 256 * 1024,
+                rows: [.init(.async, "1 GiB from a file, `upload(for:fromFile:)`")]
+            ),
+            Workload(
+                name: "h2-1k-64",
+                scenario: .get,
+                address: .trusted(Site.small.path),
+                requests: .init(6_400, stock: 640),
+                inFlight: 64,
+                expect: Site.small.bytes,
+                rows: [.init(.async, "1 KiB over HTTP/2 and TLS, 64 in flight, `data(from:)`")]
+            ),
+            Workload(
+                name: "slow-5000",
+                scenario: .slow,
+                address: .plain(Site.slowPath),
+                requests: .init(5_000, stock: 500),
+                rounds: 3,
+                remark: "the stock module gets 500 at once; with 2,000 it needs more than a minute to reach them all",
+                rows: [
+                    .init(
+                        .delegate,
+                        "5,000 slow transfers at once, memory",
+                        name: "memory",
+                        measure: .memoryPerTransfer,
+                        limit: .timesRaw(1.5)
+                    ),
+                    .init(.delegate, "5,000 slow transfers at once, to their first bytes", name: "cpu"),
+                ]
+            ),
+            Workload(
+                name: "handshake-fails",
+                scenario: .handshake,
+                address: .untrusted(Site.small.path),
+                requests: .init(100, stock: 10),
+                rows: [.init(.async, "TLS handshake with an untrusted certificate")]
+            ),
+        ] + [
+            idle(name: "idle-waiting", title: "1,000 tasks waiting for an answer", suspends: false),
+            idle(name: "idle-suspended", title: "1,000 suspended tasks", suspends: true),
+        ]
+
+    private static func small(
+        inFlight: Int,
+        requests: Workload.Requests,
+        async: Limit? = nil,
+        others: Limit? = nil
+    ) -> Workload {
+        Workload(
+            name: "get-1k-\(inFlight)",
+            scenario: .get,
+            address: .plain(Site.small.path),
+            requests: requests,
+            inFlight: inFlight,
+            expect: Site.small.bytes,
+            rows: [
+                .init(.async, "1 KiB, \(inFlight) in flight, `data(from:)`", limit: async),
+                .init(.handler, "1 KiB, \(inFlight) in flight, completion handlers", limit: others),
+                .init(.delegate, "1 KiB, \(inFlight) in flight, delegate on a delegate queue", limit: others),
+            ]
+        )
+    }
+
+    private static func idle(name: String, title: String, suspends: Bool) -> Workload {
+        Workload(
+            name: name,
+            scenario: .idle,
+            address: .silent,
+            requests: .init(1_000, stock: 200),
+            rounds: 3,
+            seconds: 2,
+            suspends: suspends,
+            remark: "the stock module gets 200; it often needs more than a minute to start 1,000",
+            // The child itself wakes once to read the clock.
+            rows: [.init(.handler, title, name: "cpu", measure: .cpuPerIdleSecond, limit: .absolute(500))]
+        )
+    }
+
+    /// The workloads with those rows whose name contains one of the words; all of them without words.
+    static func workloads(matching words: [String]) throws -> [Workload] {
+        let chosen = all.compactMap { workload -> Workload? in
+            var chosen = workload
+            chosen.rows = workload.rows.filter { row in
+                words.isEmpty || words.contains { workload.id(of: row).contains($0) }
+            }
+            return chosen.rows.isEmpty ? nil : chosen
+        }
+        guard !chosen.isEmpty else { throw Complaint("no case matches \(words.joined(separator: ", "))") }
+        return chosen
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+
+/// Runs the cases: in each round the contenders take turns, so that a change in the machine's mood hits all of them.
+struct Runner {
+    var options: Options
+    var site: Site
+    var server: Nginx
+    var tools: Tools
+    var trust: Trust
+
+    func run(_ workloads: [Workload]) -> [Report.Row] {
+        workloads.flatMap(run)
+    }
+
+    private func run(_ workload: Workload) -> [Report.Row] {
+        var summaries: [Style: [Contender: Summary]] = [:]
+        for row in workload.rows where summaries[row.style] == nil {
+            let outcomes = measure(workload, row)
+            summaries[row.style] = outcomes.reduce(into: [:]) { summaries, entry in
+                let (contender, outcomes) = entry
+                summaries[contender] = Summary(outcomes, requests: workload.requests[contender])
+            }
+        }
+        return workload.rows.map { row in
+            Report.Row(
+                id: workload.id(of: row),
+                row: row,
+                remark: row.name == workload.rows.first?.name ? workload.remark : nil,
+                results: summaries[row.style] ?? [:]
+            )
+        }
+    }
+
+    /// The outcomes of all rounds, in order.
+    private func measure(_ workload: Workload, _ row: Workload.Row) -> [Contender: [Outcome]] {
+        let contenders = Contender.allCases.filter { $0 != .stock || !options.skipStock }
+        var outcomes: [Contender: [Outcome]] = [:]
+        func take(_ round: Int, _ contender: Contender, _ child: Child) {
+            let outcome = checked(child.slice(), workload)
+            outcomes[contender, default: []].append(outcome)
+            let summary = Summary([outcome], requests: workload.requests[contender])
+            let figure = summary.figures.map { Format.value($0[row.measure], row.measure) }
+            let news = ([figure].compactMap(\.self) + summary.notes).joined(separator: ", ")
+            complain("\(workload.id(of: row)), round \(round), \(contender.rawValue): \(news)")
+        }
+        let rounds = 1...options.rounds(of: workload)
+        if workload.needsFreshProcess {
+            for round in rounds {
+                for contender in contenders {
+                    let child = start(workload, contender, row.style)
+                    take(round, contender, child)
+                    child.end()
+                }
+            }
+        } else {
+            let children = contenders.map { ($0, start(workload, $0, row.style)) }
+            for round in rounds {
+                for (contender, child) in children {
+                    take(round, contender, child)
+                }
+            }
+            for (_, child) in children {
+                child.end()
+            }
+        }
+        site.removeDownloads()
+        return outcomes
+    }
+
+    private func start(_ workload: Workload, _ contender: Contender, _ style: Style) -> Child {
+        if case .trusted = workload.address, let obstacle = trust.obstacle {
+            return Child(skipped: obstacle)
+        }
+        do {
+            let silent = try Listener()
+            let command = command(workload, contender, style, silentPort: silent.port)
+            return try Child(command, timeout: options.timeout, silent: silent)
+        } catch {
+            return Child(failed: "\(error)")
+        }
+    }
+
+    private func command(
+        _ workload: Workload,
+        _ contender: Contender,
+        _ style: Style,
+        silentPort: UInt16
+    ) -> Command {
+        var words = [tools.client(contender), "--scenario", workload.scenario.rawValue]
+        func add(_ name: String, _ value: (some CustomStringConvertible)?) {
+            if let value {
+                words += ["--\(name)", "\(value)"]
+            }
+        }
+        switch workload.address {
+        case .plain(let path):
+            add("url", server.plain(path))
+        case .trusted(let path):
+            add("url", server.tls(path))
+            add("probe", server.tls(Site.protocolPath))
+            words = trust.prefix + words
+        case .untrusted(let path):
+            add("url", server.tls(path))
+        case .silent:
+            add("url", "http://127.0.0.1:\(silentPort)/")
+        }
+        add("style", style.rawValue)
+        add("requests", workload.requests[contender])
+        add("in-flight", workload.inFlight)
+        add("expect", workload.expect)
+        add("seconds", workload.seconds)
+        switch workload.scenario {
+        case .download, .slow: add("warmup", server.plain(Site.small.path))
+        case .upload:
+            add("warmup", server.plain(Site.small.path))
+            add("file", site.uploadSource.path)
+        case .idle: add("suspend", workload.suspends ? "yes" : "no")
+        case .get, .handshake: break
+        }
+        if contender == .raw {
+            add("buffer", workload.rawBuffer)
+        }
+        var environment = ["TMPDIR": site.downloads.path, "SWIFT_BACKTRACE": "enable=no"]
+        if workload.keepsFreedMemory {
+            environment["MALLOC_TRIM_THRESHOLD_"] = "1073741824"
+            environment["MALLOC_MMAP_THRESHOLD_"] = "1073741824"
+        }
+        return Command(words, environment: environment)
+    }
+
+    /// The file that the server has written must be as long as the one that was sent.
+    private func checked(_ outcome: Outcome, _ workload: Workload) -> Outcome {
+        guard workload.scenario == .upload else { return outcome }
+        let bytes = site.takeUpload()
+        guard case .measured(var sample) = outcome, bytes != Site.large.bytes else { return outcome }
+        sample.failures += 1
+        sample.error += sample.error.isEmpty ? "the server received \(bytes ?? 0) bytes" : ""
+        return .measured(sample)
+    }
+}

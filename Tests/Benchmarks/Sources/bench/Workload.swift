@@ -1,0 +1,122 @@
+/// Who does the work.
+enum Contender: String, CaseIterable, Codable {
+    case raw, ours, stock
+}
+
+/// How a URLSession is called. The raw client has no styles.
+enum Style: String {
+    case async, handler, delegate
+}
+
+/// What a row of the table compares.
+enum Measure: String, Codable {
+    /// Microseconds of CPU per request.
+    case cpuPerRequest = "CPU per request"
+    /// Microseconds of CPU per second in which nothing happens.
+    case cpuPerIdleSecond = "CPU per idle second"
+    /// KiB of memory per open transfer.
+    case memoryPerTransfer = "memory per transfer"
+}
+
+/// What ours may cost.
+enum Limit {
+    /// So many times what the raw client costs.
+    case timesRaw(Double)
+    /// So many units of the measure, where the raw client's cost is next to nothing.
+    case absolute(Double)
+}
+
+/// One kind of work against one address, and the rows of the table that come from it.
+struct Workload {
+    enum Scenario: String {
+        case get, download, upload, slow, handshake, idle
+    }
+
+    /// Which of the servers of this run is addressed.
+    enum Address {
+        case plain(String)
+        /// HTTP/2 over TLS, with the certificate trusted.
+        case trusted(String)
+        /// The same server, with the certificate not trusted.
+        case untrusted(String)
+        /// A server that accepts and never answers.
+        case silent
+    }
+
+    /// How many requests each contender makes in one slice: some tenths of a second where that is possible.
+    struct Requests {
+        var raw: Int
+        var ours: Int
+        var stock: Int
+
+        init(_ raw: Int, ours: Int? = nil, stock: Int? = nil) {
+            self.raw = raw
+            self.ours = ours ?? raw
+            self.stock = stock ?? raw
+        }
+
+        subscript(contender: Contender) -> Int {
+            switch contender {
+            case .raw: raw
+            case .ours: ours
+            case .stock: stock
+            }
+        }
+    }
+
+    struct Row {
+        /// The last part of the row's name; the style of calling where nothing else is said.
+        var name: String
+        var style: Style
+        var title: String
+        var measure: Measure
+        var limit: Limit?
+
+        init(
+            _ style: Style,
+            _ title: String,
+            name: String? = nil,
+            measure: Measure = .cpuPerRequest,
+            limit: Limit? = nil
+        ) {
+            self.name = name ?? style.rawValue
+            self.style = style
+            self.title = title
+            self.measure = measure
+            self.limit = limit
+        }
+    }
+
+    var name: String
+    var scenario: Scenario
+    var address: Address
+    var requests: Requests
+    /// How often the contenders take turns.
+    var rounds = 9
+    var inFlight = 1
+    /// The length that each response body must have.
+    var expect: Int?
+    /// The raw client's CURLOPT_BUFFERSIZE where it isn't libcurl's default.
+    var rawBuffer: Int?
+    /// Whether the children's malloc keeps freed memory instead of returning it to the kernel.
+    ///
+    /// With bodies of a megabyte glibc gives the top of the heap back and faults it in again as chance places the
+    /// blocks, which can double the cost of a request for any contender.
+    var keepsFreedMemory = false
+    /// How long `slow` and `idle` hold the state that they measure.
+    var seconds = 1
+    /// `idle`: suspend every task first.
+    var suspends = false
+    /// What a reader of the table must know; printed once, below it.
+    var remark: String?
+    var rows: [Row]
+
+    /// The state that `slow` and `idle` measure can be entered once per process.
+    var needsFreshProcess: Bool {
+        scenario == .slow || scenario == .idle
+    }
+
+    func id(of row: Row) -> String {
+        "\(name)/\(row.name)"
+    }
+}

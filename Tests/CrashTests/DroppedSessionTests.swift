@@ -1,0 +1,30 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A session that nobody holds and nobody invalidated", .timeLimit(.minutes(1)))
+struct DroppedSessionTests {
+    @Test("Is dropped safely at any moment: unused, with suspended tasks, with running ones, with cancelled ones")
+    func dropped() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer { _ in .generated(length: 200_000, seed: 1) }
+            let finished = Watched(0)
+            @Sendable func drop(_ number: Int) {
+                let session = URLSession.forTest()
+                guard number % 5 > 0 else { return }
+                let task = session.dataTask(with: server.url("/")) { _, _, _ in finished.update { $0 += 1 } }
+                if number % 5 > 1 { task.resume() }
+                if number % 5 == 3 { task.cancel() }
+                if number % 5 == 4 { session.downloadTask(with: server.url("/")).resume() }
+            }
+            DispatchQueue.concurrentPerform(iterations: 500) { drop($0) }
+            // All that were resumed.
+            try await finished.wait { $0 >= 300 }
+            try await server.waitUntilNoConnections()
+            #expect(finished.value == 300)
+            server.stop()
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A process may exit at any moment", .timeLimit(.minutes(2)))
+struct ProcessExitTests {
+    static let moments: [Int64] = [0, 1, 1000, 100_000, 3_000_000]
+
+    @Test("In the middle of transfers of every kind, from whichever thread", arguments: moments)
+    func duringTransfers(moment: Int64) async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 30, seed: 1) }
+        for round in 0..<10 {
+            let helper = try TestHelper.start("exit", server.url("/").absoluteString, "\(moment + Int64(round * 777))")
+            let ending = await helper.ending()
+            #expect(ending == .exit(0), "moment \(moment), round \(round)")
+        }
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("In the middle of handshakes and transfers over TLS")
+    func duringTLS() async throws {
+        let nginx = try Nginx.shared()
+        let url = nginx.tls(NginxSite.largePath).absoluteString
+        let trust = NginxTrust.isPossible ? try NginxTrust(nginx.site) : nil
+        for round in 0..<20 {
+            // Without trust nothing ever comes, and the process ends during the handshakes.
+            let limit = trust == nil ? 0 : round % 4 == 0 ? round / 4 : round * round * 20_000
+            let helper =
+                try trust?.startHelper("exit", url, "\(limit)") ?? TestHelper.start("exit", url, "\(limit)")
+            let ending = await helper.ending()
+            #expect(ending == .exit(0), "round \(round)")
+        }
+    }
+}

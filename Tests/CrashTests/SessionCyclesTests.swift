@@ -1,0 +1,31 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Two thousand HTTPS sessions", .timeLimit(.minutes(3)))
+struct SessionCyclesTests {
+    @Test("Created, used, cancelled and invalidated, they leave nothing behind")
+    func cycles() async throws {
+        let nginx = try Nginx.shared()
+        let url = nginx.tls(NginxSite.smallPath).absoluteString
+        // Without trust the handshakes fail, which has to leave just as little behind.
+        let isTrusted = NginxTrust.isPossible
+        let helper =
+            try isTrusted
+            ? NginxTrust(nginx.site).startHelper("cycles", url, "2000") : TestHelper.start("cycles", url, "2000")
+        try #require(await helper.line() == "ready")
+        let before = await ProcessUsage.atRest(of: helper.pid)
+        helper.say("go")
+        let cancelled = "error\(URLError.cancelled.rawValue)=1000"
+        let others = isTrusted ? "status200=1000" : "error\(URLError.serverCertificateUntrusted.rawValue)=1000"
+        let tally = await helper.line()
+        #expect(Set((tally ?? "").split(separator: " ").map(String.init)) == [cancelled, others])
+        let after = await ProcessUsage.settled(like: before, of: helper.pid)
+        #expect(after.descriptors.count <= before.descriptors.count, "\(before.kinds) → \(after.kinds)")
+        #expect(after.sockets <= before.sockets)
+        #expect(after.threads <= before.threads + 2)
+        #expect(after.resident < before.resident + 24 << 20, "\(before.resident) → \(after.resident)")
+        helper.closeInput()
+        _ = await helper.ending()
+    }
+}

@@ -1,0 +1,493 @@
+import Foundation
+import Glibc
+import LoopbackServer
+import Testing
+
+@testable import Curl
+
+@Suite("libcurl on an event loop, without URLSession", .timeLimit(.minutes(1)))
+struct MultiTests {
+    static func get(_ server: LoopbackServer, _ path: String = "/") -> TransferOptions {
+        TransferOptions(url: server.url(path).absoluteString, method: "GET")
+    }
+
+    // MARK: - One transfer
+
+    @Test("A GET brings its head line by line and its body, and finishes once")
+    func simpleGet() async throws {
+        let server = try LoopbackServer { _ in .text("Hello").header("X-A", "b") }
+        defer { server.stop() }
+        let transfer = try await LoopRig.use { rig in
+            let transfer = try await rig.run(RecordedTransfer(), Self.get(server, "/a?b"))
+            #expect(try await rig.perform { $0.transferCount } == 0)
+            return transfer
+        }
+        #expect(transfer.lines.first == "HTTP/1.1 200 OK")
+        #expect(transfer.lines.contains("X-A: b"))
+        #expect(transfer.lines.last == "")
+        #expect(transfer.body == Data("Hello".utf8))
+        #expect(transfer.failure == nil)
+        #expect(transfer.finishedCount == 1)
+        #expect(!transfer.wasDisturbed)
+        #expect(server.requests.first?.target == "/a?b")
+    }
+
+    @Test("Each series of callbacks is settled once, and the end comes last")
+    func settling() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 300_000) }
+        defer { server.stop() }
+        let transfer = try await LoopRig.use { rig in try await rig.run(RecordedTransfer(), Self.get(server)) }
+        #expect(transfer.body == GeneratedBody.bytes(seed: 0, length: 300_000))
+        #expect(transfer.events.last == .finished)
+        for (event, next) in zip(transfer.events, transfer.events.dropFirst()) where event == .settled {
+            #expect(next != .settled, "settled without having heard anything")
+        }
+        let beforeEnd = transfer.events.dropLast().last
+        #expect(beforeEnd == .settled)
+    }
+
+    @Test("A body is sent, with its length or chunked", arguments: [TransferOptions.Body.known(100_000), .chunked])
+    func upload(body: TransferOptions.Body) async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let data = GeneratedBody.bytes(seed: 3, length: 100_000)
+        let transfer = try await LoopRig.use { rig in
+            var options = Self.get(server)
+            options.method = "POST"
+            options.body = body
+            options.headers = ["Expect:"]
+            return try await rig.run(RecordedTransfer(requestBody: data), options)
+        }
+        #expect(transfer.failure == nil)
+        let request = try #require(server.requests.first)
+        #expect(request.method == "POST")
+        #expect(request.body == data)
+        #expect(request.header("Content-Length") == (body == .chunked ? nil : "100000"))
+        #expect(request.header("Transfer-Encoding") == (body == .chunked ? "chunked" : nil))
+    }
+
+    static let methodCases: [(String, TransferOptions.Body)] = [
+        ("GET", .none), ("HEAD", .none), ("POST", .none), ("DELETE", .none), ("OPTIONS", .none), ("PROPFIND", .none),
+        ("GET", .known(3)), ("POST", .known(3)), ("PUT", .known(0)), ("DELETE", .known(3)), ("PATCH", .chunked),
+        ("HEAD", .known(3)),
+    ]
+
+    @Test("Every method goes out with a body or without", arguments: methodCases)
+    func methods(method: String, body: TransferOptions.Body) async throws {
+        let server = try LoopbackServer { _ in .text("abc") }
+        defer { server.stop() }
+        let transfer = try await LoopRig.use { rig in
+            var options = Self.get(server)
+            options.method = method
+            options.body = body
+            return try await rig.run(
+                RecordedTransfer(requestBody: body == .known(0) ? Data() : Data("xyz".utf8)),
+                options
+            )
+        }
+        #expect(transfer.failure == nil)
+        let request = try #require(server.requests.first)
+        #expect(request.method == method)
+        // The content of a HEAD means nothing, and should not be sent (RFC 9110 §9.3.2).
+        #expect(request.text == (body == .none || body == .known(0) || method == "HEAD" ? "" : "xyz"))
+        if method == "HEAD" { #expect(request.header("Content-Length") == nil) }
+        #expect(transfer.body == (method == "HEAD" ? Data() : Data("abc".utf8)))
+    }
+
+    @Test("Headers, empty ones and suppressed ones, and credentials arrive as they were told")
+    func headers() async throws {
+        let server = try LoopbackServer { _ in .text("") }
+        defer { server.stop() }
+        try await LoopRig.use { rig in
+            var options = Self.get(server)
+            options.headers = ["X-A: b", "X-Empty;", "Accept:"]
+            options.credentials = ("us:er", "pä ss")
+            try await rig.run(RecordedTransfer(), options)
+        }
+        let request = try #require(server.requests.first)
+        #expect(request.header("X-A") == "b")
+        #expect(request.header("X-Empty") == "")
+        #expect(request.header("Accept") == nil)
+        #expect(request.header("Authorization") == "Basic " + Data("us:er:pä ss".utf8).base64EncodedString())
+    }
+
+    @Test(
+        "The path goes out as it is",
+        arguments: ["/a/../b", "/./x//y", "/a%2fb", "/?q=%20+ä".replacing("ä", with: "%C3%A4")]
+    )
+    func paths(path: String) async throws {
+        let server = try LoopbackServer { _ in .text("") }
+        defer { server.stop() }
+        try await LoopRig.use { rig in
+            try await rig.run(
+                RecordedTransfer(),
+                TransferOptions(url: server.url.absoluteString + path + "#f", method: "GET")
+            )
+        }
+        #expect(server.requests.first?.target == path)
+    }
+
+    // MARK: - Failures
+
+    @Test("A refused connection says so: code 7, ECONNREFUSED, connecting")
+    func refused() async throws {
+        let port = try LoopbackServer.unusedPort()
+        let transfer = try await LoopRig.use { rig in
+            try await rig.run(RecordedTransfer(), TransferOptions(url: "http://127.0.0.1:\(port)/", method: "GET"))
+        }
+        let failure = try #require(transfer.failure)
+        #expect(failure.code.rawValue == 7)
+        #expect(failure.systemErrno == ECONNREFUSED)
+        #expect(failure.phase == .connecting)
+        #expect(failure.text.contains("\(port)"))
+        #expect(!transfer.wasDisturbed)
+    }
+
+    @Test("A name that can't be resolved fails while resolving")
+    func unresolved() async throws {
+        let transfer = try await LoopRig.use { rig in
+            try await rig.run(RecordedTransfer(), TransferOptions(url: "http://name.invalid/", method: "GET"))
+        }
+        #expect(transfer.failure?.code.rawValue == 6)
+        #expect(transfer.failure?.phase == .resolving)
+        #expect(transfer.failure?.systemErrno == 0)
+    }
+
+    static let faultCases: [(LoopbackServer.Fault, UInt32)] = [
+        (.beforeAnyByte, 52), (.insideBody(after: 3, of: 5), 18), (.insideChunk(after: 3), 18), (.malformedChunk, 56),
+    ]
+
+    @Test("A server's fault fails one transfer, while receiving", arguments: faultCases)
+    func faults(fault: LoopbackServer.Fault, code: UInt32) async throws {
+        let server = try LoopbackServer { _ in .fault(fault) }
+        defer { server.stop() }
+        let transfer = try await LoopRig.use { rig in try await rig.run(RecordedTransfer(), Self.get(server)) }
+        #expect(transfer.failure?.code.rawValue == code)
+        #expect([.receiving, .sending].contains(transfer.failure?.phase))
+        #expect(transfer.finishedCount == 1)
+    }
+
+    @Test(
+        "What libcurl refuses never begins",
+        arguments: ["ftp://127.0.0.1/", "nonsense://x", "http://", "http://a b/"]
+    )
+    func refusedURL(url: String) async throws {
+        try await LoopRig.use { rig in
+            let transfer = RecordedTransfer()
+            _ = try? await rig.run(transfer, TransferOptions(url: url, method: "GET"))
+            let count = try await rig.perform { $0.transferCount }
+            #expect(count == 0)
+            if transfer.finishedCount > 0 { #expect([1, 3].contains(transfer.failure?.code.rawValue)) }
+            #expect(transfer.lines == [])
+        }
+    }
+
+    static let aborts: [(RecordedTransfer.Event, UInt32)] = [(.headerLine, 23), (.body, 23), (.needsBody, 42)]
+
+    @Test("A handler can abort from every callback", arguments: aborts)
+    func abort(event: RecordedTransfer.Event, code: UInt32) async throws {
+        let server = try LoopbackServer { _ in .text("abc") }
+        defer { server.stop() }
+        let transfer = RecordedTransfer(requestBody: Data("xyz".utf8))
+        transfer.verdict = { $0 == event ? .abort : .accepted }
+        try await LoopRig.use { rig in
+            var options = Self.get(server)
+            options.method = "PUT"
+            options.body = .known(3)
+            try await rig.run(transfer, options)
+        }
+        #expect(transfer.failure?.code.rawValue == code)
+        #expect(transfer.finishedCount == 1)
+    }
+
+    // MARK: - Cancelling and closing
+
+    @Test(
+        "A handler can cancel where any callback is settled, and hears nothing more",
+        arguments: [RecordedTransfer.Event.headerLine, .body, .needsBody]
+    )
+    func cancelWhenSettled(event: RecordedTransfer.Event) async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1_000_000) }
+        defer { server.stop() }
+        let transfer = RecordedTransfer(requestBody: Data(count: 1_000_000))
+        transfer.onSettled = { transfer, heard in
+            if heard.contains(event) { transfer.cancel() }
+        }
+        try await LoopRig.use { rig in
+            var options = Self.get(server)
+            if event == .needsBody {
+                options.method = "PUT"
+                options.body = .known(1_000_000)
+            }
+            try await rig.run(transfer, options)
+            // The loop lives on, and so does the multi.
+            let next = try await rig.run(RecordedTransfer(), Self.get(server))
+            #expect(next.body.count == 1_000_000)
+            #expect(try await rig.perform { $0.transferCount } == 0)
+        }
+        #expect(transfer.isCancelled)
+        #expect(transfer.finishedCount == 0)
+        #expect(!transfer.wasDisturbed)
+    }
+
+    @Test("A transfer can be cancelled at once, before libcurl has done anything, and twice")
+    func cancelAtOnce() async throws {
+        let server = try LoopbackServer { _ in .text("") }
+        defer { server.stop() }
+        try await LoopRig.use { rig in
+            let transfer = RecordedTransfer()
+            try await rig.perform { multi in
+                try transfer.start(Self.get(server), in: multi)
+                let easy = transfer.easy
+                transfer.cancel()
+                if let easy { multi.cancel(easy) }
+            }
+            try await rig.run(RecordedTransfer(), Self.get(server))
+            #expect(transfer.events == [])
+        }
+    }
+
+    @Test("A handler can start another transfer when it settles and when it finishes")
+    func startFromHandler() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let (first, second, third) = (RecordedTransfer(), RecordedTransfer(), RecordedTransfer())
+        first.onSettled = { transfer, _ in
+            guard second.multi == nil, let multi = transfer.multi else { return }
+            try? second.start(Self.get(server, "/2"), in: multi)
+        }
+        first.onFinished = { transfer in
+            guard let multi = transfer.multi else { return }
+            try? third.start(Self.get(server, "/3"), in: multi)
+        }
+        try await LoopRig.use { rig in
+            try await rig.run(first, Self.get(server, "/1"))
+            try await second.finished.wait()
+            try await third.finished.wait()
+        }
+        #expect([first, second, third].map { String(decoding: $0.body, as: UTF8.self) } == ["/1", "/2", "/3"])
+    }
+
+    @Test("Closing ends running transfers without a word, and closes their connections")
+    func close() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let transfers = (0..<20).map { _ in RecordedTransfer() }
+        try await LoopRig.use { rig in
+            for transfer in transfers { try await rig.start(transfer, Self.get(server)) }
+            try await server.waitForRequests(20)
+        }
+        try await server.waitUntilNoConnections()
+        for transfer in transfers {
+            #expect(transfer.finishedCount == 0)
+            #expect(!transfer.events.contains(.finished))
+        }
+    }
+
+    @Test("A multi can be closed from a handler", arguments: [true, false])
+    func closeFromHandler(whenSettled: Bool) async throws {
+        let server = try LoopbackServer { _ in .text("abc") }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        let closed = Gate()
+        if whenSettled {
+            transfer.onSettled = { transfer, _ in
+                transfer.multi?.close()
+                closed.open()
+            }
+        } else {
+            transfer.onFinished = { transfer in
+                transfer.multi?.close()
+                closed.open()
+            }
+        }
+        try await LoopRig.use { rig in
+            try await rig.start(transfer, Self.get(server))
+            try await closed.wait()
+            await #expect(throws: TransferFailure.self) { try await rig.start(RecordedTransfer(), Self.get(server)) }
+        }
+        try await server.waitUntilNoConnections()
+        #expect(transfer.finishedCount == (whenSettled ? 0 : 1))
+    }
+
+    // MARK: - Pausing
+
+    @Test("A paused transfer receives nothing more until it is continued, and loses and repeats no byte")
+    func pausing() async throws {
+        let length = 64_000_000
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 5) }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        let paused = Gate()
+        transfer.onSettled = { transfer, heard in
+            guard !paused.isOpen, heard.contains(.body) else { return }
+            if transfer.easy?.setPaused(receive: true, send: true) == true { paused.open() }
+        }
+        try await LoopRig.use { rig in
+            try await rig.start(transfer, Self.get(server))
+            try await paused.wait()
+            // The server can send no more: everything between it and us is full.
+            try await server.waitUntilBlocked()
+            let before = try await rig.perform { _ in transfer.body.count }
+            let after = try await rig.perform { _ in transfer.body.count }
+            #expect(before == after)
+            #expect(before < length)
+            #expect(!transfer.finished.isOpen)
+            try await rig.perform { _ in _ = transfer.easy?.setPaused(receive: false, send: false) }
+            try await transfer.finished.wait()
+        }
+        #expect(transfer.failure == nil)
+        #expect(transfer.body == GeneratedBody.bytes(seed: 5, length: length))
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("Pausing and continuing at every settling changes no byte")
+    func frequentPauses() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 2_000_000, seed: 6) }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        transfer.onSettled = { transfer, heard in
+            guard heard.contains(.body), let loop = transfer.multi?.loop else { return }
+            _ = transfer.easy?.setPaused(receive: true, send: false)
+            loop.submit { _ = transfer.easy?.setPaused(receive: false, send: false) }
+        }
+        try await LoopRig.use { rig in try await rig.run(transfer, Self.get(server)) }
+        #expect(transfer.failure == nil)
+        #expect(transfer.body == GeneratedBody.bytes(seed: 6, length: 2_000_000))
+    }
+
+    @Test("A paused transfer can be cancelled")
+    func cancelPaused() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 64_000_000) }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        let paused = Gate()
+        transfer.onSettled = { transfer, heard in
+            guard heard.contains(.body), transfer.easy?.setPaused(receive: true, send: true) == true else { return }
+            paused.open()
+        }
+        try await LoopRig.use { rig in
+            try await rig.start(transfer, Self.get(server))
+            try await paused.wait()
+            try await rig.perform { _ in transfer.cancel() }
+            try await server.waitUntilNoConnections()
+        }
+        #expect(transfer.finishedCount == 0)
+        #expect(!transfer.wasDisturbed)
+    }
+
+    // MARK: - Many transfers
+
+    @Test("500 transfers at once each get their own answer")
+    func many() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let transfers = (0..<500).map { _ in RecordedTransfer() }
+        try await LoopRig.use { rig in
+            try await rig.perform { multi in
+                for (index, transfer) in transfers.enumerated() {
+                    try transfer.start(Self.get(server, "/\(index)"), in: multi)
+                }
+                #expect(multi.transferCount == 500)
+            }
+            for transfer in transfers { try await transfer.finished.wait() }
+            #expect(try await rig.perform { $0.transferCount } == 0)
+        }
+        for (index, transfer) in transfers.enumerated() {
+            #expect(transfer.failure == nil)
+            #expect(transfer.body == Data("/\(index)".utf8))
+            #expect(transfer.finishedCount == 1)
+            #expect(!transfer.wasDisturbed)
+        }
+    }
+
+    @Test("Random cancellations among many transfers disturb no other")
+    func randomCancellations() async throws {
+        let server = try LoopbackServer { .generated(length: 50_000, seed: UInt64($0.path.count)) }
+        defer { server.stop() }
+        var generator = SeededGenerator(seed: 11)
+        let transfers = (0..<200).map { _ in RecordedTransfer() }
+        for transfer in transfers where generator.chance(50) {
+            let fuse = Int.random(in: 1..<8, using: &generator)
+            transfer.onSettled = { transfer, _ in
+                if transfer.events.count(where: { $0 == .settled }) == fuse { transfer.cancel() }
+            }
+        }
+        try await LoopRig.use { rig in
+            try await rig.perform { multi in
+                for transfer in transfers { try transfer.start(Self.get(server, "/abc"), in: multi) }
+            }
+            for transfer in transfers { try await transfer.finished.wait() }
+            #expect(try await rig.perform { $0.transferCount } == 0)
+        }
+        let expected = GeneratedBody.bytes(seed: 4, length: 50_000)
+        for transfer in transfers {
+            #expect(transfer.finishedCount == (transfer.isCancelled ? 0 : 1))
+            if !transfer.isCancelled { #expect(transfer.body == expected && transfer.failure == nil) }
+            #expect(!transfer.wasDisturbed)
+        }
+    }
+
+    // MARK: - Reuse
+
+    @Test("Connections are kept for the next request")
+    func connectionReuse() async throws {
+        let server = try LoopbackServer { _ in .text("") }
+        defer { server.stop() }
+        try await LoopRig.use { rig in
+            for _ in 0..<10 { try await rig.run(RecordedTransfer(), Self.get(server)) }
+        }
+        #expect(server.connectionCount == 1)
+        #expect(server.requestCount == 10)
+    }
+
+    @Test("A handle from the pool carries nothing over from the request before")
+    func handleReuse() async throws {
+        let server = try LoopbackServer { _ in .text("abc") }
+        defer { server.stop() }
+        let plain = try await LoopRig.use { rig in
+            var loud = Self.get(server, "/loud")
+            loud.method = "PATCH"
+            loud.body = .known(3)
+            loud.headers = ["X-A: b", "Accept: text/loud", "User-Agent: loud"]
+            loud.credentials = ("user", "password")
+            loud.decodesContent = true
+            loud.waitsForMultiplexing = true
+            let first = RecordedTransfer(requestBody: Data("xyz".utf8))
+            try await rig.run(first, loud)
+            var quiet = Self.get(server, "/quiet")
+            quiet.decodesContent = false
+            let second = try await rig.run(RecordedTransfer(), quiet)
+            var head = Self.get(server, "/head")
+            head.method = "HEAD"
+            #expect(try await rig.run(RecordedTransfer(), head).body == Data())
+            #expect(try await rig.run(RecordedTransfer(), quiet).body == Data("abc".utf8), "no HEAD any more")
+            return second
+        }
+        let request = try #require(server.requests.first { $0.path == "/quiet" })
+        #expect(request.method == "GET")
+        #expect(request.body == Data())
+        #expect(Set(request.headers.map { $0.name.lowercased() }) == ["host", "accept"])
+        #expect(request.header("Accept") == "*/*")
+        #expect(plain.body == Data("abc".utf8))
+        #expect(plain.failure == nil)
+    }
+
+    @Test("A failure's text and errno don't reach the handle's next transfer")
+    func failureReuse() async throws {
+        let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
+        defer { server.stop() }
+        let port = try LoopbackServer.unusedPort()
+        let (first, second) = try await LoopRig.use { rig in
+            let refused = TransferOptions(url: "http://127.0.0.1:\(port)/", method: "GET")
+            return (
+                try await rig.run(RecordedTransfer(), refused),
+                try await rig.run(RecordedTransfer(), Self.get(server))
+            )
+        }
+        #expect(first.failure?.systemErrno == ECONNREFUSED)
+        #expect(second.failure?.code.rawValue == 52)
+        #expect(second.failure?.systemErrno == 0)
+        #expect(second.failure?.text != first.failure?.text)
+    }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("A task's mailbox")
+struct MailboxTests {
+    static func response() throws -> URLResponse {
+        try URLResponse(
+            url: Sample.url("http://example.com/"),
+            mimeType: nil,
+            expectedContentLength: 0,
+            textEncodingName: nil
+        )
+    }
+
+    static func append(_ text: String, to mailbox: inout Mailbox) -> Bool {
+        var text = text
+        return text.withUTF8 { mailbox.append(UnsafeRawBufferPointer($0), expected: nil).schedules }
+    }
+
+    static func name(_ message: Mailbox.Message) -> String {
+        switch message {
+        case .resumed(let offset, let total): "resumed \(offset) of \(total)"
+        case .response: "response"
+        case .becameDownload: "became download"
+        case .needsBodyStream: "needs body stream"
+        case .sent(let total): "sent \(total)"
+        case .body(let data): "body \(String(decoding: data, as: UTF8.self))"
+        case .wrote(let total): "wrote \(total)"
+        case .resumeData: "resume data"
+        case .completed: "completed"
+        }
+    }
+
+    /// Takes everything that can be taken; how the body is cut into pieces doesn't matter here.
+    static func take(_ mailbox: inout Mailbox) -> [String] {
+        var names: [String] = []
+        var body = Data()
+        while let message = mailbox.next() {
+            if case .body(let piece) = message {
+                body += piece
+            } else {
+                if !body.isEmpty { names.append(name(.body(body))) }
+                body = Data()
+                names.append(name(message))
+            }
+        }
+        return body.isEmpty ? names : names + [name(.body(body))]
+    }
+
+    @Test("The response comes before the body, and the body before the completion")
+    func order() throws {
+        var mailbox = Mailbox()
+        #expect(try mailbox.post(.response(Self.response())))
+        #expect(!Self.append("a", to: &mailbox))
+        #expect(mailbox.post(.completed) == false)
+        #expect(!Self.append("b", to: &mailbox), "late bytes still come before the completion")
+        #expect(Self.take(&mailbox) == ["response"])
+        #expect(mailbox.answered() == true)
+        #expect(Self.take(&mailbox) == ["body ab", "completed"])
+    }
+
+    @Test("Nothing behind an unanswered response is delivered, however often somebody asks")
+    func unansweredResponse() throws {
+        var mailbox = Mailbox()
+        _ = try mailbox.post(.response(Self.response()))
+        _ = mailbox.next()
+        #expect(mailbox.isAwaitingAnswer)
+        #expect(mailbox.post(.completed) == false, "nobody is to be scheduled for what can't be delivered")
+        #expect(!Self.append("a", to: &mailbox))
+        for _ in 0..<3 { #expect(Self.take(&mailbox) == []) }
+        #expect(mailbox.answered() == true)
+        #expect(mailbox.answered() == false, "the first answer counts")
+        #expect(Self.take(&mailbox) == ["body a", "completed"])
+    }
+
+    @Test("An answer given while the delivery is still under way continues it")
+    func immediateAnswer() throws {
+        var mailbox = Mailbox()
+        #expect(try mailbox.post(.response(Self.response())))
+        _ = mailbox.post(.completed)
+        _ = mailbox.next()
+        #expect(mailbox.answered() == false, "whoever delivers is about to ask again")
+        #expect(Self.take(&mailbox) == ["completed"])
+    }
+
+    @Test("Progress that nobody has seen yet is replaced by newer progress")
+    func coalescing() {
+        var mailbox = Mailbox()
+        #expect(mailbox.post(.sent(1)) == true)
+        for total in 2...100 { _ = mailbox.post(.sent(Int64(total))) }
+        _ = mailbox.post(.wrote(5))
+        _ = mailbox.post(.wrote(7))
+        _ = mailbox.post(.completed)
+        #expect(Self.take(&mailbox) == ["sent 100", "wrote 7", "completed"])
+    }
+
+    @Test("Progress counts from what was last reported")
+    func reported() {
+        var mailbox = Mailbox()
+        #expect(mailbox.reportSent(10) == 10)
+        #expect(mailbox.reportSent(25) == 15)
+        #expect(mailbox.reportWritten(100) == 100)
+        #expect(mailbox.reportWritten(100) == 0)
+        #expect(mailbox.reportedSent == 25)
+        #expect(mailbox.reportedWritten == 100)
+    }
+
+    @Test("Discarding keeps the completion and the resume data, and nothing else")
+    func discard() throws {
+        var mailbox = Mailbox()
+        _ = mailbox.post(.resumed(offset: 1, expectedTotalBytes: 2))
+        _ = mailbox.post(.needsBodyStream)
+        _ = mailbox.post(.sent(1))
+        _ = try mailbox.post(.response(Self.response()))
+        _ = Self.append("body", to: &mailbox)
+        _ = mailbox.post(.wrote(1))
+        _ = mailbox.post(.resumeData(nil) { _ in })
+        _ = mailbox.post(.completed)
+        #expect(mailbox.discard() == false, "a delivery is scheduled already")
+        #expect(Self.take(&mailbox) == ["resume data", "completed"])
+        #expect(mailbox.body.waitingBytes == 0)
+    }
+
+    @Test("Discarding answers a response that waits, and asks for the delivery of the rest")
+    func discardAwaiting() throws {
+        var mailbox = Mailbox()
+        _ = try mailbox.post(.response(Self.response()))
+        #expect(Self.take(&mailbox) == ["response"])
+        _ = mailbox.post(.completed)
+        #expect(mailbox.discard() == true)
+        #expect(Self.take(&mailbox) == ["completed"])
+    }
+
+    @Test("A message put first overtakes all that wait")
+    func first() throws {
+        var mailbox = Mailbox()
+        _ = try mailbox.post(.response(Self.response()))
+        #expect(Self.take(&mailbox) == ["response"])
+        _ = mailbox.post(.resumed(offset: 0, expectedTotalBytes: 0))
+        _ = mailbox.post(.completed)
+        #expect(mailbox.postFirst(.needsBodyStream) == false)
+        #expect(mailbox.answered() == true)
+        #expect(Self.take(&mailbox) == ["needs body stream", "resumed 0 of 0", "completed"])
+    }
+
+    @Test("A body that is taken out in one go is whole, in order, and counts no longer")
+    func takeBody() throws {
+        var mailbox = Mailbox()
+        for text in ["a", "bc", "def"] { _ = Self.append(text, to: &mailbox) }
+        _ = mailbox.post(.completed)
+        #expect(mailbox.takeBody().reduce(Data(), +) == Data("abcdef".utf8))
+        #expect(mailbox.body.isEmpty)
+        #expect(mailbox.body.waitingBytes == 0)
+        #expect(Self.take(&mailbox) == ["completed"])
+    }
+
+    @Test("The consumer's pace comes back through the mailbox")
+    func consumed() {
+        var mailbox = Mailbox()
+        let piece = [UInt8](repeating: 1, count: BodyBuffer.highMark + 1)
+        let result = piece.withUnsafeBytes { mailbox.append($0, expected: nil) }
+        #expect(result.schedules && result.isFull)
+        guard case .body(let data) = mailbox.next() else {
+            Issue.record("no body")
+            return
+        }
+        #expect(mailbox.consumed(data.count) == true, "the transfer may go on")
+        #expect(mailbox.consumed(0) == false)
+    }
+
+    @Test(
+        "One delivery at a time, and no message is left without one",
+        arguments: 1...30 as ClosedRange<UInt64>
+    )
+    func noLostWakeUp(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var mailbox = Mailbox()
+        var deliveries = 0
+        var posted = 0
+        var delivered = 0
+        func schedule(_ wanted: Bool) {
+            guard wanted else { return }
+            deliveries += 1
+            #expect(deliveries == 1, "two deliveries at once")
+        }
+        let response = try Self.response()
+        for _ in 0..<3000 {
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0, 1:
+                posted += 1
+                schedule(mailbox.post(.resumed(offset: Int64(posted), expectedTotalBytes: 0)))
+            case 2:
+                posted += 1
+                schedule(Self.append("x", to: &mailbox))
+            case 3:
+                posted += 1
+                schedule(mailbox.post(.response(response)))
+            case 4:
+                schedule(mailbox.answered())
+            case 5..<9 where deliveries == 1:
+                let wasAwaiting = mailbox.isAwaitingAnswer
+                guard let message = mailbox.next() else {
+                    deliveries = 0
+                    continue
+                }
+                #expect(!wasAwaiting, "delivered behind an unanswered response")
+                if case .body(let data) = message {
+                    delivered += data.count
+                    _ = mailbox.consumed(data.count)
+                } else {
+                    delivered += 1
+                }
+            default:
+                break
+            }
+            if delivered < posted, !mailbox.isAwaitingAnswer {
+                #expect(deliveries == 1, "something waits, and nobody comes for it")
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+@testable import halftunes
+
+@Suite("The demo of Half Tunes succeeds only if all of it held")
+struct HalfTunesDemoTests {
+    /// As it should be.
+    private static func story() throws -> DemoStory {
+        var story = DemoStory()
+        story.isFirstSearchCancelled = true
+        story.found = 4
+        story.ranAtOnce = 4
+        story.pausedAt = 40
+        story.child = 4711
+        story.childStatus = 0
+        story.childResumedAt = 42
+        story.rangeRequests = [.init(range: "bytes=42-", hasCondition: true, bytesSent: 60)]
+        let roles: [DemoStory.Role] = [.straight, .moved, .straight, .dropped]
+        story.chapters = try roles.enumerated().map { index, role in
+            let url = try #require(URL(string: "http://h/\(index)"))
+            let item = DownloadItem(url: url, fileName: "\(index)", title: "Song \(index)", sha256: "digest")
+            var chapter = DemoStory.Chapter(item: item, role: role, download: Download(item))
+            if role == .dropped {
+                _ = chapter.download?.cancel()
+            } else {
+                chapter.bytes = 100
+                chapter.digest = "digest"
+            }
+            return chapter
+        }
+        return story
+    }
+
+    private func failures(_ change: (inout DemoStory) -> Void) throws -> Int {
+        var story = try Self.story()
+        change(&story)
+        return story.claims.count { !$0.holds }
+    }
+
+    @Test("All of it held")
+    func success() throws {
+        #expect(try failures { _ in } == 0)
+        #expect(
+            try Self.story().table == [
+                "Track                             Bytes  How                            SHA-256",
+                "Song 0                              100  in one go                      ok",
+                "Song 1                              100  resumed at 42 by process 4711  ok",
+                "Song 2                              100  in one go                      ok",
+                "Song 3                                -  cancelled at 0                 -",
+            ]
+        )
+    }
+
+    @Test("Each thing that went wrong is seen")
+    func failure() throws {
+        #expect(try failures { $0.isFirstSearchCancelled = false } == 1)
+        #expect(try failures { $0.found = 3 } == 1)
+        #expect(try failures { $0.ranAtOnce = 3 } == 1)
+        #expect(try failures { $0.pausedAt = nil } == 1)
+        #expect(try failures { $0.pausedAt = 43 } == 1, "it went on before where it stopped")
+        #expect(try failures { $0.childStatus = 1 } == 1)
+        #expect(try failures { $0.childStatus = nil } == 1)
+        #expect(try failures { $0.childResumedAt = nil } == 2)
+        #expect(try failures { $0.rangeRequests = [] } == 1)
+        #expect(try failures { $0.rangeRequests[0].range = "bytes=0-" } == 1)
+        #expect(try failures { $0.rangeRequests[0].hasCondition = false } == 1)
+        #expect(try failures { $0.rangeRequests[0].bytesSent = 100 } == 1, "the server sent it all")
+        #expect(try failures { $0.chapters[0].digest = "other" } == 1)
+        #expect(try failures { $0.chapters[1].digest = nil } == 1)
+        #expect(try failures { $0.chapters[3].bytes = 100 } == 1, "what was cancelled is there")
+        #expect(try failures { $0.leftovers = [".halftunes"] } == 1)
+        #expect(try failures { $0.interruption = "it took less than 60 s" } == 1)
+        #expect(try failures { $0 = DemoStory() } == 6)
+    }
+}

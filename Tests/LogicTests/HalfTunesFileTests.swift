@@ -1,0 +1,168 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import halftunes
+
+@Suite("Half Tunes puts files where they belong")
+struct HalfTunesFileTests {
+    // MARK: - Names
+
+    @Test(
+        "Names from the network are plain names",
+        arguments: [
+            ("Song.m4a", "Song.m4a"), ("../../etc/passwd", "-..-etc-passwd"), ("/etc/passwd", "-etc-passwd"),
+            ("..", "untitled"), ("", "untitled"), (".hidden", "hidden"), ("a\\b:c", "a-b-c"), ("  a \t b\n", "a b"),
+            ("a\0b\u{1B}c", "a b c"), ("gpj\u{202E}exe.mp3", "gpjexe.mp3"), ("Für Elise", "Für Elise"),
+        ]
+    )
+    func sanitising(text: String, name: String) {
+        #expect(FileName.sanitised(text) == name)
+    }
+
+    @Test("Long names are cut, and keep their extension")
+    func length() {
+        let name = FileName.sanitised(String(repeating: "日本", count: 300) + ".m4a")
+        #expect(name.utf8.count <= 200)
+        #expect(name.hasSuffix("日.m4a") || name.hasSuffix("本.m4a"))
+        #expect(FileName.sanitised(String(repeating: "x", count: 300)).utf8.count == 200)
+    }
+
+    @Test("A URL's last part is its file's name, decoded and then made harmless")
+    func ofURL() throws {
+        func name(_ text: String) throws -> String { FileName.of(try #require(URL(string: text))) }
+        #expect(try name("http://h/a/b.wav?x=/y") == "b.wav")
+        #expect(try !name("http://h/a%2F..%2F..%2Fb").contains("/"))
+        #expect(try name("http://example.org") == "example.org")
+        #expect(try !name("http://h/a%1B%5B2J").contains("\u{1B}"))
+    }
+
+    @Test("A track's file is called after it, with an extension only if it looks like one")
+    func ofTrack() throws {
+        var track = Track(Song.all[0], at: "http://h")
+        track.artistName = "AC/DC"
+        track.trackName = "T.N.T."
+        #expect(FileName.of(track, preview: try #require(URL(string: "http://h/x.M4A"))) == "AC-DC - T.N.T..m4a")
+        #expect(FileName.of(track, preview: try #require(URL(string: "http://h/x.a%2Fb"))) == "AC-DC - T.N.T.")
+    }
+
+    @Test("Namesakes are told apart")
+    func namesakes() {
+        #expect(FileName.distinct("a.wav", from: []) == "a.wav")
+        #expect(FileName.distinct("a.wav", from: ["a.wav", "a (2).wav"]) == "a (3).wav")
+        #expect(FileName.distinct("a", from: ["a"]) == "a (2)")
+    }
+
+    // MARK: - Pause files
+
+    private static let item = DownloadItem(
+        url: URL(fileURLWithPath: "/"),
+        fileName: "song.wav",
+        title: "Song",
+        sha256: "00"
+    )
+
+    private static func item(_ address: String) throws -> DownloadItem {
+        var item = item
+        item.url = try #require(URL(string: address))
+        return item
+    }
+
+    private static func pauseFile(_ address: String) throws -> PauseFile {
+        var download = Download(try item(address))
+        _ = download.start(task: 1)
+        _ = download.wrote(total: 40, expected: 100)
+        _ = download.pause()
+        _ = download.paused(task: 1, resumeData: Data("where it was".utf8))
+        return try #require(PauseFile(download))
+    }
+
+    @Test("A pause file is private, and says everything that is needed to go on")
+    func pauseFile() throws {
+        let directory = try TemporaryDirectory()
+        let folder = try DownloadFolder(directory.url.path)
+        let written = try Self.pauseFile("http://h/song.wav")
+        try folder.save(written)
+        #expect(directory.content == [".halftunes", "song.wav.resume"])
+        let file = folder.pauseFileURL(of: written.item)
+        #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int == 0o600)
+        #expect(try PauseFile(contentsOf: file) == written)
+        #expect(folder.pauseFile(of: written.item) == written)
+        #expect(folder.pauseFile(of: try Self.item("http://other/song.wav")) == nil)
+
+        let download = Download(written.item, paused: written)
+        #expect(download.state == .paused(resumeData: Data("where it was".utf8)))
+        #expect(download.received == 40)
+        #expect(download.expected == 100)
+
+        folder.removePauseFile(of: written.item)
+        #expect(folder.pauseFiles.isEmpty)
+    }
+
+    @Test("A forged pause file names no file but its own")
+    func forgery() throws {
+        let directory = try TemporaryDirectory()
+        var forged = try Self.pauseFile("http://h/song.wav")
+        forged.item.fileName = "../../etc/passwd"
+        try forged.write(to: directory.url.appendingPathComponent("harmless.wav.resume"))
+        #expect(try DownloadFolder(directory.url.path).pauseFiles.map(\.item.fileName) == ["harmless.wav"])
+
+        forged.item.url = URL(fileURLWithPath: "/etc/passwd")
+        let file = directory.url.appendingPathComponent("other.resume")
+        try forged.write(to: file)
+        #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: file) }
+    }
+
+    @Test("What is none of ours is no pause file", arguments: ["", "<plist/>", "bplist00", "nonsense"])
+    func nonsense(text: String) throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.file("song.wav.resume", Data(text.utf8))
+        #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: file) }
+        #expect(throws: SystemCallError.self) { try PauseFile(contentsOf: directory.url.appendingPathComponent("no")) }
+        #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: directory.url) }
+    }
+
+    // MARK: - The folder
+
+    @Test("Partial files stay while something is paused, and go with the last program that uses the folder")
+    func tidying() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.url.appendingPathComponent("a/b").path
+        let (first, second) = (try DownloadFolder(path), try DownloadFolder(path))
+        let litter = first.partials.appendingPathComponent("CurlNetworkingDownload_0.tmp")
+        try Data("part".utf8).write(to: litter)
+
+        second.tidy()
+        #expect(FileManager.default.fileExists(atPath: litter.path), "another one uses it")
+
+        try withExtendedLifetime(first) {
+            let third = try DownloadFolder(path)
+            try third.save(Self.pauseFile("http://h/song.wav"))
+            third.tidy()
+            #expect(FileManager.default.fileExists(atPath: litter.path), "something is paused")
+        }
+    }
+
+    @Test("With nothing paused and nobody else there, nothing is left but the finished files")
+    func tidyingEverything() throws {
+        let directory = try TemporaryDirectory()
+        let folder = try DownloadFolder(directory.url.path)
+        try Data("part".utf8).write(to: folder.partials.appendingPathComponent("CurlNetworkingDownload_0.tmp"))
+        let arrived = try directory.file("arrived", Data("song".utf8))
+        let item = try Self.item("http://h/song.wav")
+        #expect(folder.length(of: item) == nil)
+        try folder.accept(arrived, as: item)
+        #expect(folder.length(of: item) == 4)
+        folder.tidy()
+        #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("A folder that can't be had is an error that says which")
+    func impossible() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.file("file", Data())
+        let error = try #require(throws: SystemCallError.self) { try DownloadFolder(file.path) }
+        #expect(error.localizedDescription.contains(file.path))
+        #expect(throws: SystemCallError.self) { try DownloadFolder("/proc/none") }
+    }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Admission to hosts")
+struct AdmissionTests {
+    /// A ticket names its task; these tests never start one.
+    let runner: TaskRunner
+    let origin: Origin
+
+    init() throws {
+        let session = SessionCore(settings: Sample.settings(), delegate: nil, delegateQueue: OperationQueue())
+        runner = TaskRunner(
+            identifier: 1,
+            session: session,
+            request: nil,
+            destination: .memory,
+            consumer: .delegate
+        )
+        origin = try #require(Origin(Sample.url("http://example.com/")))
+    }
+
+    func ticket(_ url: String? = nil) throws -> Admission.Ticket {
+        let origin = try url.map { try #require(Origin(Sample.url($0))) } ?? origin
+        return Admission.Ticket(origin: origin, runner: runner)
+    }
+
+    static func isSame(_ a: [Admission.Ticket], _ b: [Admission.Ticket]) -> Bool {
+        a.count == b.count && zip(a, b).allSatisfy { $0 === $1 }
+    }
+
+    @Test("As many as the limit says run at an origin, and the others wait", arguments: [1, 2, 6])
+    func limit(limit: Int) throws {
+        var admission = Admission(limit: limit)
+        let tickets = try (0..<2 * limit).map { _ in try ticket() }
+        let entered = tickets.map { admission.enter($0, priority: 0.5) }
+        #expect(entered == (0..<2 * limit).map { $0 < limit })
+        #expect(tickets.map(\.isAdmitted) == (0..<2 * limit).map { $0 < limit })
+    }
+
+    @Test("Each origin has places of its own; scheme, host and port tell them apart")
+    func origins() throws {
+        var admission = Admission(limit: 1)
+        for url in ["http://a/", "http://b/", "https://a/", "http://a:81/"] {
+            #expect(try admission.enter(ticket(url), priority: 0.5))
+        }
+        for url in ["http://A/x", "http://a:80/", "HTTP://a/#f", "https://a:443/"] {
+            #expect(try !admission.enter(ticket(url), priority: 0.5))
+        }
+    }
+
+    @Test("A place that becomes free goes to the highest priority, and among equals to the oldest")
+    func order() throws {
+        var admission = Admission(limit: 1)
+        let running = try ticket()
+        _ = admission.enter(running, priority: 0.5)
+        let priorities: [Float] = [0.5, 0.25, 0.75, 0.5, 0.75, 1, 0]
+        let waiting = try priorities.map { _ in try ticket() }
+        for (ticket, priority) in zip(waiting, priorities) {
+            #expect(admission.enter(ticket, priority: priority) == false)
+        }
+        var order: [Int] = []
+        var next = admission.leave(running)
+        while let ticket = next.first {
+            #expect(next.count == 1)
+            #expect(ticket.isAdmitted)
+            order.append(try #require(waiting.firstIndex { $0 === ticket }))
+            next = admission.leave(ticket)
+        }
+        #expect(order == [5, 2, 4, 0, 3, 1, 6])
+    }
+
+    @Test("A newcomer does not overtake those who wait")
+    func newcomer() throws {
+        var admission = Admission(limit: 1)
+        let (a, b, c) = try (ticket(), ticket(), ticket())
+        #expect(admission.enter(a, priority: 0.5) == true)
+        #expect(admission.enter(b, priority: 0.5) == false)
+        #expect(Self.isSame(admission.leave(a), [b]))
+        #expect(admission.enter(c, priority: 1) == false)
+    }
+
+    @Test("A waiting ticket can leave, and takes nobody's place with it")
+    func leavingTheQueue() throws {
+        var admission = Admission(limit: 1)
+        let (a, b, c) = try (ticket(), ticket(), ticket())
+        _ = admission.enter(a, priority: 0.5)
+        _ = admission.enter(b, priority: 0.5)
+        _ = admission.enter(c, priority: 0.5)
+        #expect(admission.leave(b).isEmpty)
+        #expect(admission.leave(b).isEmpty, "leaving twice changes nothing")
+        #expect(Self.isSame(admission.leave(a), [c]))
+        #expect(admission.leave(a).isEmpty)
+        #expect(try !admission.enter(ticket(), priority: 0.5), "c has the only place")
+    }
+
+    @Test("A ticket can enter again after it has left")
+    func reentry() throws {
+        var admission = Admission(limit: 1)
+        let ticket = try ticket()
+        for _ in 0..<3 {
+            #expect(admission.enter(ticket, priority: 0.5) == true)
+            #expect(admission.leave(ticket).isEmpty)
+            #expect(!ticket.isAdmitted)
+        }
+    }
+
+    @Test("An origin that multiplexes lets everybody in at once, and from then on without limit")
+    func multiplexing() throws {
+        var admission = Admission(limit: 1)
+        let first = try ticket()
+        _ = admission.enter(first, priority: 0.5)
+        let waiting = try (0..<5).map { _ in try ticket() }
+        for ticket in waiting { _ = admission.enter(ticket, priority: 0.5) }
+        #expect(!admission.isKnownToMultiplex(first))
+        #expect(Self.isSame(admission.multiplexes(first), waiting))
+        #expect(admission.multiplexes(first).isEmpty, "it is no news")
+        let late = try ticket()
+        #expect(admission.enter(late, priority: 0) == true)
+        #expect(admission.isKnownToMultiplex(late))
+        #expect(admission.leave(first).isEmpty)
+        let elsewhere = try ticket("http://elsewhere/")
+        #expect(admission.enter(elsewhere, priority: 0.5) == true)
+        #expect(!admission.isKnownToMultiplex(elsewhere))
+    }
+
+    @Test("A ticket that has left says nothing about its origin")
+    func multiplexingAfterLeaving() throws {
+        var admission = Admission(limit: 1)
+        let ticket = try ticket()
+        _ = admission.enter(ticket, priority: 0.5)
+        _ = admission.leave(ticket)
+        #expect(admission.multiplexes(ticket).isEmpty)
+        #expect(!admission.isKnownToMultiplex(ticket))
+    }
+
+    @Test("Hosts that nobody uses are forgotten in time, and those in use are not")
+    func forgetting() throws {
+        var admission = Admission(limit: 1)
+        let busy = try ticket("http://busy/")
+        #expect(admission.enter(busy, priority: 0.5) == true)
+        let old = try ticket("http://old/")
+        #expect(admission.enter(old, priority: 0.5) == true)
+        _ = admission.multiplexes(old)
+        _ = admission.leave(old)
+        for number in 0..<2000 {
+            let passing = try ticket("http://host\(number)/")
+            #expect(admission.enter(passing, priority: 0.5) == true)
+            _ = admission.leave(passing)
+        }
+        let again = try ticket("http://old/")
+        #expect(admission.enter(again, priority: 0.5) == true)
+        #expect(!admission.isKnownToMultiplex(again), "it was forgotten")
+        let second = try ticket("http://busy/")
+        #expect(admission.enter(second, priority: 0.5) == false, "the busy host's place is still taken")
+        #expect(Self.isSame(admission.leave(busy), [second]))
+    }
+
+    @Test(
+        "A random crowd never exceeds the limit and always empties the queue",
+        arguments: 1...10 as ClosedRange<UInt64>
+    )
+    func randomised(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let limit = Int.random(in: 1...4, using: &generator)
+        var admission = Admission(limit: limit)
+        var waiting: [Admission.Ticket] = []
+        var running: [Admission.Ticket] = []
+        func start(_ tickets: [Admission.Ticket]) {
+            for ticket in tickets {
+                #expect(waiting.contains { $0 === ticket })
+                waiting.removeAll { $0 === ticket }
+                running.append(ticket)
+            }
+        }
+        for _ in 0..<1000 {
+            switch Int.random(in: 0..<3, using: &generator) {
+            case 0:
+                let ticket = try ticket()
+                let isIn = admission.enter(ticket, priority: Float.random(in: 0...1, using: &generator))
+                if isIn { running.append(ticket) } else { waiting.append(ticket) }
+            case 1 where !running.isEmpty:
+                start(admission.leave(running.remove(at: Int.random(in: running.indices, using: &generator))))
+            case 2 where !waiting.isEmpty && generator.chance(30):
+                start(admission.leave(waiting.remove(at: Int.random(in: waiting.indices, using: &generator))))
+            default:
+                break
+            }
+            #expect(running.count <= limit)
+            #expect(waiting.isEmpty || running.count == limit)
+        }
+        while let ticket = running.popLast() { start(admission.leave(ticket)) }
+        #expect(waiting.isEmpty)
+    }
+}

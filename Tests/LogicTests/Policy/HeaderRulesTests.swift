@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Rules for header fields")
+struct HeaderRulesTests {
+    static func fields(
+        _ headers: KeyValuePairs<String, String>,
+        additional: KeyValuePairs<String, String> = [:]
+    ) throws -> [HeaderField] {
+        try HeaderRules.fields(
+            of: Sample.request("http://example.com/", "GET", headers),
+            additional: additional.map { HeaderField(name: $0.key, value: $0.value) }
+        )
+    }
+
+    static func error(
+        _ headers: KeyValuePairs<String, String>,
+        additional: KeyValuePairs<String, String> = [:]
+    ) throws -> URLError.Code? {
+        do {
+            _ = try fields(headers, additional: additional)
+            return nil
+        } catch let error as URLError {
+            return error.code
+        }
+    }
+
+    @Test(
+        "A value with CR, LF or NUL is refused, wherever it comes from",
+        arguments: ["a\r\nX-Evil: b", "a\rb", "a\nb", "a\u{0}b", "\r\n", "\n", "\u{0}", "ä\n"]
+    )
+    func lineBreaks(value: String) throws {
+        // URLRequest and Foundation may mend or drop such a value on the way; the session's fields come unchanged.
+        #expect(try Self.error([:], additional: ["X-A": value]) == .badURL)
+        var request = try Sample.request()
+        request.setValue(value, forHTTPHeaderField: "X-A")
+        let kept = request.value(forHTTPHeaderField: "X-A")
+        #expect(try Self.error(["X-A": value]) == (kept == value ? .badURL : nil))
+    }
+
+    @Test(
+        "A name that is no token is refused",
+        arguments: [
+            "", " ", "a b", "a:", ":a", "a\r\nb", "a\u{0}", "a\u{7f}", "ä", "a(b)", "\"a\"", "a/b", "a,b", "{a}", "a\t",
+        ]
+    )
+    func names(name: String) throws {
+        #expect(try Self.error([:], additional: [name: "v"]) == .badURL)
+        #expect(!HeaderRules.isToken(name))
+    }
+
+    @Test("Every character of RFC 9110's tokens may stand in a name, and no other")
+    func tokens() {
+        let allowed = Set(
+            "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".unicodeScalars
+        )
+        for value in UInt32(0)..<256 {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            #expect(HeaderRules.isToken(String(Character(scalar))) == allowed.contains(scalar), "\(value)")
+        }
+    }
+
+    @Test("Other characters may stand in a value")
+    func values() throws {
+        for value in ["", "a b", "ä€", "\t", "a:b", "\u{7f}", "\u{85}"] {
+            #expect(try Self.fields([:], additional: ["X": value]) == [HeaderField(name: "X", value: value)])
+        }
+    }
+
+    @Test("The request's fields come first, in one order, and replace the session's of the same name")
+    func additional() throws {
+        let fields = try Self.fields(
+            ["B": "request", "A": "request"],
+            additional: ["b": "session", "C": "session"]
+        )
+        #expect(
+            fields == [
+                HeaderField(name: "A", value: "request"), HeaderField(name: "B", value: "request"),
+                HeaderField(name: "C", value: "session"),
+            ]
+        )
+    }
+
+    @Test("The transport's own fields are dropped, in any spelling")
+    func transportFields() throws {
+        #expect(try Self.fields(["Content-Length": "5", "Transfer-Encoding": "chunked"]) == [])
+        #expect(try Self.fields([:], additional: ["content-length": "5", "TRANSFER-ENCODING": "x"]) == [])
+    }
+
+    @Test("A field that would be dropped is still checked")
+    func checkedBeforeDropped() throws {
+        #expect(try Self.error([:], additional: ["Content-Length": "5\r\nX: y"]) == .badURL)
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Origins")
+struct OriginTests {
+    static let equal = [
+        ("http://example.com/", "HTTP://EXAMPLE.com:80/path?q#f"),
+        ("https://example.com", "https://user:password@example.com:443/"),
+        ("http://[::1]/", "http://[::1]:80/x"),
+    ]
+
+    @Test("Path, user, case and the scheme's own port make no other origin", arguments: equal)
+    func same(a: String, b: String) throws {
+        #expect(try Origin(Sample.url(a)) == Origin(Sample.url(b)))
+        #expect(try Origin(Sample.url(a)) != nil)
+    }
+
+    static let different = [
+        ("http://example.com/", "https://example.com/"),
+        ("http://example.com/", "http://example.com:443/"),
+        ("http://example.com/", "http://www.example.com/"),
+        ("http://[::1]/", "http://[::2]/"),
+        ("https://example.com:80/", "http://example.com:80/"),
+    ]
+
+    @Test("Scheme, host and port make another origin", arguments: different)
+    func other(a: String, b: String) throws {
+        #expect(try Origin(Sample.url(a)) != Origin(Sample.url(b)))
+    }
+
+    @Test(
+        "What is no http or https URL with a host has no origin",
+        arguments: ["ftp://example.com/", "file:///etc/passwd", "/relative", "http:///path", "data:,x", "http:opaque"]
+    )
+    func none(text: String) throws {
+        #expect(try Origin(Sample.url(text)) == nil)
+    }
+
+    @Test("Only https is secure")
+    func security() throws {
+        #expect(try #require(Origin(Sample.url("https://a/"))).isSecure)
+        #expect(try !#require(Origin(Sample.url("http://a/"))).isSecure)
+    }
+}

@@ -1,0 +1,258 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Redirects")
+struct RedirectPolicyTests {
+    static func decision(
+        _ status: Int,
+        _ location: String?,
+        to request: URLRequest,
+        count: Int = 0
+    ) -> RedirectPolicy.Decision {
+        let head = location.map { Sample.head(status, ["Location": $0]) } ?? Sample.head(status)
+        return RedirectPolicy.decision(for: head, to: request, count: count)
+    }
+
+    static func followed(
+        _ status: Int,
+        _ location: String,
+        to request: URLRequest,
+        count: Int = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> URLRequest {
+        let decision = decision(status, location, to: request, count: count)
+        guard case .follow(let next) = decision else {
+            return try #require(nil as URLRequest?, "\(decision)", sourceLocation: sourceLocation)
+        }
+        return next
+    }
+
+    static func failure(_ decision: RedirectPolicy.Decision) -> URLError.Code? {
+        if case .fail(let error) = decision { error.code } else { nil }
+    }
+
+    static func isDelivered(_ decision: RedirectPolicy.Decision) -> Bool {
+        if case .deliver = decision { true } else { false }
+    }
+
+    // MARK: - Methods and bodies (RFC 9110 §15.4)
+
+    static let statuses = [301, 302, 303, 307, 308]
+    static let allMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+    static func methodAfter(_ status: Int, _ method: String) -> String {
+        switch (status, method) {
+        case (301, "POST"), (302, "POST"): "GET"
+        case (303, "HEAD"): "HEAD"
+        case (303, _): "GET"
+        default: method
+        }
+    }
+
+    @Test("Each method after each status, with its body or without", arguments: allMethods, statuses)
+    func methods(method: String, status: Int) throws {
+        var request = try Sample.request(
+            "http://example.com/a",
+            method,
+            ["Content-Type": "text/plain", "Content-Language": "en", "Accept": "*/*"]
+        )
+        request.httpBody = Data("body".utf8)
+        let next = try Self.followed(status, "/b", to: request)
+        let expected = Self.methodAfter(status, method)
+        // After 303 the answer is at another resource, whatever was sent to the first.
+        let keepsBody = expected == method && (status, method) != (303, "GET")
+        #expect(next.httpMethod == expected)
+        #expect(next.url?.absoluteString == "http://example.com/b")
+        #expect(next.httpBody == (keepsBody ? request.httpBody : nil))
+        #expect(next.value(forHTTPHeaderField: "Content-Type") == (keepsBody ? "text/plain" : nil))
+        #expect(next.value(forHTTPHeaderField: "Content-Language") == (keepsBody ? "en" : nil))
+        #expect(next.value(forHTTPHeaderField: "Accept") == "*/*", "what doesn't describe the body stays")
+    }
+
+    @Test("What the request asks of the transport survives a redirect")
+    func settings() throws {
+        var request = try Sample.request()
+        request.timeoutInterval = 7
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        let next = try Self.followed(302, "/b", to: request)
+        #expect(next.timeoutInterval == 7)
+        #expect(next.cachePolicy == .reloadIgnoringLocalCacheData)
+    }
+
+    @Test("Other statuses are no redirects, whatever they name", arguments: [200, 201, 300, 304, 305, 306, 399, 404])
+    func otherStatuses(status: Int) throws {
+        #expect(try Self.isDelivered(Self.decision(status, "/b", to: Sample.request())))
+    }
+
+    // MARK: - Location
+
+    @Test("A redirect without Location is the answer itself", arguments: statuses)
+    func missingLocation(status: Int) throws {
+        #expect(try Self.isDelivered(Self.decision(status, nil, to: Sample.request())))
+    }
+
+    @Test("A redirect with an empty Location is not followed")
+    func emptyLocation() throws {
+        if case .follow(let next) = try Self.decision(302, "", to: Sample.request()) {
+            Issue.record("followed to \(next)")
+        }
+    }
+
+    @Test(
+        "A redirect to what is no URL fails",
+        arguments: ["http://[", "http://a:port/", "http://[::1/", "http://exa mple.com:x/"]
+    )
+    func garbage(location: String) throws {
+        let decision = try Self.decision(302, location, to: Sample.request())
+        #expect(Self.failure(decision) == .redirectToNonExistentLocation)
+    }
+
+    @Test(
+        "A redirect to anything but http and https fails",
+        arguments: [
+            "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "data:,x", "gopher://x/", "about:blank",
+        ]
+    )
+    func otherSchemes(location: String) throws {
+        #expect(try Self.failure(Self.decision(302, location, to: Sample.request())) == .unsupportedURL)
+    }
+
+    @Test("A redirect to an http URL without a host fails")
+    func noHost() throws {
+        #expect(try Self.failure(Self.decision(302, "http:///path", to: Sample.request())) != nil)
+    }
+
+    /// RFC 3986 §5.4.1 and §5.4.2, against `http://a/b/c/d;p?q`; without the empty reference and foreign schemes.
+    static let rfcExamples = [
+        ("g", "http://a/b/c/g"),
+        ("./g", "http://a/b/c/g"),
+        ("g/", "http://a/b/c/g/"),
+        ("/g", "http://a/g"),
+        ("//g", "http://g"),
+        ("?y", "http://a/b/c/d;p?y"),
+        ("g?y", "http://a/b/c/g?y"),
+        ("#s", "http://a/b/c/d;p?q#s"),
+        ("g#s", "http://a/b/c/g#s"),
+        ("g?y#s", "http://a/b/c/g?y#s"),
+        (";x", "http://a/b/c/;x"),
+        ("g;x", "http://a/b/c/g;x"),
+        ("g;x?y#s", "http://a/b/c/g;x?y#s"),
+        (".", "http://a/b/c/"),
+        ("./", "http://a/b/c/"),
+        ("..", "http://a/b/"),
+        ("../", "http://a/b/"),
+        ("../g", "http://a/b/g"),
+        ("../..", "http://a/"),
+        ("../../", "http://a/"),
+        ("../../g", "http://a/g"),
+        ("../../../g", "http://a/g"),
+        ("../../../../g", "http://a/g"),
+        ("/./g", "http://a/g"),
+        ("/../g", "http://a/g"),
+        ("g.", "http://a/b/c/g."),
+        (".g", "http://a/b/c/.g"),
+        ("g..", "http://a/b/c/g.."),
+        ("..g", "http://a/b/c/..g"),
+        ("./../g", "http://a/b/g"),
+        ("./g/.", "http://a/b/c/g/"),
+        ("g/./h", "http://a/b/c/g/h"),
+        ("g/../h", "http://a/b/c/h"),
+        ("g;x=1/./y", "http://a/b/c/g;x=1/y"),
+        ("g;x=1/../y", "http://a/b/c/y"),
+        ("g?y/./x", "http://a/b/c/g?y/./x"),
+        ("g?y/../x", "http://a/b/c/g?y/../x"),
+        ("g#s/./x", "http://a/b/c/g#s/./x"),
+        ("g#s/../x", "http://a/b/c/g#s/../x"),
+    ]
+
+    @Test("References are resolved as in the examples of RFC 3986 §5.4", arguments: rfcExamples)
+    func references(reference: String, expected: String) throws {
+        let next = try Self.followed(302, reference, to: Sample.request("http://a/b/c/d;p?q"))
+        #expect(next.url?.absoluteString == expected)
+    }
+
+    @Test("Percent-encodings in the Location are left as they are")
+    func encodings() throws {
+        let location = "/a%2Fb/%7e?q=%C3%A4+b%20c"
+        #expect(
+            try Self.followed(302, location, to: Sample.request()).url?.absoluteString == "http://example.com"
+                + location
+        )
+    }
+
+    @Test("A Location that isn't quite a URL is mended rather than refused", arguments: ["/with space", "/ümlaut"])
+    func sloppyLocation(location: String) throws {
+        let next = try Self.followed(302, location, to: Sample.request())
+        let path = try #require(next.url).path(percentEncoded: true)
+        #expect(path.removingPercentEncoding == location)
+        #expect(path.allSatisfy { $0.isASCII && $0 != " " })
+    }
+
+    @Test("A fragment is inherited unless the Location has its own (RFC 9110 §10.2.2)")
+    func fragments() throws {
+        let request = try Sample.request("http://example.com/a#old%20one")
+        #expect(try Self.followed(302, "/b", to: request).url?.absoluteString == "http://example.com/b#old%20one")
+        #expect(try Self.followed(302, "/b#new", to: request).url?.absoluteString == "http://example.com/b#new")
+        #expect(try Self.followed(302, "/b#", to: request).url?.fragment != "old one")
+    }
+
+    // MARK: - Origins
+
+    static let credentials: KeyValuePairs<String, String> = [
+        "Authorization": "Bearer secret", "Proxy-Authorization": "Basic c2VjcmV0", "Cookie": "a=b",
+        "Cookie2": "$Version=1",
+        "Host": "example.com", "Accept": "*/*",
+    ]
+
+    @Test(
+        "Credentials stay behind when scheme, host or port changes",
+        arguments: [
+            "http://example.com/b", "https://evil.example/b", "https://example.com:8443/b", "//www.example.com/b",
+        ]
+    )
+    func strippedCredentials(location: String) throws {
+        let request = try Sample.request("https://example.com/a", "GET", Self.credentials)
+        let next = try Self.followed(307, location, to: request)
+        #expect(next.allHTTPHeaderFields == ["Accept": "*/*"])
+    }
+
+    @Test(
+        "Credentials go along within an origin",
+        arguments: ["/b", "https://EXAMPLE.com:443/b", "https://example.com"]
+    )
+    func keptCredentials(location: String) throws {
+        let request = try Sample.request("https://example.com/a", "GET", Self.credentials)
+        let next = try Self.followed(307, location, to: request)
+        #expect(next.allHTTPHeaderFields == request.allHTTPHeaderFields)
+    }
+
+    @Test("The user name and password of the redirecting URL do not reach another host")
+    func userInfo() throws {
+        let request = try Sample.request("http://user:secret@example.com/a")
+        for location in ["http://evil.example/b", "//evil.example/b"] {
+            let next = try Self.followed(302, location, to: request)
+            #expect(next.url?.user == nil)
+            #expect(next.url?.password == nil)
+        }
+    }
+
+    @Test("https may lead to http, without credentials")
+    func downgrade() throws {
+        let request = try Sample.request("https://example.com/a", "GET", Self.credentials)
+        let next = try Self.followed(302, "http://example.com/a", to: request)
+        #expect(next.url?.scheme == "http")
+        #expect(next.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
+    // MARK: - Limit
+
+    @Test("Twenty redirects are followed, and the next one fails")
+    func limit() throws {
+        _ = try Self.followed(302, "/b", to: Sample.request(), count: 19)
+        let decision = try Self.decision(302, "/b", to: Sample.request(), count: 20)
+        #expect(Self.failure(decision) == .httpTooManyRedirects)
+        #expect(try Self.isDelivered(Self.decision(200, "/b", to: Sample.request(), count: 20)))
+    }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Resuming decisions")
+struct ResumePolicyTests {
+    static let tag = Resumption(offset: 100, validator: .entityTag("\"v1\""), completeLength: 1000)
+    static let date = Resumption(
+        offset: 100,
+        validator: .lastModified("Sun, 06 Nov 1994 08:49:37 GMT"),
+        completeLength: nil
+    )
+
+    static func decide(
+        _ status: Int,
+        _ fields: KeyValuePairs<String, String>,
+        _ resumption: Resumption = tag
+    ) -> ResumePolicy.Decision {
+        ResumePolicy.decision(for: Sample.head(status, fields), to: resumption)
+    }
+
+    // MARK: - What is asked for
+
+    @Test("A resuming request asks for the rest of the same, uncoded representation")
+    func fields() {
+        #expect(
+            Self.tag.fields == [
+                HeaderField(name: "Range", value: "bytes=100-"),
+                HeaderField(name: "If-Range", value: "\"v1\""),
+                HeaderField(name: "Accept-Encoding", value: "identity"),
+            ]
+        )
+        #expect(Self.date.fields[1].value == "Sun, 06 Nov 1994 08:49:37 GMT")
+    }
+
+    @Test("With nothing to go on from, nothing special is asked for")
+    func noFields() {
+        var resumption = Self.tag
+        resumption.offset = 0
+        #expect(resumption.fields == [])
+    }
+
+    // MARK: - What the answer means
+
+    @Test("The right range of the same representation continues the download")
+    func append() {
+        let whole = ResumePolicy.Decision.append(end: 1000, completeLength: 1000)
+        #expect(Self.decide(206, ["Content-Range": "bytes 100-999/1000", "ETag": "\"v1\""]) == whole)
+        #expect(
+            Self.decide(206, ["content-range": "Bytes 100-999/1000"]) == whole,
+            "the validator need not be repeated"
+        )
+        #expect(Self.decide(206, ["Content-Range": "bytes 100-999/*"]) == whole, "the length is known from before")
+        #expect(
+            Self.decide(206, ["Content-Range": "bytes 100-199/1000"]) == .append(end: 200, completeLength: 1000),
+            "a server may send less"
+        )
+        #expect(
+            Self.decide(206, ["Content-Range": "bytes 100-199/*"], Self.date) == .append(end: 200, completeLength: nil)
+        )
+        #expect(
+            Self.decide(206, ["Content-Range": "bytes 100-999/1000", "Content-Encoding": "identity"]) == whole
+        )
+    }
+
+    static let wrongRanges: [KeyValuePairs<String, String>] = [
+        [:],
+        ["Content-Range": "bytes 0-999/1000"],
+        ["Content-Range": "bytes 101-999/1000"],
+        ["Content-Range": "bytes 99-999/1000"],
+        ["Content-Range": "bytes 100-999/999"],
+        ["Content-Range": "bytes 100-999/1001"],
+        ["Content-Range": "bytes 100-1000/1000"],
+        ["Content-Range": "bytes 100-9223372036854775807/*"],
+        ["Content-Range": "bytes */1000"],
+        ["Content-Range": "items 100-999/1000"],
+        ["Content-Range": "bytes 100-999"],
+        ["Content-Type": "multipart/byteranges; boundary=x"],
+        ["Content-Range": "bytes 100-999/1000", "ETag": "\"v2\""],
+        ["Content-Range": "bytes 100-999/1000", "ETag": "W/\"v1\""],
+        ["Content-Range": "bytes 100-999/1000", "Content-Encoding": "gzip"],
+    ]
+
+    @Test("A wrong range, another validator or a coded part is of no use", arguments: wrongRanges)
+    func wrongRange(fields: KeyValuePairs<String, String>) {
+        #expect(Self.decide(206, fields) == .askAgain)
+    }
+
+    @Test("A range nobody asked for is of no use")
+    func unaskedRange() {
+        var resumption = Self.tag
+        resumption.offset = 0
+        #expect(Self.decide(206, ["Content-Range": "bytes 0-999/1000"], resumption) == .askAgain)
+    }
+
+    @Test("Another Last-Modified is another representation")
+    func changedDate() {
+        let range = "bytes 100-999/1000"
+        #expect(
+            Self.decide(
+                206,
+                ["Content-Range": range, "Last-Modified": "Sun, 06 Nov 1994 08:49:38 GMT"],
+                Self.date
+            ) == .askAgain
+        )
+        #expect(
+            Self.decide(
+                206,
+                ["Content-Range": range, "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"],
+                Self.date
+            )
+                == .append(end: 1000, completeLength: 1000)
+        )
+    }
+
+    @Test("200 starts over, whatever else it says")
+    func startOver() {
+        #expect(Self.decide(200, ["Content-Range": "bytes 100-999/1000", "ETag": "\"v1\""]) == .startOver)
+    }
+
+    @Test("416 means complete when the length is that of the partial file, and else nothing")
+    func notSatisfiable() {
+        var whole = Self.tag
+        whole.offset = 1000
+        #expect(Self.decide(416, ["Content-Range": "bytes */1000"], whole) == .complete)
+        #expect(Self.decide(416, ["Content-Range": "bytes */1000", "ETag": "\"v1\""], whole) == .complete)
+        #expect(Self.decide(416, ["Content-Range": "bytes */1000", "ETag": "\"v2\""], whole) == .askAgain)
+        #expect(Self.decide(416, ["Content-Range": "bytes */999"], whole) == .askAgain)
+        #expect(Self.decide(416, [:], whole) == .askAgain)
+        #expect(Self.decide(416, ["Content-Range": "bytes */1000"]) == .askAgain)
+        #expect(Self.decide(416, ["Content-Range": "bytes */100"]) == .askAgain, "it was longer once")
+        #expect(Self.decide(416, ["Content-Range": "bytes */100"], Self.date) == .complete)
+        var empty = Self.date
+        empty.offset = 0
+        #expect(Self.decide(416, ["Content-Range": "bytes */0"], empty) == .askAgain)
+    }
+
+    @Test("Any other status is an answer of its own", arguments: [201, 204, 304, 400, 401, 404, 412, 500, 503])
+    func others(status: Int) {
+        #expect(Self.decide(status, ["Content-Range": "bytes 100-999/1000"]) == .deliver)
+    }
+
+    static let endings: [(Int64, Int64?, ResumePolicy.Ending)] = [
+        (1000, 1000, .complete), (500, 1000, .askForRest), (1001, 1000, .askAgain), (100, 1000, .fail),
+        (500, nil, .complete), (499, nil, .askForRest), (501, nil, .askAgain), (100, nil, .fail),
+    ]
+
+    @Test("What the end of an appended body means depends on the file's length", arguments: endings)
+    func ending(length: Int64, completeLength: Int64?, expected: ResumePolicy.Ending) {
+        #expect(ResumePolicy.ending(at: length, from: 100, end: 500, completeLength: completeLength) == expected)
+    }
+
+    // MARK: - Validators
+
+    static let modified = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+    static func validator(
+        _ fields: KeyValuePairs<String, String>,
+        status: Int = 200,
+        _ method: String = "GET",
+        _ headers: KeyValuePairs<String, String> = [:]
+    ) throws -> Resumption.Validator? {
+        try ResumePolicy.validator(
+            of: Sample.head(status, fields),
+            to: Sample.request("http://example.com/", method, headers)
+        )
+    }
+
+    @Test("A strong ETag is the best validator; a weak one leaves the date")
+    func choice() throws {
+        #expect(try Self.validator(["ETag": "\"v1\"", "Last-Modified": Self.modified]) == .entityTag("\"v1\""))
+        #expect(try Self.validator(["ETag": "\"\""]) == .entityTag("\"\""))
+        #expect(
+            try Self.validator(["ETag": "W/\"v1\"", "Last-Modified": Self.modified]) == .lastModified(Self.modified)
+        )
+        #expect(try Self.validator(["ETag": "v1", "Last-Modified": Self.modified]) == .lastModified(Self.modified))
+        for tag in ["W/\"v1\"", "v1", "\"", "", "\"v1", "v1\""] {
+            #expect(try Self.validator(["ETag": tag]) == nil, "\(tag)")
+        }
+    }
+
+    @Test("A date validates nothing when the file changed in the second it was sent (RFC 9110 §8.8.2.2)")
+    func weakDate() throws {
+        let later = "Sun, 06 Nov 1994 08:49:38 GMT"
+        #expect(try Self.validator(["Last-Modified": Self.modified, "Date": Self.modified]) == nil)
+        #expect(try Self.validator(["Last-Modified": later, "Date": Self.modified]) == nil)
+        #expect(try Self.validator(["Last-Modified": Self.modified, "Date": later]) == .lastModified(Self.modified))
+        #expect(try Self.validator(["Last-Modified": "yesterday"]) == nil)
+    }
+
+    @Test("What can't be resumed has no validator")
+    func unresumable() throws {
+        let tag = ("ETag", "\"v1\"")
+        #expect(try Self.validator([tag.0: tag.1], "POST") == nil)
+        #expect(try Self.validator([tag.0: tag.1], "GET", ["Range": "bytes=5-9"]) == nil)
+        #expect(try Self.validator([tag.0: tag.1, "Accept-Ranges": "none"]) == nil)
+        #expect(try Self.validator([tag.0: tag.1, "Accept-Ranges": "None"]) == nil)
+        #expect(try Self.validator([tag.0: tag.1, "Content-Encoding": "gzip"]) == nil)
+        for status in [203, 204, 301, 404, 416, 500] {
+            #expect(try Self.validator([tag.0: tag.1], status: status) == nil)
+        }
+        #expect(try Self.validator([:]) == nil)
+        #expect(try Self.validator([tag.0: tag.1, "Accept-Ranges": "bytes"], status: 206) == .entityTag("\"v1\""))
+    }
+}

@@ -1,0 +1,203 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The parser of response heads")
+struct HeadParserTests {
+    struct Result {
+        var heads: [ResponseHead] = []
+        var isMalformed = false
+    }
+
+    /// Feeds lines as libcurl does: one at a time, each with its end.
+    static func parse(_ lines: [[UInt8]], with parser: inout HeadParser) -> Result {
+        var result = Result()
+        for line in lines {
+            switch line.withUnsafeBytes({ parser.consume(line: $0) }) {
+            case .incomplete: break
+            case .complete(let head): result.heads.append(head)
+            case .malformed: result.isMalformed = true
+            }
+        }
+        return result
+    }
+
+    static func parse(_ lines: [String]) -> Result {
+        var parser = HeadParser()
+        return parse(lines.map { Array(($0 + "\r\n").utf8) }, with: &parser)
+    }
+
+    static func fields(_ lines: String...) throws -> [HeaderField] {
+        try #require(parse(["HTTP/1.1 200 OK"] + lines + [""]).heads.first).fields
+    }
+
+    @Test("A head is complete with its empty line, and not before")
+    func completeness() throws {
+        #expect(Self.parse(["HTTP/1.1 200 OK", "A: b"]).heads == [])
+        let head = try #require(Self.parse(["HTTP/1.1 404 Not Found", "A: b", "C: d", ""]).heads.first)
+        #expect(head.version == "HTTP/1.1")
+        #expect(head.status == 404)
+        #expect(head.fields == [HeaderField(name: "A", value: "b"), HeaderField(name: "C", value: "d")])
+    }
+
+    @Test(
+        "Status lines of every version, with a reason or without",
+        arguments: [
+            ("HTTP/1.0 200 OK", "HTTP/1.0", 200), ("HTTP/1.1 200", "HTTP/1.1", 200), ("HTTP/1.1 200 ", "HTTP/1.1", 200),
+            ("HTTP/2 503 ", "HTTP/2", 503), ("HTTP/3 204", "HTTP/3", 204), ("HTTP/1.1 999 What\u{FC}", "HTTP/1.1", 999),
+        ]
+    )
+    func statusLines(line: String, version: String, status: Int) throws {
+        let head = try #require(Self.parse([line, ""]).heads.first)
+        #expect(head.version == version)
+        #expect(head.status == status)
+        #expect(head.fields == [])
+    }
+
+    @Test("Lines that end with LF alone are lines too")
+    func bareLineFeeds() throws {
+        var parser = HeadParser()
+        let lines = ["HTTP/1.1 200 OK\n", "A: b\n", "\n"].map { Array($0.utf8) }
+        #expect(
+            try #require(Self.parse(lines, with: &parser).heads.first).fields == [HeaderField(name: "A", value: "b")]
+        )
+    }
+
+    @Test("Informational heads are dropped, with their fields")
+    func informational() {
+        let result = Self.parse([
+            "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </style.css>", "", "HTTP/1.1 200 OK",
+            "A: b", "",
+        ])
+        #expect(
+            result.heads == [
+                ResponseHead(version: "HTTP/1.1", status: 200, fields: [HeaderField(name: "A", value: "b")])
+            ]
+        )
+    }
+
+    @Test("101 is the last head on its connection, and so the response")
+    func switchingProtocols() {
+        #expect(Self.parse(["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", ""]).heads.first?.status == 101)
+    }
+
+    @Test("Trailers change nothing")
+    func trailers() {
+        var parser = HeadParser()
+        let lines = ["HTTP/1.1 200 OK", "A: b", "", "Trailer: x", "", "HTTP/1.1 500 No", ""]
+        let result = Self.parse(lines.map { Array(($0 + "\r\n").utf8) }, with: &parser)
+        #expect(result.heads.map(\.status) == [200])
+        #expect(result.heads.first?.fields.count == 1)
+        #expect(!result.isMalformed)
+        #expect(parser.isComplete)
+    }
+
+    @Test("White space around a value is none of it, and needs not be there")
+    func whiteSpace() throws {
+        #expect(
+            try Self.fields("A:b", "C: d", "E:\t f \t ", "G:", "H:  ", "I: x y", "J:k:l")
+                == [
+                    HeaderField(name: "A", value: "b"), HeaderField(name: "C", value: "d"),
+                    HeaderField(name: "E", value: "f"), HeaderField(name: "G", value: ""),
+                    HeaderField(name: "H", value: ""), HeaderField(name: "I", value: "x y"),
+                    HeaderField(name: "J", value: "k:l"),
+                ]
+        )
+    }
+
+    @Test("A folded line continues the value above (RFC 9112 §5.2)")
+    func folding() throws {
+        #expect(
+            try Self.fields("A: b", "  c", "\td", "E: f")
+                == [HeaderField(name: "A", value: "b c d"), HeaderField(name: "E", value: "f")]
+        )
+        #expect(try Self.fields(" lost", "A: b") == [HeaderField(name: "A", value: "b")])
+    }
+
+    @Test("A folded line of nothing but white space does not end the head")
+    func emptyFolding() throws {
+        #expect(
+            try Self.fields("A: b", " ", "Location: /c").map(\.name) == ["A", "Location"]
+        )
+    }
+
+    @Test("A field that begins like a status line is a field")
+    func misleadingName() throws {
+        #expect(try Self.fields("HTTP: 200", "Host: x", "H: y").map(\.name) == ["HTTP", "Host", "H"])
+    }
+
+    @Test("A line without a colon is dropped")
+    func noColon() throws {
+        #expect(try Self.fields("nonsense", "A: b") == [HeaderField(name: "A", value: "b")])
+    }
+
+    @Test("Values are UTF-8 where they can be, and Latin-1 else")
+    func encodings() throws {
+        var parser = HeadParser()
+        let lines: [[UInt8]] = [
+            Array("HTTP/1.1 200 OK\r\n".utf8),
+            Array("U: caf\u{E9} \u{1F600}\r\n".utf8),
+            Array("L: caf".utf8) + [0xe9] + Array("\r\n".utf8),
+            Array("M: ".utf8) + [0xff, 0x80, 0x00, 0x7f] + Array("\r\n".utf8),
+            Array("\r\n".utf8),
+        ]
+        let head = try #require(Self.parse(lines, with: &parser).heads.first)
+        #expect(head["U"] == "caf\u{E9} \u{1F600}")
+        #expect(head["L"] == "caf\u{E9}")
+        #expect(head["M"] == "\u{FF}\u{80}\u{0}\u{7F}")
+    }
+
+    @Test(
+        "A head that is no HTTP is refused",
+        arguments: ["", "A: b", "ICY 200 OK", "HTTP/1.1", "HTTP/1.1 OK", "http/1.1 200"]
+    )
+    func noStatusLine(line: String) {
+        let result = Self.parse([line, ""])
+        #expect(result.isMalformed)
+        #expect(result.heads == [])
+    }
+
+    @Test("A huge head is refused, whether in one line, in many or in many heads")
+    func huge() {
+        let long = String(repeating: "x", count: 310 * 1024)
+        #expect(Self.parse(["HTTP/1.1 200 OK", "A: " + long]).isMalformed)
+        let field = "A: " + String(repeating: "x", count: 1000)
+        #expect(Self.parse(["HTTP/1.1 200 OK"] + Array(repeating: field, count: 310)).isMalformed)
+        let hints = Array(repeating: ["HTTP/1.1 103 Early Hints", field, ""], count: 310).flatMap { $0 }
+        #expect(Self.parse(hints).isMalformed)
+    }
+
+    @Test("A large head within the limit is taken")
+    func large() throws {
+        let fields = (0..<2000).map { "X-\($0): " + String(repeating: "x", count: 100) }
+        let head = try #require(Self.parse(["HTTP/1.1 200 OK"] + fields + [""]).heads.first)
+        #expect(head.fields.count == 2000)
+    }
+
+    @Test("Random lines do no harm, and never more than one head comes out", arguments: 1...20 as ClosedRange<UInt64>)
+    func fuzz(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let words = [
+            "HTTP/1.1 ", "200", "100", "-1", " ", "\t", ":", "A", "\r", "\n", "\r\n", "\u{0}", "HTTP/", "ß", "",
+        ]
+        for _ in 0..<300 {
+            var parser = HeadParser()
+            var lines: [[UInt8]] = []
+            for _ in 0..<Int.random(in: 0..<30, using: &generator) {
+                if generator.chance(50) {
+                    let count = Int.random(in: 0..<40, using: &generator)
+                    lines.append((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+                } else {
+                    let count = Int.random(in: 0..<6, using: &generator)
+                    lines.append(
+                        (0..<count).flatMap { _ in Array((words.randomElement(using: &generator) ?? "").utf8) }
+                    )
+                }
+            }
+            lines += ["HTTP/1.1 200 OK\r\n", "\r\n"].map { Array($0.utf8) }
+            let result = Self.parse(lines, with: &parser)
+            #expect(result.heads.count == 1)
+            #expect(parser.isComplete)
+        }
+    }
+}

@@ -1,0 +1,240 @@
+import Curl
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What libcurl is told about a request")
+struct RequestEncoderTests {
+    static func options(
+        _ request: URLRequest,
+        body: (any RequestBody)? = nil,
+        additional: [AnyHashable: Any]? = nil
+    ) throws -> TransferOptions {
+        try RequestEncoder.options(
+            for: request,
+            body: body,
+            settings: Sample.settings { $0.httpAdditionalHeaders = additional }
+        )
+    }
+
+    static func options(_ url: String) throws -> TransferOptions {
+        try options(Sample.request(url))
+    }
+
+    static func error(_ request: URLRequest) -> URLError.Code? {
+        do {
+            _ = try options(request)
+            return nil
+        } catch {
+            return (error as? URLError)?.code
+        }
+    }
+
+    static func lines(_ options: TransferOptions, named name: String) -> [String] {
+        options.headers.filter { line in
+            line.prefix { $0 != ":" && $0 != ";" }.lowercased() == name.lowercased()
+        }
+    }
+
+    // MARK: - URLs
+
+    @Test(
+        "URLs go out as they are",
+        arguments: [
+            "http://example.com", "http://example.com/a%2Fb%20c/../d?x=%C3%A4&y=+&z=%zz", "http://[::1]:8080/x",
+            "http://xn--bcher-kva.example/", "https://example.com:8443/?q", "http://example.com/a;b=c,d@e:f",
+            "http://127.0.0.1/%",
+        ]
+    )
+    func untouched(url: String) throws {
+        guard let parsed = URL(string: url) else { return }
+        let options = try Self.options(URLRequest(url: parsed))
+        #expect(options.url == parsed.absoluteString)
+        if !url.contains("%zz"), !url.hasSuffix("%") { #expect(options.url == url) }
+        #expect(options.credentials == nil)
+        #expect(options.method == "GET")
+        #expect(options.body == .none)
+    }
+
+    static let userInfos: [(String, String, String, String)] = [
+        ("http://user:pass@example.com/a", "http://example.com/a", "user", "pass"),
+        ("http://user@example.com/", "http://example.com/", "user", ""),
+        ("http://user:@example.com:81", "http://example.com:81", "user", ""),
+        ("http://:pass@example.com/", "http://example.com/", "", "pass"),
+        ("http://us%65r:p%40ss%3Aword@example.com/", "http://example.com/", "user", "p@ss:word"),
+        ("http://user:a:b@example.com/", "http://example.com/", "user", "a:b"),
+        ("http://%C3%BC:%E2%82%AC@[::1]:80/?a@b", "http://[::1]:80/?a@b", "ü", "€"),
+        ("http://user:pass@example.com/x@y:z", "http://example.com/x@y:z", "user", "pass"),
+        ("http://user:pass@example.com?a@b", "http://example.com?a@b", "user", "pass"),
+    ]
+
+    @Test("User name and password leave the URL, percent-decoded", arguments: userInfos)
+    func userInfo(url: String, bare: String, user: String, password: String) throws {
+        let options = try Self.options(url)
+        #expect(options.url == bare)
+        let credentials = try #require(options.credentials)
+        #expect(credentials.user == user)
+        #expect(credentials.password == password)
+    }
+
+    @Test(
+        "An @ behind the authority is no user name",
+        arguments: ["http://example.com/@a", "http://example.com?a:b@c", "http://example.com/#a@b"]
+    )
+    func noUserInfo(url: String) throws {
+        let options = try Self.options(url)
+        #expect(options.url == url)
+        #expect(options.credentials == nil)
+    }
+
+    @Test("An empty user name and password are none")
+    func emptyUserInfo() throws {
+        for url in ["http://@example.com/", "http://:@example.com/"] {
+            let options = try Self.options(url)
+            #expect(options.url == "http://example.com/")
+            #expect(options.credentials == nil)
+        }
+    }
+
+    @Test(
+        "A user name or password that is no text, or would be another's, is refused",
+        arguments: [
+            "http://a%00b@example.com/", "http://a:%00@example.com/", "http://%ff@example.com/",
+            "http://a%3Ab:c@example.com/",
+        ]
+    )
+    func invalidUserInfo(url: String) throws {
+        #expect(try Self.error(Sample.request(url)) == .badURL)
+    }
+
+    @Test("An Authorization field of the caller's outweighs the URL's user")
+    func authorization() throws {
+        let options = try Self.options(
+            Sample.request("http://user:pass@example.com/", "GET", ["authorization": "Bearer x"])
+        )
+        #expect(options.url == "http://example.com/")
+        #expect(options.credentials == nil)
+        #expect(Self.lines(options, named: "Authorization").count == 1)
+    }
+
+    @Test("A request without a URL is refused")
+    func noURL() throws {
+        var request = try Sample.request()
+        request.url = nil
+        #expect(Self.error(request) == .badURL)
+    }
+
+    static let originCases: [(String, URLError.Code?)] = [
+        ("http://example.com/", nil), ("https://example.com/", nil), ("http:///x", .badURL), ("https:x", .badURL),
+        ("ftp://example.com/", .unsupportedURL), ("file:///etc/passwd", .unsupportedURL), ("x", .unsupportedURL),
+    ]
+
+    @Test("Only http and https URLs with a host have somewhere to go", arguments: originCases)
+    func origins(url: String, expected: URLError.Code?) throws {
+        let request = try Sample.request(url)
+        do {
+            _ = try RequestEncoder.origin(of: request)
+            #expect(expected == nil)
+        } catch {
+            #expect(error.code == expected)
+        }
+    }
+
+    // MARK: - Method and headers
+
+    @Test("A method that is no token is refused", arguments: ["GE T", "GET\r\nX: y", "GET\u{0}", "GÄT", "GET /"])
+    func methods(method: String) throws {
+        var request = try Sample.request()
+        request.httpMethod = method
+        // Foundation may have refused it already.
+        guard request.httpMethod == method else { return }
+        #expect(Self.error(request) == .badURL)
+    }
+
+    @Test("Any token is a method")
+    func customMethod() throws {
+        #expect(try Self.options(Sample.request("http://example.com/", "M-SEARCH")).method == "M-SEARCH")
+    }
+
+    @Test("Fields become lines, and one without a value is sent empty")
+    func fieldLines() throws {
+        let options = try Self.options(Sample.request("http://example.com/", "GET", ["X-A": "b", "X-Empty": ""]))
+        #expect(Self.lines(options, named: "X-A") == ["X-A: b"])
+        #expect(Self.lines(options, named: "X-Empty") == ["X-Empty;"])
+    }
+
+    @Test("User-Agent and Accept-Language have defaults, which request and session replace")
+    func defaults() throws {
+        let options = try Self.options(Sample.request())
+        let agent = try #require(Self.lines(options, named: "User-Agent").first)
+        #expect(agent.contains(ProcessInfo.processInfo.processName))
+        #expect(agent.hasSuffix("curl/\(CurlLibrary.versionText)"))
+        #expect(Self.lines(options, named: "Accept-Language").count == 1)
+
+        let own = try Self.options(
+            Sample.request("http://example.com/", "GET", ["User-Agent": "me"]),
+            additional: ["ACCEPT-LANGUAGE": "fr", "user-agent": "the session"]
+        )
+        #expect(Self.lines(own, named: "User-Agent") == ["User-Agent: me"])
+        #expect(Self.lines(own, named: "Accept-Language") == ["ACCEPT-LANGUAGE: fr"])
+    }
+
+    @Test("Languages go out with falling weights")
+    func languages() {
+        #expect(RequestEncoder.acceptLanguage([]) == "en")
+        #expect(RequestEncoder.acceptLanguage(["de"]) == "de")
+        #expect(RequestEncoder.acceptLanguage(["de-DE", "en", "fr"]) == "de-DE,en;q=0.9,fr;q=0.8")
+        let many = RequestEncoder.acceptLanguage((0..<20).map { "l\($0)" })
+        #expect(many.hasSuffix("l8;q=0.2"))
+    }
+
+    // MARK: - Bodies
+
+    @Test("A body's length is told where it is known, and is chunked else; nobody waits for permission")
+    func bodies() throws {
+        let request = try Sample.request("http://example.com/", "PUT")
+        let known = try Self.options(request, body: DataBody(Data("abc".utf8)))
+        #expect(known.body == .known(3))
+        #expect(Self.lines(known, named: "Expect") == ["Expect:"])
+        #expect(try Self.options(request, body: DataBody(Data())).body == .known(0))
+        let streamed = StreamedBody(InputStream(data: Data()), length: nil, url: nil) {}
+        defer { streamed.close() }
+        #expect(try Self.options(request, body: streamed).body == .chunked)
+        #expect(try Self.lines(Self.options(request), named: "Expect") == [])
+    }
+
+    @Test("A caller who wants to be asked is")
+    func expect() throws {
+        let request = try Sample.request("http://example.com/", "PUT", ["Expect": "100-continue"])
+        let options = try Self.options(request, body: DataBody(Data("abc".utf8)))
+        #expect(Self.lines(options, named: "Expect") == ["Expect: 100-continue"])
+    }
+
+    @Test("Only the httpBody of a POST gets a Content-Type by itself")
+    func contentType() throws {
+        let body = Data("a=b".utf8)
+        func type(_ method: String, _ headers: KeyValuePairs<String, String> = [:], httpBody: Data?) throws -> [String]
+        {
+            var request = try Sample.request("http://example.com/", method, headers)
+            request.httpBody = httpBody
+            return Self.lines(try Self.options(request, body: DataBody(httpBody ?? body)), named: "Content-Type")
+        }
+        #expect(try type("POST", httpBody: body) == ["Content-Type: application/x-www-form-urlencoded"])
+        #expect(try type("POST", ["Content-Type": "text/plain"], httpBody: body) == ["Content-Type: text/plain"])
+        #expect(try type("PUT", httpBody: body) == [])
+        #expect(try type("POST", httpBody: nil) == [], "an upload task's body is not the request's")
+        #expect(try type("POST", httpBody: Data()) == [])
+    }
+
+    @Test("Replacing headers drops the old lines of those names, however they are spelt")
+    func replacing() {
+        var options = TransferOptions(
+            url: "http://a/",
+            method: "GET",
+            headers: ["range: x", "Range;", "RANGE:", "Ranger: y", "A: b"]
+        )
+        options.replaceHeaders([HeaderField(name: "Range", value: "bytes=1-")])
+        #expect(options.headers == ["Ranger: y", "A: b", "Range: bytes=1-"])
+    }
+}

@@ -1,0 +1,81 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("A response's head")
+struct ResponseHeadTests {
+    @Test("Fields are found without regard to case, the first of a name counts")
+    func lookup() {
+        let head = Sample.head(200, ["X-a": "1", "x-A": "2", "Y": ""])
+        #expect(head["X-A"] == "1")
+        #expect(head["y"] == "")
+        #expect(head["z"] == nil)
+        #expect(head["X_a"] == nil)
+    }
+
+    @Test("Only letters are the same in both cases")
+    func caseFolding() {
+        #expect("Content-Type".isEqualIgnoringASCIICase(to: "cONTENT-tYPE"))
+        #expect(!"a@".isEqualIgnoringASCIICase(to: "a`"))
+        #expect(!"[".isEqualIgnoringASCIICase(to: "{"))
+        #expect(!"\r".isEqualIgnoringASCIICase(to: "-"))
+        #expect(!"a".isEqualIgnoringASCIICase(to: "ab"))
+        #expect(!"k".isEqualIgnoringASCIICase(to: "\u{212A}"), "not the Kelvin sign")
+        #expect("".isEqualIgnoringASCIICase(to: ""))
+    }
+
+    @Test("Fields of the same name are joined in their order (RFC 9110 §5.3)")
+    func joining() {
+        let head = Sample.head(200, ["Set-Cookie": "a=1", "Vary": "x", "set-cookie": "b=2", "VARY": "y", "Via": "z"])
+        #expect(head.combinedFields == ["Set-Cookie": "a=1, b=2", "Vary": "x, y", "Via": "z"])
+    }
+
+    static let lengths: [(String, Int64?)] = [
+        ("0", 0), ("42", 42), ("9223372036854775807", .max), ("9223372036854775808", nil), ("-1", nil), ("", nil),
+        ("1,1", nil), ("1 ", nil), ("0x10", nil), ("٣", nil), ("+5", nil),
+    ]
+
+    @Test("Content-Length is digits, or nothing (RFC 9110 §8.6)", arguments: lengths)
+    func contentLength(text: String, expected: Int64?) {
+        #expect(Sample.head(200, ["Content-Length": text]).contentLength == expected)
+    }
+
+    @Test("A body is coded unless its coding is none")
+    func coding() {
+        #expect(!Sample.head(200).isContentCoded)
+        #expect(!Sample.head(200, ["Content-Encoding": ""]).isContentCoded)
+        #expect(!Sample.head(200, ["Content-Encoding": "Identity"]).isContentCoded)
+        #expect(Sample.head(200, ["content-encoding": "gzip"]).isContentCoded)
+    }
+
+    typealias ContentRange = ResponseHead.ContentRange
+
+    static let ranges: [(String, ContentRange?)] = [
+        ("bytes 0-499/1234", ContentRange(bytes: 0...499, completeLength: 1234)),
+        ("BYTES 734-1233/*", ContentRange(bytes: 734...1233, completeLength: nil)),
+        ("bytes */1234", ContentRange(bytes: nil, completeLength: 1234)),
+        ("bytes 0-0/1", ContentRange(bytes: 0...0, completeLength: 1)),
+        (
+            "bytes 0-9223372036854775807/*",
+            ContentRange(bytes: 0...Int64.max, completeLength: nil)
+        ),
+    ]
+
+    @Test("Content-Range is understood in all its forms (RFC 9110 §14.4)", arguments: ranges)
+    func contentRange(text: String, expected: ContentRange?) {
+        #expect(Sample.head(206, ["Content-Range": text]).contentRange == expected)
+    }
+
+    static let malformedRanges = [
+        "", "bytes", "bytes ", "bytes 0-1", "bytes 0-1/", "bytes /5", "bytes -/5", "bytes 5/5", "bytes 1-0/5",
+        "bytes -1-2/5", "bytes 0-/5", "bytes -5/5", "bytes 0-1/-5", "bytes 0-1/5/6", "bytes 0-1-2/5", "bytes=0-1/5",
+        "bytes a-b/c", "bytes 0-9223372036854775808/*", "bytes 0-1/x", "items 0-1/5", "bytes 0-1, 3-4/5",
+        "bytes  0 - 1/5",
+        "bytes +0-1/5", "bytes 0-+1/5", "bytes 0-1/+5", "bytes ٠-1/5",
+    ]
+
+    @Test("A malformed Content-Range is none", arguments: malformedRanges)
+    func malformedContentRange(text: String) {
+        #expect(Sample.head(206, ["Content-Range": text]).contentRange == nil)
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+/// A stream that gives what it is told, piece by piece, and blocks until it is told.
+private final class ScriptedStream: InputStream {
+    enum Piece: Sendable {
+        case bytes(Data)
+        case end
+        case failure(any Error)
+    }
+
+    private let pieces: @Sendable (Int) -> Piece
+    private let gate: @Sendable (Int) -> Gate?
+    private let closed = Gate()
+    private let readCount = Watched(0)
+    private nonisolated(unsafe) var rest = Data()
+    private nonisolated(unsafe) var error: (any Error)?
+    private nonisolated(unsafe) var status = Status.notOpen
+
+    /// `gate` is waited for before the piece of that number is given.
+    init(gate: @escaping @Sendable (Int) -> Gate? = { _ in nil }, pieces: @escaping @Sendable (Int) -> Piece) {
+        self.gate = gate
+        self.pieces = pieces
+        super.init(data: Data())
+    }
+
+    var isClosed: Gate { closed }
+    var reads: Watched<Int> { readCount }
+
+    override var streamStatus: Status { status }
+    override var streamError: (any Error)? { error }
+    override var hasBytesAvailable: Bool { true }
+
+    override func open() {
+        status = .open
+    }
+
+    override func close() {
+        status = .closed
+        closed.open()
+    }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+        if rest.isEmpty {
+            let number = readCount.value
+            gate(number)?.waitBlocking()
+            readCount.update { $0 += 1 }
+            switch pieces(number) {
+            case .bytes(let data): rest = data
+            case .end: return 0
+            case .failure(let error):
+                self.error = error
+                return -1
+            }
+        }
+        let part = rest.prefix(count)
+        part.copyBytes(to: buffer, count: part.count)
+        rest = Data(rest.dropFirst(part.count))
+        return part.count
+    }
+}
+
+@Suite("Bodies from streams", .timeLimit(.minutes(1)))
+struct StreamedBodyTests {
+    /// Reads as the loop does: when there is nothing, it waits to be told.
+    private final class Reader: Sendable {
+        let readable = Watched(0)
+
+        func body(_ stream: InputStream, length: Int64? = nil) -> StreamedBody {
+            StreamedBody(stream, length: length, url: nil) { [readable] in readable.update { $0 += 1 } }
+        }
+
+        func readAll(_ body: StreamedBody, by size: Int = 10_000) async throws -> Data {
+            var all = Data()
+            while true {
+                let told = readable.value
+                guard let piece = try RequestBodyTests.read(body, size) else {
+                    try await readable.wait { $0 > told }
+                    continue
+                }
+                if piece.isEmpty { return all }
+                all += piece
+            }
+        }
+    }
+
+    private static func failure(_ body: () async throws -> Data) async -> URLError.Code? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return (error as? URLError)?.code
+        }
+    }
+
+    @Test("A stream is read to its end", arguments: [0, 1, 1000, 3_000_000], [1024, 100_000])
+    func whole(count: Int, size: Int) async throws {
+        let data = GeneratedBody.bytes(seed: 1, length: count)
+        let reader = Reader()
+        let body = reader.body(InputStream(data: data))
+        defer { body.close() }
+        #expect(body.length == nil)
+        #expect(try await reader.readAll(body, by: size) == data)
+        #expect(try RequestBodyTests.read(body, 10) == Data(), "the end stays the end")
+    }
+
+    @Test("A slow stream blocks nobody: what isn't there is announced when it comes, once")
+    func slow() async throws {
+        let (first, second) = (Gate(), Gate())
+        let stream = ScriptedStream(gate: { [0: first, 1: second][$0] }) { number in
+            number < 2 ? .bytes(Data("\(number)".utf8)) : .end
+        }
+        let reader = Reader()
+        let body = reader.body(stream)
+        defer { body.close() }
+        #expect(try RequestBodyTests.read(body, 10) == nil)
+        #expect(try RequestBodyTests.read(body, 10) == nil)
+        #expect(reader.readable.value == 0)
+        first.open()
+        try await reader.readable.wait { $0 == 1 }
+        #expect(try RequestBodyTests.read(body, 10) == Data("0".utf8))
+        second.open()
+        #expect(try await reader.readAll(body) == Data("1".utf8))
+    }
+
+    @Test("No more than the mark and one read wait for a slow peer")
+    func bound() async throws {
+        let stream = ScriptedStream { _ in .bytes(Data(count: 64 * 1024)) }
+        let reader = Reader()
+        let body = reader.body(stream)
+        defer { body.close() }
+        try await stream.reads.wait { $0 >= 8 }
+        // It reads on only as bytes are taken.
+        var taken = 0
+        for _ in 0..<100 {
+            if let piece = try RequestBodyTests.read(body, 16 * 1024) { taken += piece.count }
+            let read = stream.reads.value * 64 * 1024
+            #expect(read - taken <= 512 * 1024 + 64 * 1024)
+        }
+        #expect(taken > 0)
+    }
+
+    @Test("What goes beyond the announced length is not sent")
+    func tooLong() async throws {
+        let reader = Reader()
+        let body = reader.body(InputStream(data: Data("abcdef".utf8)), length: 4)
+        defer { body.close() }
+        #expect(body.length == 4)
+        #expect(try await reader.readAll(body) == Data("abcd".utf8))
+    }
+
+    @Test("A stream that ends before its announced length fails the task")
+    func tooShort() async throws {
+        let reader = Reader()
+        let body = reader.body(InputStream(data: Data("abc".utf8)), length: 4)
+        defer { body.close() }
+        #expect(await Self.failure { try await reader.readAll(body) } == .requestBodyStreamExhausted)
+    }
+
+    @Test("A stream that fails fails the task, after what it gave before")
+    func failing() async throws {
+        let stream = ScriptedStream { $0 == 0 ? .bytes(Data("abc".utf8)) : .failure(CocoaError(.fileReadCorruptFile)) }
+        let reader = Reader()
+        let body = reader.body(stream)
+        defer { body.close() }
+        try await stream.reads.wait { $0 == 2 }
+        #expect(try RequestBodyTests.read(body, 10) == Data("abc".utf8))
+        #expect(await Self.failure { try await reader.readAll(body) } == .requestBodyStreamExhausted)
+    }
+
+    @Test("A stream can't be started again once it was read from")
+    func seeking() async throws {
+        let reader = Reader()
+        let body = reader.body(InputStream(data: Data("abc".utf8)))
+        defer { body.close() }
+        #expect(body.seek(to: 0))
+        #expect(!body.seek(to: 1))
+        _ = try await reader.readAll(body)
+        #expect(!body.seek(to: 0))
+    }
+
+    @Test("Closing ends the reading ahead and closes the stream")
+    func closing() async throws {
+        let gate = Gate()
+        let stream = ScriptedStream(gate: { $0 == 1 ? gate : nil }) { _ in .bytes(Data("abc".utf8)) }
+        let reader = Reader()
+        let body = reader.body(stream)
+        try await stream.reads.wait { $0 == 1 }
+        body.close()
+        gate.open()
+        try await stream.isClosed.wait()
+        #expect(stream.reads.value <= 2, "at most it was in the middle of a read, and it began no other")
+    }
+}

@@ -1,0 +1,27 @@
+import CurlNetworking
+import Foundation
+
+/// A program that the tests start, watch and kill: what a user's program would be.
+@main
+struct TestHelper {
+    static func main() async throws {
+        Parent.endWithIt()
+        var words = CommandLine.arguments.dropFirst()
+        let command = words.popFirst() ?? ""
+        let arguments = Array(words)
+        switch command {
+        case "download": try await DownloadCommand(arguments).run()
+        case "get": await LoadCommands.get(arguments)
+        case "many": await LoadCommands.many(arguments)
+        case "load": try await LoadCommands.load(arguments)
+        case "cycles": await CyclesCommand.run(arguments)
+        case "exit": await ExitCommand.run(arguments)
+        default: Parent.say("unknown command \(command)")
+        }
+    }
+}
+
+/// What is wrong with the command line.
+struct Usage: Error {
+    let text: String
+}

@@ -1,0 +1,11 @@
+import Dispatch
+import LoopbackServer
+
+extension Gate {
+    /// Blocks the calling thread until the gate is open: for delegate methods that play slow, never for Swift tasks.
+    package func waitBlocking() {
+        let semaphore = DispatchSemaphore(value: 0)
+        whenOpen { semaphore.signal() }
+        semaphore.wait()
+    }
+}

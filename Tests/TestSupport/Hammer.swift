@@ -1,0 +1,23 @@
+import Foundation
+import LoopbackServer
+
+/// Runs `body` over and over on threads of their own, until `gate` is open; returns when all have stopped.
+package func hammer(threads count: Int, until gate: Gate, _ body: @escaping @Sendable (_ thread: Int) -> Void) async {
+    await withTaskGroup(of: Void.self) { group in
+        for index in 0..<count {
+            group.addTask {
+                await withCheckedContinuation { continuation in
+                    Thread.detachNewThread {
+                        while !gate.isOpen { body(index) }
+                        continuation.resume()
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls `body` on a thread of its own.
+package func onOtherThread(_ body: @escaping @Sendable () -> Void) {
+    Thread.detachNewThread(body)
+}

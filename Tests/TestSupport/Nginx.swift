@@ -1,0 +1,141 @@
+import Foundation
+import Glibc
+
+/// A real server for the tests: Debian's nginx, with one worker, on free loopback ports, for HTTP/1.1 and for HTTP/2 over TLS.
+///
+/// It ends with the test process, however that ends, and its directory is removed.
+///
+/// The answers' `X-Connection` and `X-Protocol` tell on which of nginx's connections, and how, they came.
+package final class Nginx: Sendable {
+    /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
+    package static func shared() throws -> Nginx { try sharedResult.get() }
+
+    private static let sharedResult = Result { try Nginx() }
+
+    package let site: NginxSite
+    package let plainPort: Int
+    package let tlsPort: Int
+    private let process: ChildProcess
+
+    private init() throws {
+        let program = try Self.program()
+        site = try NginxSite()
+        // nginx gets sockets that listen already: no port can be taken in between, and who connects early waits. It crashes
+        // with such sockets if it has no master process.
+        let plain = try Self.listen()
+        defer { close(plain.descriptor) }
+        let tls = try Self.listen()
+        defer { close(tls.descriptor) }
+        (plainPort, tlsPort) = (plain.port, tls.port)
+        try Self.configuration(site, plain: plain.port, tls: tls.port)
+            .write(to: site.configuration, atomically: true, encoding: .utf8)
+        process = try ChildProcess(
+            ["sh", "-c", Self.script, "sh", site.directory.path, program, "-c", site.configuration.path],
+            descriptors: [plain.descriptor, tls.descriptor],
+            environment: ["NGINX": "3;4;"],
+            mergesErrors: true
+        )
+    }
+
+    /// Something to say when nginx didn't answer.
+    package var complaints: String {
+        (try? String(contentsOf: site.errorLog, encoding: .utf8)) ?? "nginx wrote no error log"
+    }
+
+    /// A URL without TLS.
+    package func plain(_ path: String) -> URL { url("http", plainPort, path) }
+
+    /// A URL with TLS.
+    package func tls(_ path: String) -> URL { url("https", tlsPort, path) }
+
+    private func url(_ scheme: String, _ port: Int, _ path: String) -> URL {
+        URL(string: "\(scheme)://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    // MARK: - Starting
+
+    /// Runs nginx, and a watchdog that ends it and removes its directory when the tests have ended, whichever way.
+    private static let script = """
+        directory=$1; shift
+        exec 9<&0
+        (
+            exec 3>&- 4>&- >/dev/null 2>&1
+            cat <&9 >/dev/null
+            kill -TERM $$
+            rm -rf "$directory"
+        ) &
+        exec 9<&- </dev/null
+        exec "$@"
+        """
+
+    private static func program() throws -> String {
+        let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        for directory in ["/usr/sbin", "/usr/local/sbin"] + directories {
+            let path = directory + "/nginx"
+            if FileManager.default.isExecutableFile(atPath: path) { return path }
+        }
+        throw ChildProcess.Failure(description: "These tests need nginx: apt-get install nginx-light, or run make test")
+    }
+
+    private static func listen() throws -> (descriptor: Int32, port: Int) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let succeeded = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 && Glibc.listen(descriptor, 4096) == 0
+                    && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        guard succeeded else { throw ChildProcess.Failure(description: "No socket for nginx: errno \(errno)") }
+        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
+    private static func configuration(_ site: NginxSite, plain: Int, tls: Int) -> String {
+        let directory = site.directory.path
+        return """
+            daemon off;
+            worker_processes 1;
+            \(geteuid() == 0 ? "user root;" : "")
+            pid \(directory)/nginx.pid;
+            error_log \(site.errorLog.path) warn;
+            events { worker_connections 4096; }
+            http {
+                access_log off;
+                default_type application/octet-stream;
+                sendfile on;
+                keepalive_requests 1000000;
+                keepalive_timeout 600s;
+                client_max_body_size 0;
+                client_body_temp_path \(directory)/body;
+                proxy_temp_path \(directory)/proxy;
+                fastcgi_temp_path \(directory)/fastcgi;
+                uwsgi_temp_path \(directory)/uwsgi;
+                scgi_temp_path \(directory)/scgi;
+                ssl_certificate \(site.certificate.path);
+                ssl_certificate_key \(site.key.path);
+                http2_max_concurrent_streams 128;
+                server {
+                    listen 127.0.0.1:\(plain);
+                    listen 127.0.0.1:\(tls) ssl http2;
+                    root \(site.root.path);
+                    add_header X-Connection $connection always;
+                    add_header X-Protocol $server_protocol always;
+                    location /gzip/ {
+                        alias \(site.root.path)/;
+                        gzip on;
+                        gzip_types *;
+                        gzip_min_length 0;
+                    }
+                    location /upload/ { dav_methods PUT; }
+                    location /slow/ {
+                        alias \(site.root.path)/;
+                        limit_rate 500k;
+                    }
+                }
+            }
+            """
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Glibc
+
+/// Makes a child process trust the certificate that nginx shows, without touching the machine's own trust store.
+///
+/// libcurl verifies against the system's bundle, and no environment variable names another. So the child runs in a mount
+/// namespace of its own, in which a bundle with one more certificate lies over the system's. It ends with the child.
+package struct NginxTrust: Sendable {
+    private let prefix: [String]
+
+    /// Whether this process may make such a namespace: as root, or where users may make their own.
+    package static let isPossible: Bool = {
+        let trial = Process()
+        trial.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        trial.arguments = namespace + ["sh", "-c", "mount --bind /etc/hostname /etc/hostname"]
+        trial.standardError = FileHandle.nullDevice
+        guard (try? trial.run()) != nil else { return false }
+        trial.waitUntilExit()
+        return trial.terminationStatus == 0
+    }()
+
+    private static let namespace =
+        ["unshare"] + (geteuid() == 0 ? ["--mount"] : ["--user", "--map-root-user", "--mount"])
+
+    private static let systemBundles = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"]
+
+    package init(_ site: NginxSite) throws {
+        guard let bundle = Self.systemBundles.first(where: FileManager.default.fileExists) else {
+            throw ChildProcess.Failure(description: "The system has no bundle of certificates: install ca-certificates")
+        }
+        let extended = site.directory.appendingPathComponent("bundle-\(UUID().uuidString).pem")
+        var certificates = try Data(contentsOf: URL(fileURLWithPath: bundle))
+        certificates.append(try Data(contentsOf: site.authority))
+        try certificates.write(to: extended)
+        let script = #"mount --bind "$1" "$2" && shift 2 && exec "$@""#
+        prefix = Self.namespace + ["sh", "-c", script, "sh", extended.path, bundle]
+    }
+
+    /// Starts the helper; its first word says what to do.
+    package func startHelper(_ words: String...) throws -> ChildProcess {
+        try ChildProcess(prefix + [TestHelper.path()] + words)
+    }
+}

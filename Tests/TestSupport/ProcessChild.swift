@@ -1,0 +1,243 @@
+import Foundation
+import Glibc
+
+/// A program that runs for one test. It is told to end by the end of its standard input, which comes even when the test
+/// process is killed; and its lines are read as they come.
+///
+/// It starts with an empty signal mask, every signal at its default action, and no descriptors but those given to it.
+package final class ChildProcess: Sendable {
+    package enum Ending: Sendable, Equatable {
+        case exit(Int32)
+        case signal(Int32)
+    }
+
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    package let pid: pid_t
+    private let input: Int32
+    private let state = Locked(State())
+
+    private struct State: Sendable {
+        var lines: [String] = []
+        var isOutputOver = false
+        var isInputClosed = false
+        var ending: Ending?
+        var reader: CheckedContinuation<String?, Never>?
+        var waiters: [CheckedContinuation<Ending, Never>] = []
+    }
+
+    /// Starts `words`, whose first is looked for in `PATH`.
+    ///
+    /// - Parameters:
+    ///   - descriptors: The child has them as 3, 4 and so on.
+    ///   - environment: Added to this process's.
+    ///   - mergesErrors: Whether its standard error is read like its output. If not, it is this process's own.
+    package init(
+        _ words: [String],
+        descriptors: [Int32] = [],
+        environment: [String: String] = [:],
+        mergesErrors: Bool = false
+    ) throws {
+        let stdin = try Self.makePipe()
+        let stdout = try Self.makePipe()
+        // Out of the way of the numbers they get in the child.
+        let kept = ([stdin.read, stdout.write] + descriptors).map { fcntl($0, F_DUPFD_CLOEXEC, 100) }
+        defer { for descriptor in kept + [stdin.read, stdout.write] { close(descriptor) } }
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, kept[0], 0)
+        posix_spawn_file_actions_adddup2(&actions, kept[1], 1)
+        if mergesErrors { posix_spawn_file_actions_adddup2(&actions, kept[1], 2) }
+        for (index, descriptor) in kept.dropFirst(2).enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(3 + index))
+        }
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        var pid = pid_t()
+        let code = Self.withCStrings(words) { arguments in
+            Self.withCStrings(variables.map { "\($0)=\($1)" }) { variables in
+                posix_spawnp(&pid, words[0], &actions, &attributes, arguments, variables)
+            }
+        }
+        guard code == 0 else {
+            close(stdin.write)
+            close(stdout.read)
+            throw Failure(description: "\(words[0]) could not be started: \(String(cString: strerror(code)))")
+        }
+        self.pid = pid
+        input = stdin.write
+        let thread = Thread { [pid, state, output = stdout.read] in Self.follow(pid, output, state) }
+        thread.stackSize = 256 * 1024
+        thread.start()
+    }
+
+    deinit {
+        closeInput()
+    }
+
+    // MARK: - Talking
+
+    /// The next line of its output; nil behind the last, and when the test's time is over. One reader at a time.
+    package func line() async -> String? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let known = state.withLock { state -> String?? in
+                    if !state.lines.isEmpty { return state.lines.removeFirst() }
+                    if state.isOutputOver { return .some(nil) }
+                    state.reader = continuation
+                    return nil
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        } onCancel: {
+            kill()
+        }
+    }
+
+    /// What is left of its output.
+    package func remainingLines() async -> [String] {
+        var lines: [String] = []
+        while let line = await line() { lines.append(line) }
+        return lines
+    }
+
+    /// Sends it a line.
+    package func say(_ line: String) {
+        state.withLock { state in
+            guard !state.isInputClosed else { return }
+            let bytes = Array((line + "\n").utf8)
+            _ = write(input, bytes, bytes.count)
+        }
+    }
+
+    // MARK: - The end
+
+    /// Ends its input: a helper ends by that.
+    package func closeInput() {
+        state.withLock { state in
+            guard !state.isInputClosed else { return }
+            state.isInputClosed = true
+            close(input)
+        }
+    }
+
+    /// Does nothing when it has ended.
+    package func kill(_ signal: Int32 = SIGKILL) {
+        state.withLock { state in
+            if state.ending == nil { _ = Glibc.kill(pid, signal) }
+        }
+    }
+
+    /// How it ended, once it has; it is killed when the test's time is over.
+    package func ending() async -> Ending {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let known = state.withLock { state in
+                    if state.ending == nil { state.waiters.append(continuation) }
+                    return state.ending
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        } onCancel: {
+            kill()
+        }
+    }
+
+    // MARK: - On its thread
+
+    private static func follow(_ pid: pid_t, _ output: Int32, _ state: Locked<State>) {
+        var rest: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(output, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            rest += buffer[..<count]
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                take(String(decoding: rest[..<end], as: UTF8.self), state)
+                rest.removeSubrange(...end)
+            }
+        }
+        close(output)
+        if !rest.isEmpty { take(String(decoding: rest, as: UTF8.self), state) }
+        let reader = state.withLock { state in
+            state.isOutputOver = true
+            return state.reader.take()
+        }
+        reader?.resume(returning: nil)
+
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        // Under the lock, so that nobody sends a signal to whoever gets the number next.
+        let (ending, waiters) = state.withLock { state in
+            var status: Int32 = 0
+            while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+            let ending: Ending = status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f)
+            state.ending = ending
+            defer { state.waiters = [] }
+            return (ending, state.waiters)
+        }
+        for waiter in waiters { waiter.resume(returning: ending) }
+    }
+
+    private static func take(_ line: String, _ state: Locked<State>) {
+        let reader = state.withLock { state in
+            guard let reader = state.reader.take() else {
+                state.lines.append(line)
+                return nil as CheckedContinuation<String?, Never>?
+            }
+            return reader
+        }
+        reader?.resume(returning: line)
+    }
+
+    // MARK: - C
+
+    private static func makePipe() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [-1, -1]
+        // A pair of sockets, because they can be made such that no child that starts right now gets them as well.
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw Failure(description: "no pipe: \(String(cString: strerror(errno)))")
+        }
+        return (ends[0], ends[1])
+    }
+
+    private static func withCStrings<Result>(
+        _ strings: [String],
+        _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+    ) -> Result {
+        let copies = strings.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        return body(copies + [nil])
+    }
+}
+
+/// A value behind a lock.
+///
+/// `@unchecked Sendable`: `value` is reached only through `withLock`.
+private final class Locked<Value: Sendable>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+
+    func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+        try lock.withLock { try body(&value) }
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+
+/// What a process holds of the system, as Linux tells in `/proc`.
+package struct ProcessUsage: Sendable {
+    /// Numbers and what they are, such as `socket:[4711]`.
+    package let descriptors: [Int: String]
+    package let threads: Int
+    /// In bytes.
+    package let resident: Int
+    /// The most it ever was, or has been since `resetPeak(of:)`; in bytes.
+    package let peak: Int
+
+    package init(of pid: pid_t = getpid()) {
+        let directory = "/proc/\(pid)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        descriptors = names.reduce(into: [:]) { result, name in
+            guard let number = Int(name),
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(name)"),
+                // The one that reads this very directory.
+                !target.hasPrefix("/proc/\(pid)/fd")
+            else { return }
+            result[number] = target
+        }
+        let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+        func value(_ name: String) -> Int {
+            for line in status.split(separator: "\n") where line.hasPrefix(name + ":") {
+                return line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
+            }
+            return 0
+        }
+        threads = value("Threads")
+        resident = value("VmRSS") * 1024
+        peak = value("VmHWM") * 1024
+    }
+
+    /// Has `peak` count from now on.
+    package static func resetPeak(of pid: pid_t = getpid()) throws {
+        try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/\(pid)/clear_refs"))
+    }
+
+    /// What a process holds when nothing has changed for a while: what is closed or ended elsewhere than on the caller's
+    /// thread is gone by then.
+    package static func atRest(of pid: pid_t = getpid()) async -> ProcessUsage {
+        var usage = ProcessUsage(of: pid)
+        var polls = 0
+        while polls < 20 {
+            await pause()
+            let next = ProcessUsage(of: pid)
+            polls = next.descriptors == usage.descriptors ? polls + 1 : 0
+            usage = next
+        }
+        return usage
+    }
+
+    /// Gives the process time to let go of what it needs no longer: Dispatch keeps idle threads for some seconds. Returns as
+    /// soon as there are no more descriptors than in `before`, and no more than two threads more, and after 20 s in any case.
+    package static func settled(like before: ProcessUsage, of pid: pid_t = getpid()) async -> ProcessUsage {
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            let usage = ProcessUsage(of: pid)
+            let isSettled =
+                usage.descriptors.count <= before.descriptors.count && usage.threads <= before.threads + 2
+            if isSettled || ContinuousClock.now > end { return usage }
+            await pause()
+        }
+    }
+
+    /// The system tells nobody when a process closes something.
+    private static func pause() async {
+        try? await Task.sleep(for: .milliseconds(20))
+    }
+
+    /// How many descriptors of each kind there are.
+    package var kinds: [String: Int] {
+        descriptors.values.reduce(into: [:]) { kinds, target in
+            kinds[target.prefix { $0 != ":" || target.hasPrefix("anon") }.description, default: 0] += 1
+        }
+    }
+
+    package var sockets: Int { descriptors.values.count { $0.hasPrefix("socket:") } }
+}
+
+/// The helper program, which is built beside the tests.
+package enum TestHelper {
+    package static func path() throws -> String {
+        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let path = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("test-helper").path
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw ChildProcess.Failure(description: "There is no test-helper beside the tests, at \(path)")
+        }
+        return path
+    }
+
+    /// Starts the helper; its first word says what to do.
+    package static func start(_ words: String...) throws -> ChildProcess {
+        try ChildProcess([path()] + words)
+    }
+}

@@ -1,0 +1,67 @@
+import CurlNetworking
+import Foundation
+
+extension URLSession {
+    /// A session for one test, with an ephemeral configuration.
+    package static func forTest(
+        delegate: (any URLSessionDelegate)? = nil,
+        delegateQueue: OperationQueue? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
+    }
+
+    /// Runs a data task with a completion handler to its end.
+    package func load(_ request: URLRequest) async -> HandlerResult {
+        await withCheckedContinuation { continuation in
+            dataTask(with: request) { continuation.resume(returning: HandlerResult($0, $1, $2)) }.resume()
+        }
+    }
+
+    /// Runs a data task with a completion handler to its end.
+    package func load(_ url: URL) async -> HandlerResult {
+        await load(URLRequest(url: url))
+    }
+}
+
+/// What a completion handler was given.
+package struct HandlerResult: Sendable {
+    package let data: Data?
+    package let response: HTTPURLResponse?
+    package let error: URLError?
+
+    package init(_ data: Data?, _ response: URLResponse?, _ error: (any Error)?) {
+        self.data = data
+        self.response = response as? HTTPURLResponse
+        self.error = error.map { $0 as? URLError ?? URLError(.unknown) }
+    }
+
+    package var text: String? { data.map { String(decoding: $0, as: UTF8.self) } }
+}
+
+extension URLRequest {
+    /// A request in one line.
+    package init(
+        _ url: URL,
+        method: String = "GET",
+        headers: [String: String] = [:],
+        body: Data? = nil,
+        timeout: TimeInterval? = nil
+    ) {
+        self.init(url: url)
+        httpMethod = method
+        for (name, value) in headers { setValue(value, forHTTPHeaderField: name) }
+        httpBody = body
+        if let timeout { timeoutInterval = timeout }
+    }
+}
+
+extension URLError {
+    /// How far the transfer had come.
+    package var phase: String? { userInfo[CurlErrorKey.phase] as? String }
+
+    /// libcurl's own words.
+    package var curlText: String? { userInfo[CurlErrorKey.text] as? String }
+}

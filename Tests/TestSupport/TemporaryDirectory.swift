@@ -1,0 +1,47 @@
+import Foundation
+import LoopbackServer
+
+/// A directory of a test's own, removed with everything in it when nobody holds this object any more.
+package final class TemporaryDirectory: Sendable {
+    package let url: URL
+
+    package init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "CurlNetworkingTests-\(UUID().uuidString)",
+            isDirectory: true
+        )
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    /// Writes a file and returns where it is.
+    package func file(_ name: String, _ content: Data) throws -> URL {
+        let file = url.appendingPathComponent(name, isDirectory: false)
+        try content.write(to: file)
+        return file
+    }
+
+    /// Writes a file of whatever name and returns where it is.
+    package func file(_ content: Data) throws -> URL {
+        try file("file", content)
+    }
+
+    /// Writes a file of `GeneratedBody`'s bytes, a piece at a time, and returns where it is.
+    package func file(_ name: String = "file", length: Int64, seed: UInt64) throws -> URL {
+        let file = try file(name, Data())
+        let handle = try FileHandle(forWritingTo: file)
+        defer { try? handle.close() }
+        for start in stride(from: 0, to: length, by: 1 << 20) {
+            try handle.write(contentsOf: GeneratedBody.bytes(seed: seed, range: start..<min(start + 1 << 20, length)))
+        }
+        return file
+    }
+
+    /// The names of the files in it.
+    package var content: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: url.path).sorted()) ?? []
+    }
+}
