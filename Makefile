@@ -34,7 +34,8 @@ format:
 
 ## CPU per request beside raw libcurl and the stock module, on the same bytes: BENCH="--quick --filter get" and the like.
 bench: setup-test
-	$(SWIFT) run -c release --package-path Tests/Benchmarks bench $(BENCH)
+	$(SWIFT) build -c release --package-path Tests/Benchmarks
+	$(SWIFT) run -c release --skip-build --package-path Tests/Benchmarks bench $(BENCH)
 
 ## The documentation, as a web site in .build/docs.
 docs: setup-build

@@ -15,13 +15,14 @@ let package = Package(
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
         .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
-        .target(name: "Curl", dependencies: ["CLibcurl", "CLinux"]),
-        .target(name: "CurlNetworking", dependencies: ["Curl"]),
+        .target(name: "Locks"),
+        .target(name: "Curl", dependencies: ["CLibcurl", "CLinux", "Locks"]),
+        .target(name: "CurlNetworking", dependencies: ["Curl", "Locks"]),
         .target(name: "LoopbackServer", dependencies: ["CLinux"]),
-        .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer"]),
+        .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
         .target(
             name: "TestSupport",
-            dependencies: ["Curl", "CurlNetworking", "LoopbackServer"],
+            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],
             path: "Tests/TestSupport"
         ),
         .executableTarget(name: "test-helper", dependencies: ["CurlNetworking"], path: "Tests/TestHelper"),
@@ -31,7 +32,7 @@ let package = Package(
         ),
         .testTarget(
             name: "BehaviourTests",
-            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "test-helper"]
+            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks", "TestSupport", "test-helper"]
         ),
         .testTarget(
             name: "CrashTests",

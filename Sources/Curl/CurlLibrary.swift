@@ -1,6 +1,5 @@
 import CLibcurl
 import Glibc
-import Synchronization
 
 /// The libcurl linked into this process: its initialisation, version and features.
 package enum CurlLibrary {

@@ -15,6 +15,8 @@ package final class EasyHandle {
     private weak var multi: Multi?
     /// The handler has heard something since it was last settled.
     private var isUnsettled = false
+    /// libcurl was told to continue, and may not have looked at the socket since.
+    private var hasContinued = false
 
     /// Nil where libcurl is out of memory.
     init?() {
@@ -117,6 +119,7 @@ package final class EasyHandle {
         self.multi = multi
         self.handler = handler
         isUnsettled = false
+        hasContinued = false
     }
 
     /// Called by the multi that the handle has left: whatever libcurl still calls for it goes nowhere.
@@ -129,6 +132,10 @@ package final class EasyHandle {
     /// has no connection: ask again when the handler next hears of it. Outside of libcurl; continuing can deliver body
     /// bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
     package func setPaused(receive: Bool, send: Bool) -> Bool {
+        // libcurl forces a look at the socket after each continuation. Paused again before that, it would read all the same,
+        // hold back what it read, and run out of room for heads and bodies of different kinds.
+        if hasContinued { multi?.runTimers() }
+        hasContinued = !receive || !send
         let bits = (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0)
         let code = curl_easy_pause(handle, bits)
         multi?.needsSettling()

@@ -1,6 +1,6 @@
 import Dispatch
 import Glibc
-import Synchronization
+import Locks
 
 /// Work to be done on a loop.
 package protocol LoopWork: AnyObject, Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// The process's event loops. Sessions take them in turn and share them; a loop without work costs two descriptors and
 /// neither a thread nor CPU. Any thread.

@@ -39,7 +39,7 @@ package final class Multi {
         self.loop = loop
         self.handle = handle
         id = loop.register(self)
-        deadline = Deadline { [unowned self] in timeOut() }
+        deadline = Deadline { [unowned self] in runTimers() }
         // Released at the end of close(): libcurl calls back until curl_multi_cleanup has returned.
         let context = Unmanaged.passRetained(self).toOpaque()
         _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
@@ -133,7 +133,9 @@ package final class Multi {
         act(on: event.socket, action)
     }
 
-    private func timeOut() {
+    /// Has libcurl do what is due by its own clock, such as what it put off to the next turn.
+    func runTimers() {
+        guard !isClosed else { return }
         act(on: CURL_SOCKET_BAD, 0)
     }
 
@@ -154,7 +156,7 @@ package final class Multi {
         finishTransfers()
         if wantsTimeout && !isClosed {
             wantsTimeout = false
-            timeOut()
+            runTimers()
         }
     }
 

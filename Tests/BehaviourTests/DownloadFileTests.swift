@@ -1,8 +1,8 @@
 import CurlNetworking
 import Foundation
 import Glibc
+import Locks
 import LoopbackServer
-import Synchronization
 import TestSupport
 import Testing
 
@@ -158,10 +158,12 @@ struct DownloadFileTests {
     @Test("Holds the server's words when it answered with an error", arguments: [400, 404, 500, 503])
     func errorStatus(status: Int) async throws {
         let server = try LoopbackServer { _ in .text("sorry", status: status) }
-        let result = await URLSession.forDownloads(to: directory).download(URLRequest(url: server.url("/")))
+        let session = URLSession.forDownloads(to: directory)
+        let result = await session.download(URLRequest(url: server.url("/")))
         #expect(result.error == nil)
         #expect(result.response?.statusCode == status)
         #expect(result.content == Data("sorry".utf8))
+        try await session.allTasksCompleted()
         #expect(directory.content == [])
     }
 

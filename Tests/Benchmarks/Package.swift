@@ -1,8 +1,8 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// `bench-ours` and `bench-stock` are symbolic links to `Sources/Client`: one text, compiled twice; only the imported
-// module differs. `bench` lists the other three as dependencies so that building or running it builds all four.
+// `bench-ours` and `bench-stock` both compile `Sources/Client`: one text, compiled twice; only the imported module
+// differs. `bench` lists the other three as dependencies so that building it builds all four.
 let package = Package(
     name: "Benchmarks",
     dependencies: [
@@ -17,9 +17,10 @@ let package = Package(
         .executableTarget(
             name: "bench-ours",
             dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")],
-            swiftSettings: [.define("BENCH_OURS")]
+            plugins: ["SharedSources"]
         ),
-        .executableTarget(name: "bench-stock"),
+        .executableTarget(name: "bench-stock", plugins: ["SharedSources"]),
+        .plugin(name: "SharedSources", capability: .buildTool()),
         .executableTarget(name: "bench", dependencies: ["bench-raw", "bench-ours", "bench-stock"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// Loads requests in a program's own way: the usual means of mocking a network in tests.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// The body of one task on its way to a Swift task that reads it: bounded, one reader at a time.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// The road to the delegate queue: one operation for however many tasks have something to tell.
 ///

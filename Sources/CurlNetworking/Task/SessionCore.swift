@@ -1,6 +1,6 @@
 import Curl
 import Foundation
-import Synchronization
+import Locks
 
 /// What a session is below its public face: its tasks, its delegate, and its share of an event loop.
 ///

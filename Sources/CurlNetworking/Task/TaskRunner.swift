@@ -1,6 +1,6 @@
 import Curl
 import Foundation
-import Synchronization
+import Locks
 
 /// The brain of one task: what the public object asks of it, and what the loop does for it.
 ///

@@ -111,7 +111,7 @@ final class Exchange: TransferHandler {
     // MARK: - TransferHandler
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        switch parser.consume(line: headerLine) {
+        switch parser.consume(lines: headerLine) {
         case .incomplete:
             return .accepted
         case .malformed:

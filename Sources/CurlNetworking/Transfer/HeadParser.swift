@@ -19,10 +19,21 @@ struct HeadParser {
         case malformed
     }
 
-    mutating func consume(line: UnsafeRawBufferPointer) -> Event {
-        guard !isComplete else { return .incomplete }
-        size += line.count
-        guard size <= Self.maximumSize else { return .malformed }
+    /// Usually takes a line; what libcurl held back while it was paused comes as several at once.
+    mutating func consume(lines: UnsafeRawBufferPointer) -> Event {
+        size += lines.count
+        guard size <= Self.maximumSize else { return isComplete ? .incomplete : .malformed }
+        var rest = lines[...]
+        while !isComplete, !rest.isEmpty {
+            let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+            let event = consume(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            guard case .incomplete = event else { return event }
+            rest = rest[end...]
+        }
+        return .incomplete
+    }
+
+    private mutating func consume(line: UnsafeRawBufferPointer) -> Event {
         let isContinuation = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
         let line = line.trimmed
         if isContinuation {

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is
 /// there. It can't be started again.

@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import Synchronization
+import Locks
 
 /// Searches the catalogue; a new query cancels the one before.
 final class SearchService: Sendable {

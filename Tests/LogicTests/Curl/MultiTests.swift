@@ -356,6 +356,34 @@ struct MultiTests {
         #expect(transfer.body == GeneratedBody.bytes(seed: 6, length: 2_000_000))
     }
 
+    @Test("Paused again right after it was continued, a transfer still gets its heads line by line")
+    func pausedAgainAtOnce() async throws {
+        let answer = Gate()
+        let sent = Gate()
+        let head = ["HTTP/1.1 103 Early Hints", "Link: </a>", "", "HTTP/1.1 200 OK", "Content-Length: 5", ""]
+        let bytes = head.map { $0 + "\r\n" }.joined() + "hello"
+        let server = try LoopbackServer { _ in .raw([.waitFor(answer), .bytes(bytes), .open(sent)]) }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        try await LoopRig.use { rig in
+            try await rig.start(transfer, Self.get(server))
+            _ = try await server.requestHead(number: 1)
+            try await rig.perform { _ in _ = transfer.easy?.setPaused(receive: true, send: true) }
+            answer.open()
+            try await sent.wait()
+            try await rig.perform { _ in
+                _ = transfer.easy?.setPaused(receive: false, send: false)
+                _ = transfer.easy?.setPaused(receive: true, send: true)
+            }
+            try await rig.perform { _ in }
+            try await rig.perform { _ in _ = transfer.easy?.setPaused(receive: false, send: false) }
+            try await transfer.finished.wait()
+        }
+        #expect(transfer.failure == nil)
+        #expect(transfer.lines == head)
+        #expect(transfer.body == Data("hello".utf8))
+    }
+
     @Test("A paused transfer can be cancelled")
     func cancelPaused() async throws {
         let server = try LoopbackServer { _ in .generated(length: 64_000_000) }

@@ -13,7 +13,7 @@ struct HeadParserTests {
     static func parse(_ lines: [[UInt8]], with parser: inout HeadParser) -> Result {
         var result = Result()
         for line in lines {
-            switch line.withUnsafeBytes({ parser.consume(line: $0) }) {
+            switch line.withUnsafeBytes({ parser.consume(lines: $0) }) {
             case .incomplete: break
             case .complete(let head): result.heads.append(head)
             case .malformed: result.isMalformed = true
@@ -61,6 +61,18 @@ struct HeadParserTests {
         #expect(
             try #require(Self.parse(lines, with: &parser).heads.first).fields == [HeaderField(name: "A", value: "b")]
         )
+    }
+
+    @Test("Lines that come at once are lines all the same, as after a pause")
+    func linesAtOnce() throws {
+        var parser = HeadParser()
+        let pieces = ["HTTP/1.1 200 OK\r\n", "A: b\r\nC: d\r\n e\r\n\r\nTrailer: x\r\n"].map { Array($0.utf8) }
+        let result = Self.parse(pieces, with: &parser)
+        #expect(
+            try #require(result.heads.first).fields
+                == [HeaderField(name: "A", value: "b"), HeaderField(name: "C", value: "d e")]
+        )
+        #expect(parser.isComplete)
     }
 
     @Test("Informational heads are dropped, with their fields")

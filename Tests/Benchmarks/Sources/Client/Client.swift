@@ -1,5 +1,5 @@
 // One contender's child process, on URLSession. This directory is compiled twice: as `bench-ours` with CurlNetworking
-// and as `bench-stock` with FoundationNetworking. Every file but `Session.swift` is unaware of the difference.
+// and as `bench-stock` with FoundationNetworking: see `Transport.swift` there. No file here knows the difference.
 //
 // It warms up, prints "ready", and then measures one slice of its work for each line that it reads, and prints the
 // result as one line of JSON.

@@ -1,11 +1,5 @@
 import Foundation
 
-#if BENCH_OURS
-    @_exported import CurlNetworking
-#else
-    @_exported import FoundationNetworking
-#endif
-
 /// A session with everything switched off that the raw client does not have either: cache, cookies, credentials.
 func makeSession(
     connectionsPerHost: Int,

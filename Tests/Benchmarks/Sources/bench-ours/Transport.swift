@@ -1,0 +1,2 @@
+// What `bench-ours` runs on; the rest of it is `Sources/Client`.
+@_exported import CurlNetworking

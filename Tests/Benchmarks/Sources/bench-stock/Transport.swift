@@ -1,0 +1,2 @@
+// What `bench-stock` runs on; the rest of it is `Sources/Client`.
+@_exported import FoundationNetworking
