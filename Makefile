@@ -22,7 +22,7 @@ test: setup-test
 
 ## The tests under the thread sanitizer and the address sanitizer.
 test-tsan: setup-test
-	$(SWIFT) test $(FLAGS) --no-parallel --sanitize=thread --scratch-path .build/tsan
+	TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/thread.supp $(TSAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=thread --scratch-path .build/tsan
 test-asan: setup-test
 	$(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
 

@@ -12,12 +12,23 @@ package enum CurlLibrary {
 
     /// False where libcurl could not be initialised (it ran out of memory).
     private static let initialized: Bool = {
+        keepOpenSSLAtExit()
         let succeeded = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-        // Registered after libcurl has made OpenSSL register its own exit handler: handlers run last in, first out,
-        // so the loops stand still before OpenSSL frees what they use.
+        // Where the program had OpenSSL register an exit handler before us, this one runs ahead of it, as the last in: the
+        // loops stand still before OpenSSL frees what they use.
         atexit { EventLoopGroup.shared.stopForProcessExit() }
         return succeeded
     }()
+
+    /// Has OpenSSL, where this libcurl uses it, leave everything as it is when the process exits, which may happen while a
+    /// loop is inside it, even for the first time. Without effect on an OpenSSL that the program has initialised already.
+    /// https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/
+    private static func keepOpenSSLAtExit() {
+        typealias Initialize = @convention(c) (UInt64, UnsafeRawPointer?) -> Int32
+        let noExitHandler: UInt64 = 0x0008_0000  // OPENSSL_INIT_NO_ATEXIT
+        guard let function = dlsym(nil, "OPENSSL_init_crypto") else { return }
+        _ = unsafeBitCast(function, to: Initialize.self)(noExitHandler, nil)
+    }
 
     /// Sets SIGPIPE to be ignored if the process still has the default action, which would end it: with
     /// `CURLOPT_NOSIGNAL` libcurl leaves that to its user. Any thread.

@@ -31,6 +31,8 @@ package final class EventLoop: @unchecked Sendable {
         var turnIsComing = false
         /// The turn waits for sockets, and for `wakeUp`.
         var isWaiting = false
+        /// The process exits: no round begins any more.
+        var isStopping = false
     }
 
     private let wakeUp = WakeUpDescriptor()
@@ -186,7 +188,8 @@ package final class EventLoop: @unchecked Sendable {
     private func serve() {
         for _ in 0..<Self.roundsPerTurn {
             now = .now
-            runSubmittedWork()
+            guard let work = takeSubmittedWork() else { return }
+            for item in work { item.runOnLoop() }
             fireDeadlines()
             settleMultis()
             deliver()
@@ -229,12 +232,13 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    private func runSubmittedWork() {
-        let work = inbox.withLock { inbox in
+    /// nil when the process exits.
+    private func takeSubmittedWork() -> [any LoopWork]? {
+        inbox.withLock { inbox in
+            guard !inbox.isStopping else { return nil }
             defer { inbox.work = [] }
             return inbox.work
         }
-        for item in work { item.runOnLoop() }
     }
 
     private func serveSockets(_ count: Int) {
@@ -268,9 +272,10 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: - Process exit
 
-    /// Lets the turn under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
+    /// Lets the round under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
     /// process runs its exit handlers. Gives up after `patience`.
     func stopForProcessExit(patience: Duration) {
+        inbox.withLock { $0.isStopping = true }
         let giveUp = ContinuousClock.now + patience
         while gate.withLockIfAvailable({ $0 = true }) == nil, ContinuousClock.now < giveUp {
             usleep(1000)
