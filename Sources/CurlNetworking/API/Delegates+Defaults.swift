@@ -88,6 +88,15 @@ extension URLSessionTaskDelegate {
     }
 
     /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didFinishCollecting metrics: URLSessionTaskMetrics
+    ) {
+        next(session, task)?.task?.urlSession(session, task: task, didFinishCollecting: metrics)
+    }
+
+    /// Passed on to the session's delegate.
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         next(session, task)?.task?.urlSession(session, task: task, didCompleteWithError: error)
     }

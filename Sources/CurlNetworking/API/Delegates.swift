@@ -59,6 +59,10 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         totalBytesExpectedToSend: Int64
     )
 
+    /// What the task has cost: the last message before its completion, or before its handler or awaiting Swift task gets the
+    /// result. Called for every task.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+
     /// The last message about a task. A server's error status is no error here.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 

@@ -230,6 +230,7 @@ extension TaskRunner: ExchangeOwner {
 
     func exchangeFinished(_ exchange: Exchange, _ error: URLError?) {
         countReceivedBytes()
+        keepMetrics(of: exchange)
         loading.exchange = nil
         if let next = loading.nextRequest.take() { return follow(next) }
         do throws(URLError) {
@@ -252,6 +253,7 @@ extension TaskRunner: ExchangeOwner {
     }
 
     func follow(_ next: URLRequest) {
+        endHop()
         shared.withLock { shared in
             shared.currentRequest = next
             shared.machine.requeue()

@@ -24,6 +24,9 @@ extension TaskRunner {
         /// What follows the exchange under way instead of the task's end.
         var nextRequest: URLRequest?
         var redirectCount = 0
+        /// What has been gathered for the task's metrics, and a hop under way that is no exchange.
+        var hops: [HopMetrics] = []
+        var hopWithoutExchange: HopMetrics?
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
@@ -231,9 +234,11 @@ extension TaskRunner: LoopWork {
             // libcurl reads up to a hundred of them before it can be paused.
             case .stream: options.receiveBufferSize = 16 * 1024
             }
-            shared.withLock {
-                $0.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+            let isWatched = shared.withLock { shared in
+                shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+                return shared.isWatched(in: session)
             }
+            if isWatched { exchange.gatherMetrics() }
             do throws(TransferFailure) {
                 try exchange.start(options, in: session.currentMulti())
             } catch {
@@ -301,8 +306,10 @@ extension TaskRunner: LoopWork {
     /// Frees what the task holds of the loop, and sends the outcome on its way. Called once in a task's life.
     private func end(_ outcome: Outcome, keepsPartialFile: Bool) {
         var outcome = outcome
-        loading.exchange?.cancel()
-        loading.exchange = nil
+        if let exchange = loading.exchange.take() {
+            exchange.cancel()
+            keepMetrics(of: exchange)
+        }
         loading.protocolLoad.take()?.stop()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
