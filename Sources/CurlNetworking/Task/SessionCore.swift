@@ -51,6 +51,7 @@ final class SessionCore: @unchecked Sendable {
     private var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
     private var deliveries: [DeliveryQueue.Delivery] = []
+    private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 
     init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {
         self.settings = settings

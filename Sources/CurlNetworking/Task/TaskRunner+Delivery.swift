@@ -110,7 +110,7 @@ extension TaskRunner {
                 totalBytesExpectedToSend: expected
             )
         case .resumed(let offset, let expected):
-            guard let download = task as? URLSessionDownloadTask else { return }
+            guard let download = task as? URLSessionDownloadTask, tellsOfItsResult else { return }
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
             delegates.download?.urlSession(
                 session,
@@ -133,11 +133,18 @@ extension TaskRunner {
         case .needsBodyStream:
             guard let delegate = delegates.task else { return bodyStreamArrived(nil) }
             delegate.urlSession(session, task: task) { self.bodyStreamArrived($0) }
+        case .task(let message):
+            deliver(message, about: task, in: session, to: delegates)
         case .resumeData(let data, let handler):
             handler(data)
         case .completed:
             deliverCompletion(of: task, in: session, to: delegates)
         }
+    }
+
+    /// Whether the delegate hears of the task's response, body and file, and of its end: not where somebody else gets them.
+    private var tellsOfItsResult: Bool {
+        if case .delegate = shared.withLock({ $0.consumer }) { true } else { false }
     }
 
     private func deliverCompletion(of task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {

@@ -47,6 +47,8 @@ extension TaskRunner {
         /// The partial file turned out to be all there is.
         var isComplete = false
 
+        var waiting = Waiting()
+
         var deadline: Deadline?
         /// nil before the first resuming.
         var resourceEnd: ContinuousClock.Instant?
@@ -77,8 +79,9 @@ extension TaskRunner: LoopWork {
 
     // MARK: - Before the transfer
 
-    private func enterQueue() {
+    func enterQueue() {
         startClocks()
+        if mustWait() { return }
         switch loading.preparation {
         case .none: prepare()
         case .underway: break
@@ -121,7 +124,7 @@ extension TaskRunner: LoopWork {
         let request = shared.withLock { $0.currentRequest }
         let stream = request?.httpBodyStream
         guard sendsStream else { return prepared() }
-        if let stream, loading.redirectCount == 0 {
+        if let stream, loading.redirectCount == 0, !loading.waiting.hasSpentStream {
             loading.bodyStream = stream
             return prepared()
         }
@@ -228,6 +231,7 @@ extension TaskRunner: LoopWork {
             )
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
+            options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
             case .memory: break
             case .file: options.receiveBufferSize = 256 * 1024
@@ -311,6 +315,7 @@ extension TaskRunner: LoopWork {
             keepMetrics(of: exchange)
         }
         loading.protocolLoad.take()?.stop()
+        stopWaiting()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
         send(outcome, resumeData: resumeData)
