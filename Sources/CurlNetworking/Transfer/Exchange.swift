@@ -6,6 +6,9 @@ protocol ExchangeOwner: AnyObject {
     /// The response's head is complete: where does its body go? Throws to end the exchange. Within libcurl.
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute
 
+    /// An informational response has come; its end is none of the exchange's. Within libcurl.
+    func exchange(_ exchange: Exchange, receivedInformational head: ResponseHead)
+
     /// The next bytes of the body; throws where they can't be kept. Within libcurl.
     func exchange(_ exchange: Exchange, received body: UnsafeRawBufferPointer) throws(URLError)
 
@@ -129,7 +132,12 @@ final class Exchange: TransferHandler {
     // MARK: - TransferHandler
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        switch parser.consume(lines: headerLine) {
+        let event = parser.consume(lines: headerLine)
+        if !parser.informational.isEmpty {
+            for head in parser.informational { owner.exchange(self, receivedInformational: head) }
+            parser.informational = []
+        }
+        switch event {
         case .incomplete:
             return .accepted
         case .malformed:
