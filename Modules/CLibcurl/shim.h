@@ -57,6 +57,9 @@ static inline CURLcode clibcurl_easy_get_long(CURL *easy, CURLINFO info, long *v
 static inline CURLcode clibcurl_easy_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
     return curl_easy_getinfo(easy, info, value);
 }
+static inline CURLcode clibcurl_easy_get_string(CURL *easy, CURLINFO info, const char **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
 static inline CURLcode clibcurl_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
     return curl_easy_getinfo(easy, info, value);
 }
@@ -80,8 +83,10 @@ static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
     return message->data.result;
 }
 
-// Options newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
+// Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
+    CLIBCURL_INFO_USED_PROXY = CURLINFO_LONG + 66,             // 8.7.0
+    CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0
 };
 

@@ -4,6 +4,11 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 
 #endif

@@ -203,12 +203,14 @@ package final class EasyHandle {
         return .resolving
     }
 
-    private func info(_ info: CURLINFO) -> Int64 {
+    /// 0 where libcurl doesn't know.
+    func info(_ info: CURLINFO) -> Int64 {
         var value: curl_off_t = 0
         return clibcurl_easy_get_offset(handle, info, &value) == CURLE_OK ? Int64(value) : 0
     }
 
-    private func longInfo(_ info: CURLINFO) -> Int {
+    /// 0 where libcurl doesn't know.
+    func longInfo(_ info: CURLINFO) -> Int {
         var value = 0
         return clibcurl_easy_get_long(handle, info, &value) == CURLE_OK ? value : 0
     }

@@ -8,6 +8,12 @@ package protocol LoopWork: AnyObject, Sendable {
     func runOnLoop()
 }
 
+/// What a loop tells that one of its owner's descriptors is ready.
+protocol DescriptorHandler: AnyObject {
+    /// Called on the loop.
+    func descriptorBecameReady(_ descriptor: Int32)
+}
+
 /// One serial queue, one epoll set watched by one Dispatch source, one timer.
 ///
 /// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer
@@ -45,9 +51,10 @@ package final class EventLoop: @unchecked Sendable {
     private var deadlines = DeadlineQueue()
     private var timer: TimerDescriptor
     private var multis: [UInt32: Multi] = [:]
+    private var descriptorHandlers: [UInt32: any DescriptorHandler] = [:]
     /// How many transfers run in all of them; kept by them.
     var transferCount = 0
-    private var nextMultiID: UInt32 = 1
+    private var nextOwner: UInt32 = 1
     /// Multis that have something to do before the turn ends, each once.
     private var pendingMultis: [Multi] = []
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
@@ -133,19 +140,33 @@ package final class EventLoop: @unchecked Sendable {
         deliveries.append(delivery)
     }
 
-    // MARK: - For Multi (loop only)
+    // MARK: - For the owners of descriptors (loop only)
 
     func register(_ multi: Multi) -> UInt32 {
-        while nextMultiID == Self.timerOwner || nextMultiID == Self.wakeUpOwner || multis[nextMultiID] != nil {
-            nextMultiID &+= 1
-        }
-        defer { nextMultiID &+= 1 }
-        multis[nextMultiID] = multi
-        return nextMultiID
+        let owner = makeOwner()
+        multis[owner] = multi
+        return owner
     }
 
-    func unregister(_ id: UInt32) {
-        multis[id] = nil
+    func register(_ handler: any DescriptorHandler) -> UInt32 {
+        let owner = makeOwner()
+        descriptorHandlers[owner] = handler
+        return owner
+    }
+
+    private func makeOwner() -> UInt32 {
+        while nextOwner == Self.timerOwner || nextOwner == Self.wakeUpOwner || multis[nextOwner] != nil
+            || descriptorHandlers[nextOwner] != nil
+        {
+            nextOwner &+= 1
+        }
+        defer { nextOwner &+= 1 }
+        return nextOwner
+    }
+
+    func unregister(_ owner: UInt32) {
+        multis[owner] = nil
+        descriptorHandlers[owner] = nil
     }
 
     func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) {
@@ -247,7 +268,12 @@ package final class EventLoop: @unchecked Sendable {
             switch event.owner {
             case Self.timerOwner: timer.acknowledge()
             case Self.wakeUpOwner: wakeUp.acknowledge()
-            default: multis[event.owner]?.socketBecameReady(event)
+            default:
+                if let multi = multis[event.owner] {
+                    multi.socketBecameReady(event)
+                } else {
+                    descriptorHandlers[event.owner]?.descriptorBecameReady(event.socket)
+                }
             }
         }
     }

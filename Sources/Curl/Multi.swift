@@ -170,8 +170,9 @@ package final class Multi {
             let failure = code == CURLE_OK ? nil : easy.failure(code)
             let handler = easy.handler
             remove(easy)
-            pool.give(back: easy)
+            // It may still ask the handle what libcurl knows.
             handler?.transferFinished(failure)
+            pool.give(back: easy)
         }
     }
 

@@ -37,6 +37,7 @@ package protocol TransferHandler: AnyObject {
     /// Called once after each series of calls above, outside of libcurl.
     func transferSettled()
 
-    /// The last call: the transfer is over and out of the multi. Outside of libcurl.
+    /// The last call: the transfer is over and out of the multi; its handle's `statistics` are there until this returns.
+    /// Outside of libcurl.
     func transferFinished(_ failure: TransferFailure?)
 }

@@ -30,6 +30,9 @@ package struct TransferOptions: Sendable, Equatable {
     package var receiveBufferSize = 60 * 1024
     /// Rather wait for a multiplexed connection than open another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
+    /// How long the attempts to connect may take together, the lookup of the name and TLS included: each of a host's
+    /// addresses gets a part of it. nil for libcurl's default, five minutes.
+    package var connectTimeout: Duration?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -57,6 +60,11 @@ package struct TransferOptions: Sendable, Equatable {
         if CurlLibrary.hasCAFile { try easy.clear(CURLOPT_CAPATH) }
         if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
+        if let connectTimeout {
+            // 0 would be libcurl's default, and more it can't count.
+            let milliseconds = min(max(1, connectTimeout / .milliseconds(1)), Double(Int32.max))
+            try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(milliseconds.rounded(.up)))
+        }
         if let credentials {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
@@ -80,5 +88,6 @@ package struct TransferOptions: Sendable, Equatable {
         a.url == b.url && a.method == b.method && a.headers == b.headers && a.body == b.body
             && a.user == b.user && a.password == b.password && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
+            && a.connectTimeout == b.connectTimeout
     }
 }

@@ -88,8 +88,31 @@ extension URLSessionTaskDelegate {
     }
 
     /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didFinishCollecting metrics: URLSessionTaskMetrics
+    ) {
+        next(session, task)?.task?.urlSession(session, task: task, didFinishCollecting: metrics)
+    }
+
+    /// Passed on to the session's delegate.
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         next(session, task)?.task?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        next(session, task)?.task?.urlSession(session, taskIsWaitingForConnectivity: task)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        next(session, task)?.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
     }
 
     /// Passed on to the session's delegate; by default the request is sent as it is.

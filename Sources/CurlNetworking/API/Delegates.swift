@@ -59,8 +59,24 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         totalBytesExpectedToSend: Int64
     )
 
+    /// What the task has cost: the last message before its completion, or before its handler or awaiting Swift task gets the
+    /// result. Called for every task.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+
     /// The last message about a task. A server's error status is no error here.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+
+    /// There is no way to the task's host just now, and the task waits for one: see
+    /// ``URLSessionConfiguration/waitsForConnectivity``. Called at most once for a task.
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
+
+    /// An informational response has come (status 100 to 199, but for 101): a 103 with early hints, say. There may be
+    /// several, and the response comes behind them.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceiveInformationalResponse response: HTTPURLResponse
+    )
 
     /// Asks what to do with a delayed request whose time has come.
     func urlSession(

@@ -17,6 +17,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
         var timeoutIntervalForRequest: TimeInterval = 60
         var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
+        var waitsForConnectivity = false
         var networkServiceType = URLRequest.NetworkServiceType.default
         var allowsCellularAccess = true
         var isDiscretionary = false
@@ -97,9 +98,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// How long a task may go without a byte in either direction, in seconds; fractions count. The default is 60.
     ///
-    /// A request whose own `timeoutInterval` was changed from 60 uses that one. The clock stands still while a task is
-    /// suspended, waits for a connection to become free, or waits for its delegate or reader to take what has arrived.
-    /// The task fails with `URLError.timedOut`.
+    /// A request whose own `timeoutInterval` was changed from 60 uses that one. It is also how long connecting may take. The
+    /// clock stands still while a task is suspended, waits for a connection to become free, for its begin date or for the
+    /// network, or for its delegate or reader to answer or to take what has arrived. The task fails with `URLError.timedOut`.
+    /// See <doc:Time>.
     open var timeoutIntervalForRequest: TimeInterval {
         get { current.timeoutIntervalForRequest }
         set { lock.withLock { values.timeoutIntervalForRequest = newValue } }
@@ -107,10 +109,24 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// How long a task may take in all from its first `resume()`, in seconds. The default is seven days.
     ///
-    /// It runs on whatever the task does, redirects and suspension included. The task fails with `URLError.timedOut`.
+    /// It runs on whatever the task does, redirects, suspension and all kinds of waiting included; for a task with a begin
+    /// date, from that date. The task fails with `URLError.timedOut`.
     open var timeoutIntervalForResource: TimeInterval {
         get { current.timeoutIntervalForResource }
         set { lock.withLock { values.timeoutIntervalForResource = newValue } }
+    }
+
+    /// Whether a task waits for a way to its host, where there is none, instead of failing at once; the default is false.
+    ///
+    /// A host whose name can't be looked up, that can't be reached, or that refuses the connection counts as having none. The
+    /// delegate hears of it, once, in `urlSession(_:taskIsWaitingForConnectivity:)`. The task tries again when the system's
+    /// routes, addresses or resolver change, and now and then; ``timeoutIntervalForResource`` ends it. A connection that
+    /// breaks off later fails the task as ever.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/waitsforconnectivity>
+    open var waitsForConnectivity: Bool {
+        get { current.waitsForConnectivity }
+        set { lock.withLock { values.waitsForConnectivity = newValue } }
     }
 
     /// What kind of traffic the session carries; Linux makes no difference by it.

@@ -104,12 +104,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { runner?.shared.withLock { $0.priority = newValue } }
     }
 
-    /// The earliest time at which the transfer may begin.
-    @available(
-        *,
-        deprecated,
-        message: "Has no effect on tasks created from a non-background URLSession, as Apple documents it."
-    )
+    /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.
+    ///
+    /// When the time has come, the delegate is asked what to do, in
+    /// `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every session; on Apple's platforms only in
+    /// background sessions.
     open var earliestBeginDate: Date? {
         get { read(\.earliestBeginDate) ?? nil }
         set { runner?.shared.withLock { $0.earliestBeginDate = newValue } }

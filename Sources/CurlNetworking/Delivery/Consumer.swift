@@ -14,6 +14,30 @@ enum Consumer: Sendable {
     case bytes(ByteStream)
 }
 
+extension Consumer {
+    /// Resumes the Swift task that waits for the result; nothing for consumers of other kinds.
+    func resume(with result: Result<Outcome, URLError>, _ response: URLResponse?) {
+        switch self {
+        case .data(let continuation):
+            continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError { $0 })
+        case .file(let continuation):
+            continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError { $0 })
+        case .bytes(let stream):
+            stream.finish(result.failure)
+        case .delegate, .dataHandler, .fileHandler:
+            break
+        }
+    }
+
+    /// Whether a Swift task waits for the result.
+    var isAsync: Bool {
+        switch self {
+        case .data, .file, .bytes: true
+        case .delegate, .dataHandler, .fileHandler: false
+        }
+    }
+}
+
 /// What a task came to.
 enum Outcome: Sendable {
     /// The body was handed over as it came.
@@ -24,5 +48,23 @@ enum Outcome: Sendable {
 
     var error: URLError? {
         if case .failure(let error) = self { error } else { nil }
+    }
+}
+
+extension Outcome {
+    fileprivate func data(with response: URLResponse?) -> Result<(Data, URLResponse), URLError> {
+        guard case .data(let data) = self, let response else { return .failure(URLError(.unknown)) }
+        return .success((data, response))
+    }
+
+    fileprivate func file(with response: URLResponse?) -> Result<(URL, URLResponse), URLError> {
+        guard case .file(let file) = self, let response else { return .failure(URLError(.unknown)) }
+        return .success((file.url, response))
+    }
+}
+
+extension Result {
+    var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
     }
 }

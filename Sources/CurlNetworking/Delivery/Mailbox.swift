@@ -12,6 +12,7 @@ struct Mailbox {
         case becameDownload(from: URLSessionDataTask)
         /// The loop waits for the answer before it sends anything.
         case needsBodyStream
+        case task(TaskMessage)
         /// Bytes of the request's body sent in all.
         case sent(Int64)
         case body(Data)
@@ -122,7 +123,7 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .resumed, .response, .becameDownload, .sent, .body, .wrote: true
+            case .needsBodyStream, .task, .resumed, .response, .becameDownload, .sent, .body, .wrote: true
             }
         }
         body.removeAll()

@@ -12,6 +12,8 @@ final class SessionCore: @unchecked Sendable {
     let settings: SessionSettings
     let loop: EventLoop
     let deliveryQueue: DeliveryQueue
+    /// Whether the session was made with a delegate that hears of tasks.
+    let hasTaskDelegate: Bool
 
     // MARK: Any thread
 
@@ -49,13 +51,16 @@ final class SessionCore: @unchecked Sendable {
     private var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
     private var deliveries: [DeliveryQueue.Delivery] = []
+    private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 
     init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
         loop = EventLoopGroup.shared.next()
         admission = Admission(limit: settings.maximumConnectionsPerHost)
-        shared = Mutex(Shared(delegates: DelegateSet(delegate)))
+        let delegates = DelegateSet(delegate)
+        hasTaskDelegate = delegates.task != nil
+        shared = Mutex(Shared(delegates: delegates))
     }
 
     var delegates: DelegateSet { shared.withLock { $0.delegates } }

@@ -6,6 +6,7 @@ struct SessionSettings: Sendable {
     var cachePolicy: URLRequest.CachePolicy
     var idleTimeout: Duration
     var resourceTimeout: Duration
+    var waitsForConnectivity: Bool
     var maximumConnectionsPerHost: Int
     var temporaryDirectory: URL
     var protocolClasses: [URLProtocol.Type]
@@ -22,6 +23,7 @@ struct SessionSettings: Sendable {
         cachePolicy = configuration.requestCachePolicy
         idleTimeout = Duration(timeInterval: configuration.timeoutIntervalForRequest)
         resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)
+        waitsForConnectivity = configuration.waitsForConnectivity
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         temporaryDirectory = configuration.curl.temporaryDirectory

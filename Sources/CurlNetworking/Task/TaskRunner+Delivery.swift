@@ -23,35 +23,24 @@ extension TaskRunner {
 
     /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
     func send(_ outcome: Outcome, resumeData: Data?) {
-        let (consumer, handlers) = shared.withLock { shared in
+        let (consumer, isWatched, handlers) = shared.withLock { shared in
             shared.outcome = outcome
             defer { shared.resumeDataHandlers = [] }
-            return (shared.consumer, shared.resumeDataHandlers)
+            return (shared.consumer, shared.isWatched(in: session), shared.resumeDataHandlers)
         }
         for handler in handlers { post(.resumeData(resumeData, handler)) }
-        switch consumer {
-        case .delegate, .dataHandler, .fileHandler:
-            post(.completed)
-        case .data(let continuation):
-            let (result, response) = complete()
-            session.loop.atEndOfRound {
-                continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError { $0 })
-            }
-        case .file(let continuation):
-            let (result, response) = complete()
-            session.loop.atEndOfRound {
-                continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError { $0 })
-            }
-        case .bytes(let stream):
-            let (result, _) = complete()
-            stream.finish(result.failure)
-        }
+        if isWatched { settleMetrics() }
+        // A Swift task whose delegate listens goes on when that has heard everything; else there is no need for the queue.
+        guard consumer.isAsync, !isWatched else { return post(.completed) }
+        let (result, response) = complete()
+        forget()
+        session.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
     /// The task is over for the public, and the session may forget it. Returns what came out: nothing but the
     /// cancellation, where the owner has cancelled before it could see the result.
     private func complete() -> (Result<Outcome, URLError>, URLResponse?) {
-        let (outcome, response) = shared.withLock { shared in
+        shared.withLock { shared in
             let wasCancelled = shared.machine.complete()
             let outcome = shared.outcome ?? .delivered
             if wasCancelled, outcome.error == nil {
@@ -63,17 +52,6 @@ extension TaskRunner {
             if shared.outcome?.error == nil { shared.outcome = .delivered }
             shared.updateProgress()
             return (result, shared.response)
-        }
-        if isAsync { forget() }
-        return (outcome, response)
-    }
-
-    private var isAsync: Bool {
-        shared.withLock { shared in
-            switch shared.consumer {
-            case .data, .file, .bytes: true
-            case .delegate, .dataHandler, .fileHandler: false
-            }
         }
     }
 
@@ -132,7 +110,7 @@ extension TaskRunner {
                 totalBytesExpectedToSend: expected
             )
         case .resumed(let offset, let expected):
-            guard let download = task as? URLSessionDownloadTask else { return }
+            guard let download = task as? URLSessionDownloadTask, tellsOfItsResult else { return }
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
             delegates.download?.urlSession(
                 session,
@@ -155,6 +133,8 @@ extension TaskRunner {
         case .needsBodyStream:
             guard let delegate = delegates.task else { return bodyStreamArrived(nil) }
             delegate.urlSession(session, task: task) { self.bodyStreamArrived($0) }
+        case .task(let message):
+            deliver(message, about: task, in: session, to: delegates)
         case .resumeData(let data, let handler):
             handler(data)
         case .completed:
@@ -162,22 +142,31 @@ extension TaskRunner {
         }
     }
 
+    /// Whether the delegate hears of the task's response, body and file, and of its end: not where somebody else gets them.
+    private var tellsOfItsResult: Bool {
+        if case .delegate = shared.withLock({ $0.consumer }) { true } else { false }
+    }
+
     private func deliverCompletion(of task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
         let (result, response) = complete()
-        switch shared.withLock({ $0.consumer }) {
+        let consumer = shared.withLock { $0.consumer }
+        switch consumer {
         case .delegate:
             if case .success(.file(let file)) = result, let download = task as? URLSessionDownloadTask {
                 delegates.download?.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
                 file.removeIfStillThere()
             }
+            deliverMetrics(of: task, in: session, to: delegates)
             delegates.task?.urlSession(session, task: task, didCompleteWithError: result.failure)
         case .dataHandler(let handler):
+            deliverMetrics(of: task, in: session, to: delegates)
             if case .success(.data(let data)) = result {
                 handler(data, response, nil)
             } else {
                 handler(nil, response, result.failure)
             }
         case .fileHandler(let handler):
+            deliverMetrics(of: task, in: session, to: delegates)
             if case .success(.file(let file)) = result {
                 handler(file.url, response, nil)
                 file.removeIfStillThere()
@@ -185,7 +174,9 @@ extension TaskRunner {
                 handler(nil, response, result.failure)
             }
         case .data, .file, .bytes:
-            break
+            deliverMetrics(of: task, in: session, to: delegates)
+            forget()
+            return consumer.resume(with: result, response)
         }
         forget()
     }
@@ -258,23 +249,5 @@ extension TaskRunner {
             outcome = .failure(error)
         }
         shared.withLock { $0.outcome = outcome }
-    }
-}
-
-extension Result {
-    fileprivate var failure: Failure? {
-        if case .failure(let failure) = self { failure } else { nil }
-    }
-}
-
-extension Outcome {
-    fileprivate func data(with response: URLResponse?) -> Result<(Data, URLResponse), URLError> {
-        guard case .data(let data) = self, let response else { return .failure(URLError(.unknown)) }
-        return .success((data, response))
-    }
-
-    fileprivate func file(with response: URLResponse?) -> Result<(URL, URLResponse), URLError> {
-        guard case .file(let file) = self, let response else { return .failure(URLError(.unknown)) }
-        return .success((file.url, response))
     }
 }

@@ -20,6 +20,11 @@ extension TaskRunner: ExchangeOwner {
         return .deliver
     }
 
+    func exchange(_ exchange: Exchange, receivedInformational head: ResponseHead) {
+        guard shared.withLock({ $0.isWatched(in: session) }) else { return }
+        post(.task(.informational(head, to: exchange.request)))
+    }
+
     /// The body that follows is the task's own.
     private func accept(
         _ head: ResponseHead,
@@ -230,10 +235,14 @@ extension TaskRunner: ExchangeOwner {
 
     func exchangeFinished(_ exchange: Exchange, _ error: URLError?) {
         countReceivedBytes()
+        keepMetrics(of: exchange)
         loading.exchange = nil
         if let next = loading.nextRequest.take() { return follow(next) }
         do throws(URLError) {
-            if let error { throw error }
+            if let error {
+                if waitsForConnectivity(after: error) || triesAgainOnceResumed(after: error) { return }
+                throw error
+            }
             if try continuesAppending(exchange) { return }
             finishWithBody()
         } catch {
@@ -252,6 +261,7 @@ extension TaskRunner: ExchangeOwner {
     }
 
     func follow(_ next: URLRequest) {
+        endHop()
         shared.withLock { shared in
             shared.currentRequest = next
             shared.machine.requeue()
@@ -266,7 +276,9 @@ extension TaskRunner: ExchangeOwner {
     /// The task wants to run: the resource clock starts with the first time it does.
     func startClocks() {
         if loading.deadline == nil { loading.deadline = Deadline { [unowned self] in checkClocks() } }
-        if loading.resourceEnd == nil { loading.resourceEnd = session.loop.now + session.settings.resourceTimeout }
+        if loading.resourceEnd == nil {
+            loading.resourceEnd = session.loop.now + putOff() + session.settings.resourceTimeout
+        }
         rearmDeadline()
     }
 
@@ -284,13 +296,17 @@ extension TaskRunner: ExchangeOwner {
     private func checkClocks() {
         let now = session.loop.now
         if let resourceEnd = loading.resourceEnd, resourceEnd <= now {
-            return timeOut("The task took longer than its configuration's timeoutIntervalForResource.")
+            let cause = loading.waiting.isInWaitingRoom ? loading.waiting.lastFailure : nil
+            let description = "The task took longer than its configuration's timeoutIntervalForResource."
+            return finish(.failure(timeoutError(description, cause)))
         }
         if let idleEnd, idleEnd <= now, let exchange = loading.exchange {
             // libcurl may still be sending what it was given long ago.
             let bytesMoved = exchange.bytesMoved
             guard loading.isSending, bytesMoved > loading.bytesMovedAtLastActivity else {
-                return timeOut("Nothing was sent or received for as long as the request's time-out allows.")
+                let error = timeoutError("Nothing was sent or received for as long as the request's time-out allows.")
+                if waitsForConnectivity(afterTimingOut: exchange, error) { return }
+                return finish(.failure(error))
             }
             loading.bytesMovedAtLastActivity = bytesMoved
             exchange.noteActivity()
@@ -298,9 +314,10 @@ extension TaskRunner: ExchangeOwner {
         rearmDeadline()
     }
 
-    private func timeOut(_ description: String) {
+    /// `cause` is what the task waited to be over.
+    private func timeoutError(_ description: String, _ cause: URLError? = nil) -> URLError {
         let url = shared.withLock { $0.currentRequest?.url }
-        finish(.failure(URLError(.timedOut, url, description)))
+        return URLError(.timedOut, url, description, nil, cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])
     }
 }
 

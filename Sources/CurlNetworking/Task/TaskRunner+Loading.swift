@@ -24,6 +24,9 @@ extension TaskRunner {
         /// What follows the exchange under way instead of the task's end.
         var nextRequest: URLRequest?
         var redirectCount = 0
+        /// What has been gathered for the task's metrics, and a hop under way that is no exchange.
+        var hops: [HopMetrics] = []
+        var hopWithoutExchange: HopMetrics?
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
@@ -43,6 +46,8 @@ extension TaskRunner {
         var supersedesPartialFile = false
         /// The partial file turned out to be all there is.
         var isComplete = false
+
+        var waiting = Waiting()
 
         var deadline: Deadline?
         /// nil before the first resuming.
@@ -74,8 +79,9 @@ extension TaskRunner: LoopWork {
 
     // MARK: - Before the transfer
 
-    private func enterQueue() {
+    func enterQueue() {
         startClocks()
+        if mustWait() { return }
         switch loading.preparation {
         case .none: prepare()
         case .underway: break
@@ -118,7 +124,7 @@ extension TaskRunner: LoopWork {
         let request = shared.withLock { $0.currentRequest }
         let stream = request?.httpBodyStream
         guard sendsStream else { return prepared() }
-        if let stream, loading.redirectCount == 0 {
+        if let stream, loading.redirectCount == 0, !loading.waiting.hasSpentStream {
             loading.bodyStream = stream
             return prepared()
         }
@@ -225,15 +231,18 @@ extension TaskRunner: LoopWork {
             )
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
+            options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
             case .memory: break
             case .file: options.receiveBufferSize = 256 * 1024
             // libcurl reads up to a hundred of them before it can be paused.
             case .stream: options.receiveBufferSize = 16 * 1024
             }
-            shared.withLock {
-                $0.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+            let isWatched = shared.withLock { shared in
+                shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+                return shared.isWatched(in: session)
             }
+            if isWatched { exchange.gatherMetrics() }
             do throws(TransferFailure) {
                 try exchange.start(options, in: session.currentMulti())
             } catch {
@@ -301,9 +310,12 @@ extension TaskRunner: LoopWork {
     /// Frees what the task holds of the loop, and sends the outcome on its way. Called once in a task's life.
     private func end(_ outcome: Outcome, keepsPartialFile: Bool) {
         var outcome = outcome
-        loading.exchange?.cancel()
-        loading.exchange = nil
+        if let exchange = loading.exchange.take() {
+            exchange.cancel()
+            keepMetrics(of: exchange)
+        }
         loading.protocolLoad.take()?.stop()
+        stopWaiting()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
         send(outcome, resumeData: resumeData)

@@ -16,6 +16,7 @@ extension TaskRunner: ProtocolLoadOwner {
         let load = ProtocolLoad(session: session, owner: self)
         loading.protocolLoad = load
         loading.preparation = .underway
+        startHop(.other)
         load.start(classes, task, request)
         return true
     }
@@ -31,6 +32,7 @@ extension TaskRunner: ProtocolLoadOwner {
 
     func protocolLoadDeclined(_ load: ProtocolLoad) {
         loading.protocolLoad.take()?.stop()
+        loading.hopWithoutExchange = nil
         prepareForNetwork()
     }
 

@@ -35,6 +35,7 @@ final class TaskRunner: @unchecked Sendable {
     let bodySource: BodySource
     /// What a resuming download goes on from; a failure where the caller's data was no good.
     let resumption: Result<ResumeData, URLError>?
+    let creation = Date()
 
     // MARK: Any thread
 
@@ -45,6 +46,8 @@ final class TaskRunner: @unchecked Sendable {
         var consumer: Consumer
         var mailbox = Mailbox()
         var outcome: Outcome?
+        /// What the task has cost, from its end until its delegate has been told.
+        var metrics: TaskMetrics?
         /// The public object, from the first resuming to the end: the session keeps the task, and so its delegate's
         /// messages have one to name.
         var task: URLSessionTask?

@@ -6,6 +6,9 @@ protocol ExchangeOwner: AnyObject {
     /// The response's head is complete: where does its body go? Throws to end the exchange. Within libcurl.
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute
 
+    /// An informational response has come; its end is none of the exchange's. Within libcurl.
+    func exchange(_ exchange: Exchange, receivedInformational head: ResponseHead)
+
     /// The next bytes of the body; throws where they can't be kept. Within libcurl.
     func exchange(_ exchange: Exchange, received body: UnsafeRawBufferPointer) throws(URLError)
 
@@ -47,6 +50,9 @@ final class Exchange: TransferHandler {
     private var abortError: URLError?
 
     private(set) var head: ResponseHead?
+    /// What the exchange costs, where somebody may want to know; complete when it is over.
+    private(set) var metrics: HopMetrics?
+    private var receivedBytes: Int64 = 0
     /// Since when nothing has moved in either direction.
     private(set) var lastActivity: ContinuousClock.Instant
     private let loop: EventLoop
@@ -64,6 +70,11 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
+    /// Has the exchange gather metrics. Called before it starts.
+    func gatherMetrics() {
+        metrics = HopMetrics(request)
+    }
+
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
     func start(_ options: TransferOptions, in multi: Multi) throws(TransferFailure) {
         easy = try multi.start(options, handler: self)
@@ -72,6 +83,7 @@ final class Exchange: TransferHandler {
 
     /// Ends the transfer without another call to the owner.
     func cancel() {
+        settleMetrics()
         if let easy { multi?.cancel(easy) }
         end()
     }
@@ -102,6 +114,15 @@ final class Exchange: TransferHandler {
     /// Bytes that libcurl has moved so far, heads included.
     var bytesMoved: Int64 { easy?.bytesMoved ?? 0 }
 
+    /// Takes what libcurl knows, while it does.
+    private func settleMetrics() {
+        guard metrics != nil, let easy else { return }
+        metrics?.statistics = easy.statistics
+        metrics?.head = head
+        metrics?.sentBodySize = sentBytes
+        metrics?.receivedBodySize = receivedBytes
+    }
+
     private func end() {
         easy = nil
         multi = nil
@@ -111,7 +132,12 @@ final class Exchange: TransferHandler {
     // MARK: - TransferHandler
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        switch parser.consume(lines: headerLine) {
+        let event = parser.consume(lines: headerLine)
+        if !parser.informational.isEmpty {
+            for head in parser.informational { owner.exchange(self, receivedInformational: head) }
+            parser.informational = []
+        }
+        switch event {
         case .incomplete:
             return .accepted
         case .malformed:
@@ -119,6 +145,8 @@ final class Exchange: TransferHandler {
             return .abort
         case .complete(let head):
             self.head = head
+            // Later the transfer may have no connection to ask.
+            if metrics != nil { metrics?.tls = easy?.tlsSession }
             do throws(URLError) {
                 route = try owner.exchange(self, received: head)
                 return .accepted
@@ -130,6 +158,7 @@ final class Exchange: TransferHandler {
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        receivedBytes += Int64(bytes.count)
         switch route {
         case .deliver:
             do throws(URLError) {
@@ -154,7 +183,10 @@ final class Exchange: TransferHandler {
         do throws(URLError) {
             guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
             sentBytes += Int64(count)
-            if count > 0 { owner.exchange(self, sent: sentBytes) }
+            if count > 0 {
+                if metrics != nil { metrics?.bodySent = Date() }
+                owner.exchange(self, sent: sentBytes)
+            }
             return .bytes(count)
         } catch {
             abortError = error
@@ -179,6 +211,7 @@ final class Exchange: TransferHandler {
     }
 
     func transferFinished(_ failure: TransferFailure?) {
+        settleMetrics()
         end()
         owner.exchangeFinished(self, error(for: failure))
     }

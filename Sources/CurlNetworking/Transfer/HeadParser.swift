@@ -3,10 +3,12 @@ import Foundation
 /// Puts a response's head together from the lines libcurl delivers.
 ///
 /// libcurl has checked the syntax of HTTP/1 and makes lines out of HTTP/2's fields. Informational responses (1xx) end
-/// with an empty line too and are dropped; lines behind the head are trailers and are dropped as well.
+/// with an empty line too and are kept apart; lines behind the head are trailers and are dropped as well.
 struct HeadParser {
     private var head: ResponseHead?
     private(set) var isComplete = false
+    /// The informational responses since this was last emptied, which keeps nothing from coming.
+    var informational: [ResponseHead] = []
 
     /// More than this is no head but an attack; libcurl's own limit is 300 KiB a head since 8.3.
     private static let maximumSize = 300 * 1024
@@ -51,6 +53,7 @@ struct HeadParser {
     private mutating func finish() -> Event {
         guard let head else { return .malformed }
         guard head.status >= 200 || head.status == 101 else {
+            if (100...199).contains(head.status) { informational.append(head) }
             self.head = nil
             return .incomplete
         }

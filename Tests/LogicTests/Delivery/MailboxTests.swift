@@ -25,6 +25,7 @@ struct MailboxTests {
         case .response: "response"
         case .becameDownload: "became download"
         case .needsBodyStream: "needs body stream"
+        case .task: "task message"
         case .sent(let total): "sent \(total)"
         case .body(let data): "body \(String(decoding: data, as: UTF8.self))"
         case .wrote(let total): "wrote \(total)"

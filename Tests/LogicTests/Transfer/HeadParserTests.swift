@@ -75,12 +75,16 @@ struct HeadParserTests {
         #expect(parser.isComplete)
     }
 
-    @Test("Informational heads are dropped, with their fields")
+    @Test("Informational heads are kept apart, with their fields")
     func informational() {
-        let result = Self.parse([
-            "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </style.css>", "", "HTTP/1.1 200 OK",
-            "A: b", "",
-        ])
+        var parser = HeadParser()
+        let lines = [
+            "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </style.css>", "", "HTTP/1.1 099 No", "",
+            "HTTP/1.1 200 OK", "A: b", "",
+        ]
+        let result = Self.parse(lines.map { Array(($0 + "\r\n").utf8) }, with: &parser)
+        #expect(parser.informational.map(\.status) == [100, 103])
+        #expect(parser.informational.last?.fields == [HeaderField(name: "Link", value: "</style.css>")])
         #expect(
             result.heads == [
                 ResponseHead(version: "HTTP/1.1", status: 200, fields: [HeaderField(name: "A", value: "b")])

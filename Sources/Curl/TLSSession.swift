@@ -1,0 +1,66 @@
+import CLibcurl
+import Glibc
+
+/// What a TLS handshake has agreed on, as the numbers of IANA's registry.
+/// https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml
+package struct TLSSession: Sendable, Equatable {
+    /// 0x0304 is TLS 1.3.
+    package var protocolVersion: UInt16
+    /// 0x1301 is TLS_AES_128_GCM_SHA256.
+    package var cipherSuite: UInt16
+
+    package init(protocolVersion: UInt16, cipherSuite: UInt16) {
+        self.protocolVersion = protocolVersion
+        self.cipherSuite = cipherSuite
+    }
+}
+
+extension EasyHandle {
+    /// Of the connection that the transfer has just now; nil without TLS, and where libcurl uses another library than
+    /// OpenSSL. Reads only: may be called within libcurl, and mostly must be, since a transfer that is over has no
+    /// connection any more. https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
+    package var tlsSession: TLSSession? {
+        var pointer: UnsafeMutableRawPointer?
+        guard clibcurl_easy_get_pointer(handle, CURLINFO_TLS_SSL_PTR, &pointer) == CURLE_OK,
+            let information = pointer?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee,
+            information.backend == CURLSSLBACKEND_OPENSSL, let ssl = information.internals
+        else { return nil }
+        return OpenSSL.loaded?.session(of: ssl)
+    }
+}
+
+/// The few functions of OpenSSL that tell of a session, found in the very library that libcurl has loaded: nothing else of
+/// this module needs OpenSSL, and its headers belong to no libcurl.
+private struct OpenSSL {
+    private let version: @convention(c) (UnsafeRawPointer) -> Int32
+    private let currentCipher: @convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?
+    private let protocolID: @convention(c) (UnsafeRawPointer) -> UInt16
+
+    /// nil where libcurl uses none, or one whose functions can't be told apart from another's in the same process.
+    static let loaded = OpenSSL()
+
+    private init?() {
+        guard let text = clibcurl_version_info().pointee.ssl_version.map({ String(cString: $0) }),
+            let file = Self.files.first(where: { text.contains($0.version) })?.name,
+            let library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD),
+            let version = dlsym(library, "SSL_version"),
+            let currentCipher = dlsym(library, "SSL_get_current_cipher"),
+            let protocolID = dlsym(library, "SSL_CIPHER_get_protocol_id")
+        else { return nil }
+        self.version = unsafeBitCast(version, to: (@convention(c) (UnsafeRawPointer) -> Int32).self)
+        self.currentCipher = unsafeBitCast(
+            currentCipher,
+            to: (@convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?).self
+        )
+        self.protocolID = unsafeBitCast(protocolID, to: (@convention(c) (UnsafeRawPointer) -> UInt16).self)
+    }
+
+    private static let files = [
+        (version: "OpenSSL/3.", name: "libssl.so.3"), (version: "OpenSSL/1.1.1", name: "libssl.so.1.1"),
+    ]
+
+    func session(of ssl: UnsafeRawPointer) -> TLSSession? {
+        guard let cipher = currentCipher(ssl), let version = UInt16(exactly: version(ssl)) else { return nil }
+        return TLSSession(protocolVersion: version, cipherSuite: protocolID(cipher))
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Locks
+
+/// What a task has cost, hop by hop.
+///
+/// A delegate gets it in `urlSession(_:task:didFinishCollecting:)`. Nothing is gathered for tasks that have no delegate, and
+/// the session none.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics>
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
+    // @unchecked is true because `metrics` never changes and `transactions` guards itself.
+    private let metrics: TaskMetrics
+    /// Made when first asked for: many delegates never do.
+    private let transactions = Mutex<[URLSessionTaskTransactionMetrics]?>(nil)
+
+    init(_ metrics: TaskMetrics) {
+        self.metrics = metrics
+    }
+
+    /// One for each request that the task has made, in order: redirects, answers to challenges and new tries each add one.
+    ///
+    /// Empty for a task that ended before its first request.
+    open var transactionMetrics: [URLSessionTaskTransactionMetrics] {
+        transactions.withLock { transactions in
+            if let transactions { return transactions }
+            let made = metrics.hops.map(URLSessionTaskTransactionMetrics.init)
+            transactions = made
+            return made
+        }
+    }
+
+    /// From the creation of the task to its end.
+    open var taskInterval: DateInterval { metrics.interval }
+
+    /// How many redirects the task has followed.
+    open var redirectCount: Int { metrics.redirectCount }
+
+    /// The task and its transactions, a line each.
+    open override var description: String {
+        let milliseconds = Int((taskInterval.duration * 1000).rounded())
+        let lines = ["\(milliseconds) ms, \(redirectCount) redirects"] + transactionMetrics.map(\.description)
+        return lines.joined(separator: "\n")
+    }
+
+    /// Where a response came from.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics/resourcefetchtype>
+    public enum ResourceFetchType: Int, Sendable {
+        /// From the program's own ``URLProtocol``.
+        case unknown
+        /// From the network.
+        case networkLoad
+        /// Pushed by the server before it was asked for; never on Linux.
+        case serverPush
+        /// From the cache.
+        case localCache
+    }
+
+    /// How a host's name was looked up.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics/domainresolutionprotocol>
+    public enum DomainResolutionProtocol: Int, Sendable {
+        /// By the system, which doesn't tell how.
+        case unknown
+        /// By DNS over UDP.
+        case udp
+        /// By DNS over TCP.
+        case tcp
+        /// By DNS over TLS.
+        case tls
+        /// By DNS over HTTPS.
+        case https
+    }
+}

@@ -1,0 +1,40 @@
+import Curl
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Which failures mean that there is no way to the host")
+struct ConnectivityPolicyTests {
+    @Test(
+        "A host without an address, unreachable, or refusing",
+        arguments: [URLError.Code.cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet]
+    )
+    func lacking(code: URLError.Code) {
+        #expect(ConnectivityPolicy.isLackOfConnectivity(code, in: .resolving))
+        #expect(ConnectivityPolicy.isLackOfConnectivity(code, in: .connecting))
+        for phase in [TransferPhase.securing, .sending, .receiving] {
+            #expect(!ConnectivityPolicy.isLackOfConnectivity(code, in: phase))
+        }
+    }
+
+    @Test("A time-out only while an attempt to connect is under way")
+    func timedOut() {
+        for phase in TransferPhase.allCases {
+            let isAttempt = phase == .resolving || phase == .connecting
+            #expect(ConnectivityPolicy.isLackOfConnectivity(.timedOut, in: phase) == isAttempt)
+        }
+        #expect(!ConnectivityPolicy.isLackOfConnectivity(.timedOut, in: nil))
+    }
+
+    @Test(
+        "Nothing else",
+        arguments: [
+            URLError.Code.networkConnectionLost, .secureConnectionFailed, .serverCertificateUntrusted,
+            .badServerResponse, .cancelled, .badURL, .unknown,
+        ]
+    )
+    func others(code: URLError.Code) {
+        for phase in TransferPhase.allCases { #expect(!ConnectivityPolicy.isLackOfConnectivity(code, in: phase)) }
+    }
+}

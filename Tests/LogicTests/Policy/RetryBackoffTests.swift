@@ -1,0 +1,38 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The delay before the next try")
+struct RetryBackoffTests {
+    @Test("It doubles up to its bound, and stays there")
+    func growth() {
+        var backoff = RetryBackoff()
+        let expected: [Double] = [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+        for seconds in expected { #expect(backoff.delay(jitter: 0) == .seconds(seconds)) }
+    }
+
+    @Test("However often it fails, the delay is neither longer nor shorter than its bounds", arguments: [0, 0.3, 1])
+    func bounds(jitter: Double) {
+        var backoff = RetryBackoff()
+        for _ in 0..<10_000 {
+            let delay = backoff.delay(jitter: jitter)
+            #expect(delay >= RetryBackoff.shortest * 0.75 && delay <= RetryBackoff.longest)
+        }
+    }
+
+    @Test("Chance makes it up to a quarter shorter, and never longer")
+    func jitter() {
+        var (one, other) = (RetryBackoff(), RetryBackoff())
+        #expect(one.delay(jitter: 1) == .milliseconds(375))
+        #expect(other.delay(jitter: 0.5) == .microseconds(437_500))
+        #expect(one.delay(jitter: 7) == .milliseconds(750))
+    }
+
+    @Test("With reason to hope it begins anew")
+    func reset() {
+        var backoff = RetryBackoff()
+        for _ in 0..<5 { _ = backoff.delay(jitter: 0) }
+        backoff.reset()
+        #expect(backoff.delay(jitter: 0) == .milliseconds(500))
+    }
+}

@@ -1,0 +1,130 @@
+import Curl
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a hop's numbers mean")
+struct HopMetricsTests {
+    static let start = Date(timeIntervalSinceReferenceDate: 1000)
+
+    static func hop(
+        _ url: String = "http://example.com/",
+        _ change: (inout TransferStatistics) -> Void = { _ in }
+    ) throws -> HopMetrics {
+        var hop = HopMetrics(URLRequest(url: try Sample.url(url)), start: start)
+        var statistics = TransferStatistics()
+        statistics.newConnections = 1
+        statistics.nameLookedUp = .milliseconds(10)
+        statistics.connected = .milliseconds(20)
+        statistics.requestStarted = .milliseconds(40)
+        statistics.responseStarted = .milliseconds(80)
+        statistics.total = .milliseconds(100)
+        change(&statistics)
+        hop.statistics = statistics
+        return hop
+    }
+
+    /// In milliseconds from the start.
+    static func time(_ date: Date?) -> Int? {
+        date.map { Int(($0.timeIntervalSince(start) * 1000).rounded()) }
+    }
+
+    @Test("Each stage begins where the one before has ended")
+    func stages() throws {
+        let hop = try Self.hop()
+        let dates = [
+            hop.domainLookupStart, hop.domainLookupEnd, hop.connectStart, hop.connectEnd, hop.requestStart,
+            hop.requestEnd, hop.responseStart, hop.responseEnd,
+        ]
+        #expect(dates.map(Self.time) == [0, 10, 10, 20, 40, 40, 80, 100])
+        #expect(hop.secureConnectionStart == nil && hop.secureConnectionEnd == nil)
+    }
+
+    @Test("With TLS the connection stands when the handshake is over")
+    func secure() throws {
+        let hop = try Self.hop("https://example.com/") { $0.secured = .milliseconds(35) }
+        #expect(Self.time(hop.secureConnectionStart) == 20)
+        #expect(Self.time(hop.secureConnectionEnd) == 35)
+        #expect(Self.time(hop.connectEnd) == 35)
+        let failed = try Self.hop("https://example.com/") { $0.requestStarted = nil }
+        #expect(Self.time(failed.secureConnectionStart) == 20)
+        #expect(failed.connectEnd == nil)
+    }
+
+    @Test("A connection used again has no stages of its own")
+    func reused() throws {
+        let hop = try Self.hop("https://example.com/") { $0.newConnections = 0 }
+        #expect(hop.isReusedConnection)
+        let dates = [
+            hop.domainLookupStart, hop.domainLookupEnd, hop.connectStart, hop.connectEnd, hop.secureConnectionStart,
+            hop.secureConnectionEnd,
+        ]
+        #expect(dates.allSatisfy { $0 == nil })
+        #expect(Self.time(hop.requestStart) == 40)
+    }
+
+    @Test("What never came to a connection has not used one again")
+    func unresolved() throws {
+        var hop = HopMetrics(URLRequest(url: try Sample.url("http://example.com/")), start: Self.start)
+        hop.statistics = TransferStatistics()
+        #expect(!hop.isReusedConnection)
+        #expect(Self.time(hop.domainLookupStart) == 0)
+        #expect(hop.domainLookupEnd == nil && hop.connectStart == nil && hop.responseEnd == nil)
+    }
+
+    @Test("A body's end is when libcurl says, else when it was taken, and never behind the answer's beginning")
+    func requestEnd() throws {
+        var hop = try Self.hop()
+        hop.bodySent = Self.start.addingTimeInterval(0.06)
+        #expect(Self.time(hop.requestEnd) == 60)
+        hop.bodySent = Self.start.addingTimeInterval(0.2)
+        #expect(Self.time(hop.requestEnd) == 80)
+        hop.bodySent = Self.start.addingTimeInterval(0.001)
+        #expect(Self.time(hop.requestEnd) == 40)
+        hop.statistics?.requestSent = .milliseconds(50)
+        #expect(Self.time(hop.requestEnd) == 50)
+    }
+
+    @Test("A proxy is what libcurl says it is, else another port than the URL's")
+    func proxy() throws {
+        #expect(try !Self.hop { $0.remotePort = 80 }.isProxyConnection)
+        #expect(try Self.hop { $0.remotePort = 3128 }.isProxyConnection)
+        #expect(try !Self.hop("https://example.com:8443/") { $0.remotePort = 8443 }.isProxyConnection)
+        #expect(try Self.hop { ($0.remotePort, $0.usedProxy) = (80, true) }.isProxyConnection)
+        #expect(try !Self.hop { ($0.remotePort, $0.usedProxy) = (3128, false) }.isProxyConnection)
+        #expect(try !Self.hop().isProxyConnection)
+    }
+
+    @Test("A response that was never shown to anybody is made of its head")
+    func response() throws {
+        var hop = try Self.hop()
+        #expect(hop.madeResponse == nil)
+        hop.head = ResponseHead(
+            version: "HTTP/1.1",
+            status: 302,
+            fields: [HeaderField(name: "Location", value: "/b")]
+        )
+        let response = try #require(hop.madeResponse as? HTTPURLResponse)
+        #expect(response.statusCode == 302)
+        #expect(response.value(forHTTPHeaderField: "location") == "/b")
+    }
+
+    @Test("A cached answer has the dates of a request and an answer, and none of a connection")
+    func cached() throws {
+        let url = try Sample.url("http://example.com/")
+        var hop = HopMetrics(URLRequest(url: url), source: .cache, start: Self.start)
+        hop.response = URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+        hop.end = Self.start.addingTimeInterval(0.001)
+        let transaction = URLSessionTaskTransactionMetrics(hop)
+        #expect(transaction.resourceFetchType == .localCache)
+        #expect(
+            [transaction.requestStartDate, transaction.requestEndDate, transaction.responseStartDate].map(Self.time)
+                == [0, 0, 0]
+        )
+        #expect(Self.time(transaction.responseEndDate) == 1)
+        #expect(transaction.connectStartDate == nil && transaction.remoteAddress == nil)
+        #expect(!transaction.isReusedConnection && !transaction.isProxyConnection)
+        #expect(transaction.networkProtocolName == nil)
+    }
+}
