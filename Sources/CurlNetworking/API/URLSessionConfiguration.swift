@@ -148,13 +148,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.httpShouldUsePipelining = newValue } }
     }
 
-    /// Whether requests carry cookies from ``httpCookieStorage``.
+    /// Whether requests carry cookies from ``httpCookieStorage``; the default is true. See <doc:Cookies>.
     open var httpShouldSetCookies: Bool {
         get { current.httpShouldSetCookies }
         set { lock.withLock { values.httpShouldSetCookies = newValue } }
     }
 
-    /// Which cookies of responses are stored.
+    /// Which cookies of responses are stored; the default is `.onlyFromMainDocumentDomain`, which concerns requests with a
+    /// `mainDocumentURL` alone.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { current.httpCookieAcceptPolicy }
         set { lock.withLock { values.httpCookieAcceptPolicy = newValue } }

@@ -27,6 +27,8 @@ struct Mailbox {
     /// Somebody takes messages, or will soon.
     private var isScheduled = false
     private(set) var isAwaitingAnswer = false
+    /// Nothing is delivered: something that the owner may look for is still being written.
+    private var isHeld = false
 
     /// Nobody takes messages, and there are none.
     var isIdle: Bool { !isScheduled && messages.isEmpty && body.isEmpty }
@@ -57,14 +59,25 @@ struct Mailbox {
     }
 
     private mutating func schedule() -> Bool {
-        guard !isScheduled, !isAwaitingAnswer else { return false }
+        guard !isScheduled, !isAwaitingAnswer, !isHeld else { return false }
         isScheduled = true
         return true
     }
 
+    /// Keeps back what has not been delivered yet and what comes, until `release`.
+    mutating func hold() {
+        isHeld = true
+    }
+
+    /// True when the caller must schedule a delivery.
+    mutating func release() -> Bool {
+        isHeld = false
+        return !(messages.isEmpty && body.isEmpty) && schedule()
+    }
+
     /// The next message; nil ends the delivery. Body bytes come before the completion and behind all else.
     mutating func next() -> Message? {
-        guard !isAwaitingAnswer else { return endDelivery() }
+        guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
         case .completed where !body.isEmpty, nil:
             guard let piece = body.popFirst() else { return endDelivery() }

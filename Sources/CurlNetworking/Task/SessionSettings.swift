@@ -9,6 +9,11 @@ struct SessionSettings: Sendable {
     var maximumConnectionsPerHost: Int
     var temporaryDirectory: URL
     var protocolClasses: [URLProtocol.Type]
+    /// Whose cookies requests carry; nil for none.
+    var sentCookies: CookieStore?
+    /// Where responses' cookies go; nil for nowhere.
+    var storedCookies: CookieStore?
+    var cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     /// The shared session heeds what is registered while it lives.
     var consultsRegisteredProtocols = false
 
@@ -25,6 +30,10 @@ struct SessionSettings: Sendable {
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         temporaryDirectory = configuration.curl.temporaryDirectory
+        let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
+        sentCookies = configuration.httpShouldSetCookies ? cookies : nil
+        cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
+        storedCookies = cookieAcceptPolicy == .never ? nil : cookies
     }
 
     /// How many connections may stay open without a request.

@@ -23,6 +23,10 @@ extension TaskRunner {
 
     /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
     func send(_ outcome: Outcome, resumeData: Data?) {
+        afterCookieWrites { self.sendNow(outcome, resumeData: resumeData) }
+    }
+
+    private func sendNow(_ outcome: Outcome, resumeData: Data?) {
         let (consumer, handlers) = shared.withLock { shared in
             shared.outcome = outcome
             defer { shared.resumeDataHandlers = [] }

@@ -5,6 +5,7 @@ import Foundation
 
 extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
+        storeCookies(of: head, to: exchange.request)
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
             loading.nextRequest = next
@@ -75,7 +76,7 @@ extension TaskRunner: ExchangeOwner {
             }
             return (shared.consumer, shared.mailbox.post(.response(response)))
         }
-        if case .bytes(let stream) = consumer { stream.respond(response) }
+        if case .bytes(let stream) = consumer { afterCookieWrites { stream.respond(response) } }
         if schedules { scheduleDeliveryAtEndOfRound() }
     }
 

@@ -28,6 +28,12 @@ extension TaskRunner {
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
 
+        /// The value of the next exchange's `Cookie` field, as far as it comes from the storage.
+        var cookieField: String?
+        /// How many responses' cookies are being stored, and what waits for that.
+        var cookieWrites = 0
+        var afterCookieWrites: [() -> Void] = []
+
         var memory = Data()
         var receivedSinceSettled: Int64 = 0
         var file: DownloadFile?
@@ -207,13 +213,13 @@ extension TaskRunner: LoopWork {
             return session.leave(ticket)
         }
         do throws(URLError) {
-            try startExchange(request)
+            try startExchangeWithCookies(request)
         } catch {
             finish(.failure(error))
         }
     }
 
-    private func startExchange(_ request: URLRequest) throws(URLError) {
+    func startExchange(_ request: URLRequest) throws(URLError) {
         let body = try makeBody(for: request)
         let exchange = Exchange(request: request, body: body, loop: session.loop, owner: self)
         do throws(URLError) {
@@ -223,6 +229,7 @@ extension TaskRunner: LoopWork {
                 settings: session.settings,
                 keepsCredentials: isAtOriginalOrigin
             )
+            if let cookies = loading.cookieField { options.addCookies(cookies) }
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
             switch loading.destination {
