@@ -65,7 +65,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         values.protocolClasses = URLProtocol.registeredClasses
         values.httpCookieStorage = stock.httpCookieStorage
         values.urlCredentialStorage = stock.urlCredentialStorage
-        values.urlCache = stock.urlCache
+        // The stock one looks into the shared cache's directory. A path that can't be one leaves it without.
+        values.urlCache = URLCache(
+            memoryCapacity: stock.urlCache?.memoryCapacity ?? 4 << 20,
+            diskCapacity: 0,
+            diskPath: "/dev/null/none"
+        )
         return URLSessionConfiguration(values: values)
     }
 
@@ -89,7 +94,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.identifier = newValue } }
     }
 
-    /// The cache policy of requests made from a URL alone.
+    /// The cache policy of requests that have none of their own. See <doc:Caching>.
     open var requestCachePolicy: URLRequest.CachePolicy {
         get { current.requestCachePolicy }
         set { lock.withLock { values.requestCachePolicy = newValue } }
@@ -188,7 +193,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.urlCredentialStorage = newValue } }
     }
 
-    /// Where responses are cached; nil for nowhere.
+    /// Where the responses of data tasks are cached; nil for nowhere. See <doc:Caching>.
     open var urlCache: URLCache? {
         get { current.urlCache }
         set { lock.withLock { values.urlCache = newValue } }

@@ -18,6 +18,8 @@ struct Mailbox {
         /// Bytes in the download's file in all.
         case wrote(Int64)
         case resumeData(Data?, @Sendable (Data?) -> Void)
+        /// Asked behind the body; nothing waits for the answer.
+        case willCache(StoredResponse)
         /// The last message.
         case completed
     }
@@ -79,7 +81,7 @@ struct Mailbox {
     mutating func next() -> Message? {
         guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
-        case .completed where !body.isEmpty, nil:
+        case .completed where !body.isEmpty, .willCache where !body.isEmpty, nil:
             guard let piece = body.popFirst() else { return endDelivery() }
             return .body(piece)
         case .some(let message):
@@ -135,7 +137,7 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .resumed, .response, .becameDownload, .sent, .body, .wrote: true
+            case .needsBodyStream, .resumed, .willCache, .response, .becameDownload, .sent, .body, .wrote: true
             }
         }
         body.removeAll()

@@ -47,15 +47,12 @@ enum SetCookieParser {
     }
 
     private static func split(_ part: Substring.UTF8View) -> (name: String, value: String?)? {
-        guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(part), nil) }
-        return (trimmed(part[..<equals]), trimmed(part[part.index(after: equals)...]))
+        guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { return (text(part), nil) }
+        return (text(part[..<equals]), text(part[part.index(after: equals)...]))
     }
 
-    private static func trimmed(_ part: Substring.UTF8View) -> String {
-        let isSpace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        guard let first = part.firstIndex(where: { !isSpace($0) }), let last = part.lastIndex(where: { !isSpace($0) })
-        else { return "" }
-        return String(Substring(part[first...last]))
+    private static func text(_ part: Substring.UTF8View) -> String {
+        String(Substring(part).trimmed)
     }
 
     private static func domain(_ value: String) -> String {

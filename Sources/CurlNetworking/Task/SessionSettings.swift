@@ -14,6 +14,8 @@ struct SessionSettings: Sendable {
     /// Where responses' cookies go; nil for nowhere.
     var storedCookies: CookieStore?
     var cookieAcceptPolicy: HTTPCookie.AcceptPolicy
+    /// Where responses are cached; nil for nowhere.
+    var cache: CacheStore?
     /// The shared session heeds what is registered while it lives.
     var consultsRegisteredProtocols = false
 
@@ -34,6 +36,7 @@ struct SessionSettings: Sendable {
         sentCookies = configuration.httpShouldSetCookies ? cookies : nil
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
+        cache = configuration.urlCache.map(CacheStore.store(over:))
     }
 
     /// How many connections may stay open without a request.
@@ -44,6 +47,11 @@ struct SessionSettings: Sendable {
     func idleTimeout(for request: URLRequest) -> Duration {
         request.timeoutInterval == Self.defaultTimeoutInterval
             ? idleTimeout : Duration(timeInterval: request.timeoutInterval)
+    }
+
+    /// A request's own policy counts when it was changed; see `idleTimeout(for:)`.
+    func cachePolicy(for request: URLRequest) -> URLRequest.CachePolicy {
+        request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
     }
 
     /// URLRequest's default, in seconds.

@@ -4,15 +4,24 @@ import Foundation
 // The cookies of a task's requests and responses. Everything on the loop.
 
 extension TaskRunner {
+    /// What the loop knows of the task's cookies.
+    struct Cookies {
+        /// The value of the next exchange's `Cookie` field, as far as it comes from the storage.
+        var field: String?
+        /// How many responses' cookies are being stored, and what waits for that.
+        var writes = 0
+        var afterWrites: [() -> Void] = []
+    }
+
     /// Starts the exchange, once the cookies it carries are known: at once, unless cookies are just being written.
     func startExchangeWithCookies(_ request: URLRequest) throws(URLError) {
         guard let store = session.settings.sentCookies, request.httpShouldHandleCookies, let url = request.url else {
-            loading.cookieField = nil
+            loading.cookies.field = nil
             return try startExchange(request)
         }
         switch store.cookieField(for: url) {
         case .found(let field):
-            loading.cookieField = field
+            loading.cookies.field = field
             try startExchange(request)
         case .busy:
             store.findCookieField(for: url) { field in
@@ -25,7 +34,7 @@ extension TaskRunner {
         guard case .loading(let isPaused) = shared.withLock({ $0.machine.stage }), loading.exchange == nil else {
             return
         }
-        loading.cookieField = field
+        loading.cookies.field = field
         do throws(URLError) {
             try startExchange(request)
         } catch {
@@ -43,7 +52,7 @@ extension TaskRunner {
             request.httpShouldHandleCookies, let url = request.url
         else { return }
         let fields = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: "Set-Cookie") }.map(\.value)
-        loading.cookieWrites += 1
+        loading.cookies.writes += 1
         shared.withLock { $0.mailbox.hold() }
         store.store(
             fields,
@@ -56,16 +65,16 @@ extension TaskRunner {
     }
 
     private func cookiesStored() {
-        loading.cookieWrites -= 1
-        guard loading.cookieWrites == 0 else { return }
-        for action in loading.afterCookieWrites { action() }
-        loading.afterCookieWrites = []
+        loading.cookies.writes -= 1
+        guard loading.cookies.writes == 0 else { return }
+        for action in loading.cookies.afterWrites { action() }
+        loading.cookies.afterWrites = []
         if shared.withLock({ $0.mailbox.release() }) { scheduleDeliveryAtEndOfRound() }
     }
 
     /// Does `action` now, or once the cookies that came before it are stored.
     func afterCookieWrites(_ action: @escaping () -> Void) {
-        if loading.cookieWrites == 0 { action() } else { loading.afterCookieWrites.append(action) }
+        if loading.cookies.writes == 0 { action() } else { loading.cookies.afterWrites.append(action) }
     }
 }
 

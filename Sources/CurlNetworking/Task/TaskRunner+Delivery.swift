@@ -161,6 +161,11 @@ extension TaskRunner {
             delegate.urlSession(session, task: task) { self.bodyStreamArrived($0) }
         case .resumeData(let data, let handler):
             handler(data)
+        case .willCache(let stored):
+            guard let dataTask = task as? URLSessionDataTask, let cache = self.session.settings.cache else { return }
+            delegates.data?.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { answer in
+                if let stored = stored.replaced(by: answer) { cache.store(stored) }
+            }
         case .completed:
             deliverCompletion(of: task, in: session, to: delegates)
         }

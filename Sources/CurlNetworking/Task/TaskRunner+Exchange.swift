@@ -6,6 +6,8 @@ import Foundation
 extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
         storeCookies(of: head, to: exchange.request)
+        invalidateCache(head, to: exchange.request)
+        if selectsStoredResponse(head) { return .discard }
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
             loading.nextRequest = next
@@ -31,6 +33,7 @@ extension TaskRunner: ExchangeOwner {
         loading.head = head
         let expected = length ?? Self.expectedLength(of: head, to: exchange.request)
         try accept(Self.response(head, to: exchange.request), received: offset, expected: expected)
+        beginCaching(head, to: exchange.request, expected: expected)
     }
 
     /// Makes room for the body, and shows the response to whom it concerns.
@@ -165,7 +168,9 @@ extension TaskRunner: ExchangeOwner {
         switch loading.destination {
         case .memory: loading.memory.append(contentsOf: body)
         case .file: try loading.file?.write(body)
-        case .stream: stream(body)
+        case .stream:
+            gatherForCache(body)
+            stream(body)
         }
     }
 
@@ -233,6 +238,7 @@ extension TaskRunner: ExchangeOwner {
         countReceivedBytes()
         loading.exchange = nil
         if let next = loading.nextRequest.take() { return follow(next) }
+        if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {
             if let error { throw error }
             if try continuesAppending(exchange) { return }
@@ -244,6 +250,7 @@ extension TaskRunner: ExchangeOwner {
 
     /// The body is complete.
     func finishWithBody() {
+        finishCaching()
         switch loading.destination {
         case .memory: finish(.data(loading.memory))
         // `finish` makes a file of it.
@@ -257,8 +264,8 @@ extension TaskRunner: ExchangeOwner {
             shared.currentRequest = next
             shared.machine.requeue()
         }
-        // A stream that has been read from can't be sent again.
-        if sendsStream || session.settings.hasProtocols { loading.preparation = .none }
+        // A stream that has been read from can't be sent again; the cache may know of the next URL.
+        if sendsStream || session.settings.hasProtocols || loading.caching.demand != nil { loading.preparation = .none }
         runOnLoop()
     }
 

@@ -28,11 +28,8 @@ extension TaskRunner {
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
 
-        /// The value of the next exchange's `Cookie` field, as far as it comes from the storage.
-        var cookieField: String?
-        /// How many responses' cookies are being stored, and what waits for that.
-        var cookieWrites = 0
-        var afterCookieWrites: [() -> Void] = []
+        var cookies = TaskRunner.Cookies()
+        var caching = TaskRunner.Caching()
 
         var memory = Data()
         var receivedSinceSettled: Int64 = 0
@@ -100,7 +97,8 @@ extension TaskRunner: LoopWork {
         prepareForNetwork()
     }
 
-    func prepareForNetwork() {
+    /// The cache has no answer, or was not asked.
+    func prepareExchange() {
         switch resumption {
         case nil:
             prepareBodyStream()
@@ -172,12 +170,12 @@ extension TaskRunner: LoopWork {
         }
     }
 
-    private func prepared() {
+    func prepared() {
         loading.preparation = .done
         if shared.withLock({ $0.machine.stage == .queued }) { enterAdmission() }
     }
 
-    private var isUnfinished: Bool {
+    var isUnfinished: Bool {
         shared.withLock { shared in
             switch shared.machine.stage {
             case .parked, .queued, .loading: true
@@ -187,6 +185,7 @@ extension TaskRunner: LoopWork {
     }
 
     private func enterAdmission() {
+        if deliversStoredResponse() { return }
         let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
         do throws(URLError) {
             guard let request else { throw URLError(.badURL, nil, "The task has no request.") }
@@ -229,7 +228,8 @@ extension TaskRunner: LoopWork {
                 settings: session.settings,
                 keepsCredentials: isAtOriginalOrigin
             )
-            if let cookies = loading.cookieField { options.addCookies(cookies) }
+            if let cookies = loading.cookies.field { options.addCookies(cookies) }
+            addCacheFields(to: &options)
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
             switch loading.destination {
