@@ -129,6 +129,11 @@ package final class Nginx: Sendable {
                         gzip_types *;
                         gzip_min_length 0;
                     }
+                    location = /cookies {
+                        add_header Set-Cookie "visited=1; Path=/; Expires=Thu, 31 Dec 2099 23:59:59 GMT; HttpOnly";
+                        add_header Set-Cookie "foreign=1; Domain=example.com";
+                        return 200 "$http_cookie";
+                    }
                     location /upload/ { dav_methods PUT; }
                     location /slow/ {
                         alias \(site.root.path)/;

@@ -105,7 +105,9 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// The next bytes of the body. The transfer pauses when too many wait for this method to return.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-    /// Asks whether and how to cache a response.
+    /// Asks whether and how to cache a response: as proposed, another one, or (nil) not at all.
+    ///
+    /// Called behind the last byte of the body, for responses that are to be stored. See <doc:Caching>.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,

@@ -25,6 +25,27 @@ extension URLCache {
     }
 }
 
+extension HTTPCookieStorage {
+    /// Stores `cookies` as if they came with the task's response, heeding the storage's policy.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/storecookies(_:for:)>
+    public func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+        guard let request = task.currentRequest else { return }
+        setCookies(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL)
+    }
+
+    /// Hands over the cookies that the task's request would carry, in their order, or nil where it has no http or https URL.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
+    public func getCookiesFor(
+        _ task: URLSessionTask,
+        completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+    ) {
+        let target = task.currentRequest?.url.flatMap(CookieTarget.init)
+        completionHandler(target.map { CookieMatching.cookies(cookies ?? [], for: $0, now: Date()) })
+    }
+}
+
 extension URLCredentialStorage {
     /// Hands over the credentials for `protectionSpace`, by user name, or nil.
     public func getCredentials(

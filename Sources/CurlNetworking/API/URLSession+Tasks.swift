@@ -86,7 +86,7 @@ extension URLSession {
 extension URLSessionConfiguration {
     /// Removes all cookies, cached responses and credentials. May write files.
     func emptyStorages() {
-        urlCache?.removeAllCachedResponses()
+        if let urlCache { CacheStore.store(over: urlCache).removeAll() }
         if let httpCookieStorage {
             httpCookieStorage.cookies?.forEach(httpCookieStorage.deleteCookie)
         }

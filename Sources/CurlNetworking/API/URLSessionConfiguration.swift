@@ -66,7 +66,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         values.protocolClasses = URLProtocol.registeredClasses
         values.httpCookieStorage = stock.httpCookieStorage
         values.urlCredentialStorage = stock.urlCredentialStorage
-        values.urlCache = stock.urlCache
+        // The stock one looks into the shared cache's directory. A path that can't be one leaves it without.
+        values.urlCache = URLCache(
+            memoryCapacity: stock.urlCache?.memoryCapacity ?? 4 << 20,
+            diskCapacity: 0,
+            diskPath: "/dev/null/none"
+        )
         return URLSessionConfiguration(values: values)
     }
 
@@ -90,7 +95,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.identifier = newValue } }
     }
 
-    /// The cache policy of requests made from a URL alone.
+    /// The cache policy of requests that have none of their own. See <doc:Caching>.
     open var requestCachePolicy: URLRequest.CachePolicy {
         get { current.requestCachePolicy }
         set { lock.withLock { values.requestCachePolicy = newValue } }
@@ -164,13 +169,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.httpShouldUsePipelining = newValue } }
     }
 
-    /// Whether requests carry cookies from ``httpCookieStorage``.
+    /// Whether requests carry cookies from ``httpCookieStorage``; the default is true. See <doc:Cookies>.
     open var httpShouldSetCookies: Bool {
         get { current.httpShouldSetCookies }
         set { lock.withLock { values.httpShouldSetCookies = newValue } }
     }
 
-    /// Which cookies of responses are stored.
+    /// Which cookies of responses are stored; the default is `.onlyFromMainDocumentDomain`, which concerns requests with a
+    /// `mainDocumentURL` alone.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { current.httpCookieAcceptPolicy }
         set { lock.withLock { values.httpCookieAcceptPolicy = newValue } }
@@ -203,7 +209,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.urlCredentialStorage = newValue } }
     }
 
-    /// Where responses are cached; nil for nowhere.
+    /// Where the responses of data tasks are cached; nil for nowhere. See <doc:Caching>.
     open var urlCache: URLCache? {
         get { current.urlCache }
         set { lock.withLock { values.urlCache = newValue } }

@@ -19,6 +19,8 @@ struct Mailbox {
         /// Bytes in the download's file in all.
         case wrote(Int64)
         case resumeData(Data?, @Sendable (Data?) -> Void)
+        /// Asked behind the body; nothing waits for the answer.
+        case willCache(StoredResponse)
         /// The last message.
         case completed
     }
@@ -28,6 +30,8 @@ struct Mailbox {
     /// Somebody takes messages, or will soon.
     private var isScheduled = false
     private(set) var isAwaitingAnswer = false
+    /// Nothing is delivered: something that the owner may look for is still being written.
+    private var isHeld = false
 
     /// Nobody takes messages, and there are none.
     var isIdle: Bool { !isScheduled && messages.isEmpty && body.isEmpty }
@@ -58,16 +62,27 @@ struct Mailbox {
     }
 
     private mutating func schedule() -> Bool {
-        guard !isScheduled, !isAwaitingAnswer else { return false }
+        guard !isScheduled, !isAwaitingAnswer, !isHeld else { return false }
         isScheduled = true
         return true
     }
 
+    /// Keeps back what has not been delivered yet and what comes, until `release`.
+    mutating func hold() {
+        isHeld = true
+    }
+
+    /// True when the caller must schedule a delivery.
+    mutating func release() -> Bool {
+        isHeld = false
+        return !(messages.isEmpty && body.isEmpty) && schedule()
+    }
+
     /// The next message; nil ends the delivery. Body bytes come before the completion and behind all else.
     mutating func next() -> Message? {
-        guard !isAwaitingAnswer else { return endDelivery() }
+        guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
-        case .completed where !body.isEmpty, nil:
+        case .completed where !body.isEmpty, .willCache where !body.isEmpty, nil:
             guard let piece = body.popFirst() else { return endDelivery() }
             return .body(piece)
         case .some(let message):
@@ -123,7 +138,7 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .task, .resumed, .response, .becameDownload, .sent, .body, .wrote: true
+            case .needsBodyStream, .task, .resumed, .willCache, .response, .becameDownload, .sent, .body, .wrote: true
             }
         }
         body.removeAll()

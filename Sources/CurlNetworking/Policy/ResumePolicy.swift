@@ -126,16 +126,9 @@ enum ResumePolicy {
     }
 }
 
-/// Dates of HTTP (RFC 9110 §5.6.7).
+/// Dates of HTTP (RFC 9110 §5.6.7): three formats, all of which the algorithm for cookies reads.
 enum HTTPDate {
     static func parse(_ text: String) -> Date? {
-        for format in ["EEE, dd MMM yyyy HH:mm:ss zzz", "EEEE, dd-MMM-yy HH:mm:ss zzz", "EEE MMM d HH:mm:ss yyyy"] {
-            let formatter = DateFormatter()
-            formatter.locale = Locale(identifier: "en_US_POSIX")
-            formatter.timeZone = TimeZone(secondsFromGMT: 0)
-            formatter.dateFormat = format
-            if let date = formatter.date(from: text) { return date }
-        }
-        return nil
+        CookieDate.parse(text)
     }
 }

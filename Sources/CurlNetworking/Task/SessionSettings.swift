@@ -10,6 +10,13 @@ struct SessionSettings: Sendable {
     var maximumConnectionsPerHost: Int
     var temporaryDirectory: URL
     var protocolClasses: [URLProtocol.Type]
+    /// Whose cookies requests carry; nil for none.
+    var sentCookies: CookieStore?
+    /// Where responses' cookies go; nil for nowhere.
+    var storedCookies: CookieStore?
+    var cookieAcceptPolicy: HTTPCookie.AcceptPolicy
+    /// Where responses are cached; nil for nowhere.
+    var cache: CacheStore?
     /// The shared session heeds what is registered while it lives.
     var consultsRegisteredProtocols = false
 
@@ -27,6 +34,11 @@ struct SessionSettings: Sendable {
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         temporaryDirectory = configuration.curl.temporaryDirectory
+        let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
+        sentCookies = configuration.httpShouldSetCookies ? cookies : nil
+        cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
+        storedCookies = cookieAcceptPolicy == .never ? nil : cookies
+        cache = configuration.urlCache.map(CacheStore.store(over:))
     }
 
     /// How many connections may stay open without a request.
@@ -37,6 +49,11 @@ struct SessionSettings: Sendable {
     func idleTimeout(for request: URLRequest) -> Duration {
         request.timeoutInterval == Self.defaultTimeoutInterval
             ? idleTimeout : Duration(timeInterval: request.timeoutInterval)
+    }
+
+    /// A request's own policy counts when it was changed; see `idleTimeout(for:)`.
+    func cachePolicy(for request: URLRequest) -> URLRequest.CachePolicy {
+        request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
     }
 
     /// URLRequest's default, in seconds.

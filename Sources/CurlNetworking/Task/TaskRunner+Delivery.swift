@@ -23,6 +23,10 @@ extension TaskRunner {
 
     /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
     func send(_ outcome: Outcome, resumeData: Data?) {
+        afterCookieWrites { self.sendNow(outcome, resumeData: resumeData) }
+    }
+
+    private func sendNow(_ outcome: Outcome, resumeData: Data?) {
         let (consumer, isWatched, handlers) = shared.withLock { shared in
             shared.outcome = outcome
             defer { shared.resumeDataHandlers = [] }
@@ -137,6 +141,11 @@ extension TaskRunner {
             deliver(message, about: task, in: session, to: delegates)
         case .resumeData(let data, let handler):
             handler(data)
+        case .willCache(let stored):
+            guard let dataTask = task as? URLSessionDataTask, let cache = self.session.settings.cache else { return }
+            delegates.data?.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { answer in
+                if let stored = stored.replaced(by: answer) { cache.store(stored) }
+            }
         case .completed:
             deliverCompletion(of: task, in: session, to: delegates)
         }

@@ -5,6 +5,9 @@ import Foundation
 
 extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
+        storeCookies(of: head, to: exchange.request)
+        invalidateCache(head, to: exchange.request)
+        if selectsStoredResponse(head) { return .discard }
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
             loading.nextRequest = next
@@ -35,6 +38,7 @@ extension TaskRunner: ExchangeOwner {
         loading.head = head
         let expected = length ?? Self.expectedLength(of: head, to: exchange.request)
         try accept(Self.response(head, to: exchange.request), received: offset, expected: expected)
+        beginCaching(head, to: exchange.request, expected: expected)
     }
 
     /// Makes room for the body, and shows the response to whom it concerns.
@@ -80,7 +84,7 @@ extension TaskRunner: ExchangeOwner {
             }
             return (shared.consumer, shared.mailbox.post(.response(response)))
         }
-        if case .bytes(let stream) = consumer { stream.respond(response) }
+        if case .bytes(let stream) = consumer { afterCookieWrites { stream.respond(response) } }
         if schedules { scheduleDeliveryAtEndOfRound() }
     }
 
@@ -169,7 +173,9 @@ extension TaskRunner: ExchangeOwner {
         switch loading.destination {
         case .memory: loading.memory.append(contentsOf: body)
         case .file: try loading.file?.write(body)
-        case .stream: stream(body)
+        case .stream:
+            gatherForCache(body)
+            stream(body)
         }
     }
 
@@ -238,6 +244,7 @@ extension TaskRunner: ExchangeOwner {
         keepMetrics(of: exchange)
         loading.exchange = nil
         if let next = loading.nextRequest.take() { return follow(next) }
+        if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {
             if let error {
                 if waitsForConnectivity(after: error) || triesAgainOnceResumed(after: error) { return }
@@ -252,6 +259,7 @@ extension TaskRunner: ExchangeOwner {
 
     /// The body is complete.
     func finishWithBody() {
+        finishCaching()
         switch loading.destination {
         case .memory: finish(.data(loading.memory))
         // `finish` makes a file of it.
@@ -266,8 +274,8 @@ extension TaskRunner: ExchangeOwner {
             shared.currentRequest = next
             shared.machine.requeue()
         }
-        // A stream that has been read from can't be sent again.
-        if sendsStream || session.settings.hasProtocols { loading.preparation = .none }
+        // A stream that has been read from can't be sent again; the cache may know of the next URL.
+        if sendsStream || session.settings.hasProtocols || loading.caching.demand != nil { loading.preparation = .none }
         runOnLoop()
     }
 

@@ -31,6 +31,9 @@ extension TaskRunner {
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
 
+        var cookies = TaskRunner.Cookies()
+        var caching = TaskRunner.Caching()
+
         var memory = Data()
         var receivedSinceSettled: Int64 = 0
         var file: DownloadFile?
@@ -100,7 +103,8 @@ extension TaskRunner: LoopWork {
         prepareForNetwork()
     }
 
-    func prepareForNetwork() {
+    /// The cache has no answer, or was not asked.
+    func prepareExchange() {
         switch resumption {
         case nil:
             prepareBodyStream()
@@ -172,12 +176,12 @@ extension TaskRunner: LoopWork {
         }
     }
 
-    private func prepared() {
+    func prepared() {
         loading.preparation = .done
         if shared.withLock({ $0.machine.stage == .queued }) { enterAdmission() }
     }
 
-    private var isUnfinished: Bool {
+    var isUnfinished: Bool {
         shared.withLock { shared in
             switch shared.machine.stage {
             case .parked, .queued, .loading: true
@@ -187,6 +191,7 @@ extension TaskRunner: LoopWork {
     }
 
     private func enterAdmission() {
+        if deliversStoredResponse() { return }
         let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
         do throws(URLError) {
             guard let request else { throw URLError(.badURL, nil, "The task has no request.") }
@@ -213,13 +218,13 @@ extension TaskRunner: LoopWork {
             return session.leave(ticket)
         }
         do throws(URLError) {
-            try startExchange(request)
+            try startExchangeWithCookies(request)
         } catch {
             finish(.failure(error))
         }
     }
 
-    private func startExchange(_ request: URLRequest) throws(URLError) {
+    func startExchange(_ request: URLRequest) throws(URLError) {
         let body = try makeBody(for: request)
         let exchange = Exchange(request: request, body: body, loop: session.loop, owner: self)
         do throws(URLError) {
@@ -229,6 +234,8 @@ extension TaskRunner: LoopWork {
                 settings: session.settings,
                 keepsCredentials: isAtOriginalOrigin
             )
+            if let cookies = loading.cookies.field { options.addCookies(cookies) }
+            addCacheFields(to: &options)
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
             options.connectTimeout = session.settings.idleTimeout(for: request)

@@ -30,6 +30,7 @@ struct MailboxTests {
         case .body(let data): "body \(String(decoding: data, as: UTF8.self))"
         case .wrote(let total): "wrote \(total)"
         case .resumeData: "resume data"
+        case .willCache: "will cache"
         case .completed: "completed"
         }
     }

@@ -23,6 +23,8 @@ struct Arguments {
     var holding = Duration.seconds(1)
     /// `idle`: suspend every task first.
     var suspend = false
+    /// Cache, cookies and credentials as by default, instead of none.
+    var usesDefaultConfiguration = false
 
     init(_ words: some Sequence<String>) throws {
         var values: [String: String] = [:]
@@ -43,6 +45,7 @@ struct Arguments {
         expect = values["--expect"].flatMap { Int($0) }
         holding = .seconds(values["--seconds"].flatMap { Int($0) } ?? 1)
         suspend = values["--suspend"] == "yes"
+        usesDefaultConfiguration = values["--session"] == "default"
     }
 }
 

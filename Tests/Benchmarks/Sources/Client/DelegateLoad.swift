@@ -10,7 +10,12 @@ struct DelegateLoad: Load {
         queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         collector = Collector(arguments)
-        session = makeSession(connectionsPerHost: arguments.inFlight, delegate: collector, delegateQueue: queue)
+        session = makeSession(
+            connectionsPerHost: arguments.inFlight,
+            usesDefaultConfiguration: arguments.usesDefaultConfiguration,
+            delegate: collector,
+            delegateQueue: queue
+        )
     }
 
     func run(_ count: Int) async -> Tally {

@@ -14,7 +14,10 @@ struct AsyncLoad: Load {
 
     init(_ arguments: Arguments) {
         self.arguments = arguments
-        session = makeSession(connectionsPerHost: arguments.inFlight)
+        session = makeSession(
+            connectionsPerHost: arguments.inFlight,
+            usesDefaultConfiguration: arguments.usesDefaultConfiguration
+        )
     }
 
     func run(_ count: Int) async -> Tally {
@@ -44,7 +47,10 @@ final class HandlerLoad: Load, Sendable {
 
     init(_ arguments: Arguments) {
         self.arguments = arguments
-        session = makeSession(connectionsPerHost: arguments.inFlight)
+        session = makeSession(
+            connectionsPerHost: arguments.inFlight,
+            usesDefaultConfiguration: arguments.usesDefaultConfiguration
+        )
     }
 
     func run(_ count: Int) async -> Tally {

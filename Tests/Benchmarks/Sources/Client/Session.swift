@@ -1,16 +1,20 @@
 import Foundation
 
-/// A session with everything switched off that the raw client does not have either: cache, cookies, credentials.
+/// A session with everything switched off that the raw client does not have either (cache, cookies, credentials), unless
+/// it is to be as by default.
 func makeSession(
     connectionsPerHost: Int,
+    usesDefaultConfiguration: Bool = false,
     delegate: (any URLSessionDelegate)? = nil,
     delegateQueue: OperationQueue? = nil
 ) -> URLSession {
-    let configuration = URLSessionConfiguration.ephemeral
-    configuration.urlCache = nil
-    configuration.httpCookieStorage = nil
-    configuration.urlCredentialStorage = nil
-    configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+    let configuration = usesDefaultConfiguration ? URLSessionConfiguration.default : .ephemeral
+    if !usesDefaultConfiguration {
+        configuration.urlCache = nil
+        configuration.httpCookieStorage = nil
+        configuration.urlCredentialStorage = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+    }
     configuration.httpMaximumConnectionsPerHost = connectionsPerHost
     return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
 }

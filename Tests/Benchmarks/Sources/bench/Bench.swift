@@ -20,8 +20,8 @@
 // - CPU per request is the figure to compare. Wall time shares the cores with nginx and everything else that runs.
 // - The stock module gets fewer requests where it is slow; all figures are per request. A child that crashes, hangs or
 //   gets wrong answers is reported as such, and the rest goes on.
-// - Caches, cookies and credentials are off in the sessions, and the limit of connections per host is the number in
-//   flight, so that nobody waits in a queue that the raw client does not have.
+// - Caches, cookies and credentials are off in the sessions, but for the case of the default configuration; the limit of
+//   connections per host is the number in flight, so that nobody waits in a queue that the raw client does not have.
 // - For the bodies of 1 MiB in memory malloc is told, for all contenders, to keep what was freed; otherwise chance
 //   decides how many pages are faulted in anew. Everywhere else malloc is as it comes.
 // - Memory is the peak resident set of the child; for the slow transfers its growth from before the first to the state

@@ -10,6 +10,23 @@ enum Catalogue {
                 async: .timesRaw(2),
                 others: .timesRaw(3)
             ),
+            Workload(
+                name: "get-1k-64-default",
+                scenario: .get,
+                address: .plain(Site.uncachedPath),
+                requests: .init(6_400, stock: 640),
+                inFlight: 64,
+                session: .default,
+                expect: Site.small.bytes,
+                rows: [
+                    .init(
+                        .async,
+                        "1 KiB, 64 in flight, `data(from:)`, default configuration",
+                        // 1.3 times what the bare session may cost.
+                        limit: .timesRaw(2.6)
+                    )
+                ]
+            ),
             small(inFlight: 512, requests: .init(10_240, ours: 5_120, stock: 1_024)),
             Workload(
                 name: "get-1m-16",

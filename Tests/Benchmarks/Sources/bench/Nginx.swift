@@ -73,6 +73,10 @@ struct Nginx {
                     listen 127.0.0.1:\(tls) ssl http2 backlog=4096;
                     root \(site.root.path);
                     location = \(Site.protocolPath) { return 200 $server_protocol; }
+                    location /uncached/ {
+                        alias \(site.root.path)/;
+                        add_header Cache-Control no-store;
+                    }
                     location /slow/ { limit_rate 1k; }
                     location /upload/ { dav_methods PUT; }
                 }

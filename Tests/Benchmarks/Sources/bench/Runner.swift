@@ -119,8 +119,15 @@ struct Runner {
         }
         if contender == .raw {
             add("buffer", workload.rawBuffer)
+        } else {
+            add("session", workload.session.rawValue)
         }
-        var environment = ["TMPDIR": site.downloads.path, "SWIFT_BACKTRACE": "enable=no"]
+        // Caches and cookies of the default configuration go there as well.
+        let downloads = site.downloads.path
+        var environment = [
+            "TMPDIR": downloads, "XDG_CACHE_HOME": downloads, "XDG_DATA_HOME": downloads,
+            "SWIFT_BACKTRACE": "enable=no",
+        ]
         if workload.keepsFreedMemory {
             environment["MALLOC_TRIM_THRESHOLD_"] = "1073741824"
             environment["MALLOC_MMAP_THRESHOLD_"] = "1073741824"

@@ -11,6 +11,8 @@ struct Site {
     static let small = Asset(path: "/1k", bytes: 1 << 10)
     static let medium = Asset(path: "/1m", bytes: 1 << 20)
     static let large = Asset(path: "/1g", bytes: 1 << 30)
+    /// The small body as one that no cache may keep: every request goes to the server, whatever the session has.
+    static let uncachedPath = "/uncached/1k"
     static let slowPath = "/slow/1m"
     static let uploadPath = "/upload/1g"
     static let protocolPath = "/protocol"

@@ -43,6 +43,14 @@ struct Workload {
         case silent
     }
 
+    /// What the URLSessions have besides the transport. The raw client has nothing.
+    enum Session: String {
+        /// Neither cache nor cookies nor credentials.
+        case bare
+        /// Everything that `URLSessionConfiguration.default` has.
+        case `default`
+    }
+
     /// How many requests each contender makes in one slice: some tenths of a second where that is possible.
     struct Requests {
         var raw: Int
@@ -94,6 +102,7 @@ struct Workload {
     /// How often the contenders take turns.
     var rounds = 9
     var inFlight = 1
+    var session = Session.bare
     /// The length that each response body must have.
     var expect: Int?
     /// The raw client's CURLOPT_BUFFERSIZE where it isn't libcurl's default.

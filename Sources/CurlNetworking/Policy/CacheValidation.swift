@@ -1,0 +1,86 @@
+import Foundation
+
+/// What becomes of a request for which something is stored (RFC 9111 §4), and of the server's answer to a validation.
+enum CacheValidation {
+    enum Decision: Equatable, Sendable {
+        /// The stored response is the answer.
+        case use
+        /// The server is asked, with these fields, whether it still is.
+        case validate([HeaderField])
+        /// The server is asked for another.
+        case load
+        /// Nothing that is stored will do, and the server must not be asked.
+        case fail
+    }
+
+    static func decision(
+        for demand: CacheDemand,
+        stored head: ResponseHead?,
+        freshness: CacheFreshness?
+    ) -> Decision {
+        guard let head, let freshness else { return demand.failsWithout ? .fail : .load }
+        switch demand.reading {
+        case .nothing: return demand.failsWithout ? .fail : .load
+        case .anything: return .use
+        case .fresh where isUsable(head, freshness, for: demand): return .use
+        case .fresh, .validated:
+            if demand.failsWithout { return .fail }
+            let fields = conditions(head)
+            return fields.isEmpty ? .load : .validate(fields)
+        }
+    }
+
+    /// §4.2, §5.2.
+    private static func isUsable(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        if directives.contains("no-cache") || (head["Cache-Control"] == nil && head["Pragma"] == "no-cache") {
+            return false
+        }
+        if let maximumAge = demand.maximumAge, freshness.age > maximumAge { return false }
+        let allowed = directives.contains("must-revalidate") ? 0 : demand.maximumStaleness
+        // An unknown age is no age that a bound could allow, but for one without bounds.
+        return freshness.staleness + demand.minimumFreshness < allowed
+            || (allowed == .infinity && demand.minimumFreshness == 0)
+    }
+
+    /// RFC 9110 §13.1: the tag as it is, weak or not, and the date besides for servers without tags.
+    static func conditions(_ head: ResponseHead) -> [HeaderField] {
+        var fields: [HeaderField] = []
+        if let tag = head["ETag"] { fields.append(HeaderField(name: "If-None-Match", value: tag)) }
+        if let date = head["Last-Modified"] { fields.append(HeaderField(name: "If-Modified-Since", value: date)) }
+        return fields
+    }
+
+    /// The stored response may stand in for a server in trouble (RFC 5861 §4).
+    static func standsInForError(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        guard !directives.contains("must-revalidate"), !directives.contains("no-cache"),
+            let allowed = demand.staleIfError ?? directives.seconds("stale-if-error")
+        else { return false }
+        return freshness.staleness <= allowed
+    }
+
+    /// Those that a server in trouble answers with.
+    static let errorStatuses: Set<Int> = [500, 502, 503, 504]
+
+    /// The stored head after a 304 (§3.2, §4.3.4): its fields replace the stored ones, but for those about the body.
+    static func merge(_ head: ResponseHead, with update: ResponseHead) -> ResponseHead {
+        var merged = head
+        let news = update.fields.filter { !isAboutMessage($0.name) }
+        // An age is that of one response, and not of another that has none.
+        merged.fields.removeAll { field in news.contains(field.name) || field.name.isEqualIgnoringASCIICase(to: "Age") }
+        merged.fields += news
+        return merged
+    }
+
+    private static func isAboutMessage(_ name: String) -> Bool {
+        let lowercased = name.lowercased()
+        return messageFields.contains(lowercased) || lowercased.hasPrefix("content-")
+    }
+
+    /// The connection's, and what describes one transfer; "content-…" is excluded by its prefix.
+    private static let messageFields: Set<String> = [
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie",
+    ]
+}

@@ -1,0 +1,21 @@
+/// How much time may be spent on something that is good to have: a tenth of all time, and a little at once.
+///
+/// Reading and writing the stock cache go through its whole directory, some milliseconds each. A program that loads
+/// thousands of different responses would keep a core busy with that.
+struct TimeBudget {
+    private static let credit = Duration.milliseconds(500)
+    private static let share = 10
+
+    private var balance = Self.credit
+    private var lastUpdate: ContinuousClock.Instant?
+
+    mutating func allows(at now: ContinuousClock.Instant) -> Bool {
+        if let lastUpdate, now > lastUpdate { balance = min(Self.credit, balance + (now - lastUpdate) / Self.share) }
+        lastUpdate = now
+        return balance > .zero
+    }
+
+    mutating func spend(_ time: Duration) {
+        balance -= time
+    }
+}

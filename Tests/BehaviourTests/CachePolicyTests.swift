@@ -1,0 +1,237 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Who decides about the cache", .timeLimit(.minutes(1)))
+struct CachePolicyTests {
+    /// Answers with the number of the request; 304 to any condition.
+    private static func server(_ control: String) throws -> LoopbackServer {
+        let count = Counter()
+        return try LoopbackServer { request in
+            let number = count.next()
+            let response: LoopbackServer.Response =
+                request.header("If-None-Match") == nil ? .text("\(number)") : .status(304)
+            return response.headers(["Cache-Control": control, "ETag": "\"a\""])
+        }
+    }
+
+    private static func request(_ url: URL, _ policy: URLRequest.CachePolicy) -> URLRequest {
+        URLRequest(url: url, cachePolicy: policy)
+    }
+
+    // MARK: - Policies
+
+    @Test("Reloading asks the server and stores what it says", arguments: [false, true])
+    func reload(pastRemoteCaches: Bool) async throws {
+        let server = try Self.server("max-age=1000")
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let policy: URLRequest.CachePolicy =
+            pastRemoteCaches ? .reloadIgnoringLocalAndRemoteCacheData : .reloadIgnoringLocalCacheData
+        #expect(await session.load(server.url("/")).text == "1")
+        #expect(await session.load(Self.request(server.url("/"), policy)).text == "2")
+        #expect(await session.load(server.url("/")).text == "2")
+        #expect(server.requests[1].header("If-None-Match") == nil)
+        #expect(server.requests[1].header("Cache-Control") == (pastRemoteCaches ? "no-cache" : nil))
+        #expect(server.requests[1].header("Pragma") == (pastRemoteCaches ? "no-cache" : nil))
+    }
+
+    @Test("Else-load takes what is stored, however old, and stores whatever it can")
+    func elseLoad() async throws {
+        let count = Counter()
+        let server = try LoopbackServer { _ in .text("\(count.next())") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let request = Self.request(server.url("/"), .returnCacheDataElseLoad)
+        for _ in 1...3 { #expect(await session.load(request).text == "1") }
+        #expect(await session.load(server.url("/")).text == "2")
+    }
+
+    @Test("Don't-load takes what is stored, and never asks the server")
+    func dontLoad() async throws {
+        let server = try Self.server("max-age=0")
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let request = Self.request(server.url("/"), .returnCacheDataDontLoad)
+        let failed = await session.load(request)
+        #expect(failed.error?.code == .resourceUnavailable)
+        #expect(failed.error?.failingURL == server.url("/"))
+        #expect(failed.response == nil)
+        _ = await session.load(server.url("/"))
+        #expect(await session.load(request).text == "1")
+        #expect(server.requestCount == 1)
+    }
+
+    @Test("Don't-load fails for everything that has no part in the cache", arguments: ["no cache", "POST", "download"])
+    func dontLoadWithout(kind: String) async throws {
+        let server = try Self.server("max-age=1000")
+        defer { server.stop() }
+        let session = URLSession.forTest { if kind == "no cache" { $0.urlCache = nil } }
+        defer { session.invalidateAndCancel() }
+        var request = Self.request(server.url("/"), .returnCacheDataDontLoad)
+        if kind == "POST" { request.httpMethod = "POST" }
+        let sent = request
+        let error = await #expect(throws: URLError.self) {
+            if kind == "download" {
+                _ = try await session.download(for: sent)
+            } else {
+                _ = try await session.data(for: sent)
+            }
+        }
+        #expect(error?.code == .resourceUnavailable)
+        #expect(server.requestCount == 0)
+    }
+
+    @Test("Revalidating asks the server even for what is fresh")
+    func revalidate() async throws {
+        let server = try Self.server("max-age=1000")
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for _ in 1...3 {
+            #expect(await session.load(Self.request(server.url("/"), .reloadRevalidatingCacheData)).text == "1")
+        }
+        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", "\"a\""])
+    }
+
+    @Test("The configuration's policy counts for requests that have none of their own")
+    func configuration() async throws {
+        let server = try Self.server("max-age=1000")
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        #expect(await session.load(URLRequest(server.url("/"))).text == "2")
+        #expect(await session.load(Self.request(server.url("/"), .returnCacheDataElseLoad)).text == "2")
+    }
+
+    @Test("A request's own Cache-Control counts")
+    func directives() async throws {
+        let server = try Self.server("max-age=1000")
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        func load(_ control: String) async -> String? {
+            await session.load(URLRequest(server.url("/"), headers: ["Cache-Control": control])).text
+        }
+        #expect(await load("no-store") == "1")
+        #expect(await load("max-age=100") == "2")
+        #expect(await load("max-age=100") == "2")
+        #expect(await load("no-cache") == "2")
+        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, nil, "\"a\""])
+    }
+
+    // MARK: - What else makes a difference
+
+    @Test("A response that varies answers only requests of its kind")
+    func vary() async throws {
+        let server = try LoopbackServer { request in
+            .text(request.header("X-Kind") ?? "none").headers(["Cache-Control": "max-age=1000", "Vary": "X-Kind"])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for kind in ["a", "a", "b", "b", "a"] {
+            #expect(await session.load(URLRequest(server.url("/"), headers: ["X-Kind": kind])).text == kind)
+        }
+        #expect(await session.load(server.url("/")).text == "none")
+        #expect(server.requestCount == 4)
+    }
+
+    @Test("It may vary by the cookies that go out")
+    func varyByCookie() async throws {
+        let server = try LoopbackServer { request in
+            .text(request.header("Cookie") ?? "none").headers(["Cache-Control": "max-age=1000", "Vary": "Cookie"])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for _ in 1...2 { #expect(await session.load(server.url("/")).text == "none") }
+        let cookie = HTTPCookie(properties: [.name: "a", .value: "1", .domain: "127.0.0.1", .path: "/"])
+        try session.configuration.httpCookieStorage?.setCookie(#require(cookie))
+        for _ in 1...2 { #expect(await session.load(server.url("/")).text == "a=1") }
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("What was meant for one user is not shown to another, Vary or not")
+    func credentials() async throws {
+        let server = try LoopbackServer { request in
+            .text(request.header("Authorization") ?? "nobody").header("Cache-Control", "max-age=1000")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for user in ["Bearer a", "Bearer a", "Bearer b"] {
+            #expect(await session.load(URLRequest(server.url("/"), headers: ["Authorization": user])).text == user)
+        }
+        #expect(await session.load(server.url("/")).text == "nobody")
+        #expect(server.requestCount == 3)
+    }
+
+    @Test("A successful change makes what is stored worthless", arguments: ["POST", "PUT", "DELETE"])
+    func invalidation(method: String) async throws {
+        let count = Counter()
+        let server = try LoopbackServer { request in
+            request.method == "GET"
+                ? .text("\(count.next())").header("Cache-Control", "max-age=1000")
+                : .status(request.path == "/refused" ? 403 : 204).header("Location", "/other")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        #expect(await session.load(server.url("/other")).text == "2")
+        #expect(await session.load(server.url("/refused")).text == "3")
+        _ = await session.load(URLRequest(server.url("/"), method: method))
+        _ = await session.load(URLRequest(server.url("/refused"), method: method))
+        #expect(await session.load(server.url("/")).text == "4")
+        #expect(await session.load(server.url("/other")).text == "5")
+        #expect(await session.load(server.url("/refused")).text == "3")
+    }
+
+    @Test("A redirect's target comes from the cache as well")
+    func redirect() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from"
+                ? .redirect(to: "/to") : .text("arrived").header("Cache-Control", "max-age=1000")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/to"))
+        let result = await session.load(server.url("/from"))
+        #expect(result.text == "arrived")
+        #expect(result.response?.url == server.url("/to"))
+        #expect(server.requests.map(\.path) == ["/to", "/from"])
+    }
+
+    @Test("A suspended task gets a stored response when it is resumed, and a cancelled one gets none")
+    func suspended() async throws {
+        let server = try Self.server("max-age=1000")
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for _ in 1...20 {
+            let task = session.dataTask(with: server.url("/"))
+            task.resume()
+            task.suspend()
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("1".utf8))
+            let cancelled = session.dataTask(with: server.url("/"))
+            cancelled.resume()
+            cancelled.cancel()
+            #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
+        }
+    }
+}
+
+extension URLError {
+    fileprivate var failingURL: URL? { userInfo[NSURLErrorFailingURLErrorKey] as? URL }
+}

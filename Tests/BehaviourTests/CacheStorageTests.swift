@@ -1,0 +1,235 @@
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What is in the cache", .timeLimit(.minutes(1)))
+struct CacheStorageTests {
+    private static func server() throws -> LoopbackServer {
+        let count = Counter()
+        return try LoopbackServer { request in
+            .text("\(count.next())").headers(["Cache-Control": "max-age=1000", "Vary": "X-Kind"])
+        }
+    }
+
+    private static func diskCache(_ directory: TemporaryDirectory) -> URLCache {
+        URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, diskPath: directory.url.path)
+    }
+
+    @Test("A response on disk is used by another cache over the same directory, and knows its request and time")
+    func disk() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let request = URLRequest(server.url("/?a"), headers: ["X-Kind": "1"])
+        for _ in 1...2 {
+            let cache = Self.diskCache(directory)
+            let session = URLSession.forTest { $0.urlCache = cache }
+            defer { session.invalidateAndCancel() }
+            #expect(await session.load(request).text == "1")
+            CacheStore.store(over: cache).waitForWrites()
+        }
+        let session = URLSession.forTest { $0.urlCache = Self.diskCache(directory) }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(URLRequest(server.url("/?a"), headers: ["X-Kind": "2"])).text == "2")
+        #expect(await session.load(server.url("/?b")).text == "3")
+    }
+
+    @Test("What holds credentials is not written to disk")
+    func secrets() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let cache = Self.diskCache(directory)
+        let session = URLSession.forTest { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(URLRequest(server.url("/"), headers: ["Authorization": "Bearer secret"]))
+        CacheStore.store(over: cache).waitForWrites()
+        #expect(directory.content == [])
+    }
+
+    @Test("The stock cache finds what was stored, under the task's request")
+    func stockCache() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let cache = try #require(session.configuration.urlCache)
+        _ = await session.load(server.url("/"))
+        CacheStore.store(over: cache).waitForWrites()
+        let cached = try #require(cache.cachedResponse(for: URLRequest(url: server.url("/"))))
+        #expect(cached.data == Data("1".utf8))
+        #expect((cached.response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    @Test("What the program removes is gone")
+    func removal() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let cache = try #require(session.configuration.urlCache)
+        #expect(await session.load(server.url("/")).text == "1")
+        CacheStore.store(over: cache).waitForWrites()
+        cache.removeCachedResponse(for: URLRequest(url: server.url("/")))
+        #expect(await session.load(server.url("/")).text == "2")
+        await session.reset()
+        #expect(await session.load(server.url("/")).text == "3")
+    }
+
+    @Test("What the program has stored itself is used by policies that take anything, and by others while it is fresh")
+    func storedByProgram() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let cache = try #require(session.configuration.urlCache)
+        func store(_ fields: [String: String], at url: URL) throws {
+            let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields)
+            let cached = CachedURLResponse(response: try #require(response), data: Data("own".utf8))
+            cache.storeCachedResponse(cached, for: URLRequest(url: url))
+        }
+        try store([:], at: server.url("/a"))
+        let anything = URLRequest(url: server.url("/a"), cachePolicy: .returnCacheDataDontLoad)
+        #expect(await session.load(anything).text == "own")
+        #expect(await session.load(server.url("/a")).text == "1")
+        try store(
+            ["Expires": "Sun, 06 Nov 2094 08:49:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"],
+            at: server.url("/b")
+        )
+        #expect(await session.load(server.url("/b")).text == "own")
+    }
+
+    @Test("Storing over and over, and being thrown out, does no harm to the stock cache")
+    func eviction() async throws {
+        let server = try LoopbackServer { _ in
+            .text(String(repeating: "x", count: 900)).headers(["ETag": "\"a\"", "Cache-Control": "max-age=1000"])
+        }
+        defer { server.stop() }
+        let cache = URLCache(memoryCapacity: 20_000, diskCapacity: 0, diskPath: "/dev/null/none")
+        let session = URLSession.forTest {
+            $0.urlCache = cache
+            $0.requestCachePolicy = .reloadIgnoringLocalCacheData
+        }
+        defer { session.invalidateAndCancel() }
+        for round in 1...3 {
+            for path in 1...30 {
+                _ = await session.load(server.url("/\(path % 7)"))
+                _ = await session.load(server.url("/\(round)/\(path)"))
+            }
+        }
+        CacheStore.store(over: cache).waitForWrites()
+        #expect(cache.currentMemoryUsage > 0)
+        #expect(cache.currentMemoryUsage <= 20_000)
+    }
+
+    @Test("Sessions with one cache share it, and others don't")
+    func sharing() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let first = URLSession.forTest()
+        defer { first.invalidateAndCancel() }
+        let second = URLSession.forTest { $0.urlCache = first.configuration.urlCache }
+        defer { second.invalidateAndCancel() }
+        let third = URLSession.forTest()
+        defer { third.invalidateAndCancel() }
+        #expect(await first.load(server.url("/")).text == "1")
+        #expect(await second.load(server.url("/")).text == "1")
+        #expect(await third.load(server.url("/")).text == "2")
+        #expect(URLSessionConfiguration.default.urlCache === URLCache.shared)
+    }
+
+    // MARK: - willCacheResponse
+
+    @Test("The delegate is asked behind the body and before the completion; what it answers is stored")
+    func willCache() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let delegate = CachingDelegate { proposed in
+            CachedURLResponse(
+                response: proposed.response,
+                data: Data("changed ".utf8) + proposed.data,
+                userInfo: ["own": "1"],
+                storagePolicy: .allowed
+            )
+        }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(try await delegate.load(server.url("/"), session) == ["data 1", "will cache 1", "completed"])
+        try await delegate.answered(1)
+        #expect(try await delegate.load(server.url("/"), session) == ["data changed 1", "completed"])
+        let cache = try #require(session.configuration.urlCache)
+        CacheStore.store(over: cache).waitForWrites()
+        #expect(cache.cachedResponse(for: URLRequest(url: server.url("/")))?.userInfo?["own"] as? String == "1")
+    }
+
+    @Test("It is asked on the delegate queue, and nil prevents storing")
+    func willNotCache() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let delegate = CachingDelegate { _ in nil }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for number in 1...2 {
+            let story = try await delegate.load(server.url("/"), session)
+            #expect(story == ["data \(number)", "will cache \(number)", "completed"])
+            try await delegate.answered(number)
+        }
+        #expect(delegate.queues.value.allSatisfy { $0 === session.delegateQueue })
+    }
+
+    @Test("It isn't asked about what is not to be stored")
+    func notAsked() async throws {
+        let server = try LoopbackServer { _ in .text("1").header("Cache-Control", "no-store") }
+        defer { server.stop() }
+        let delegate = CachingDelegate { $0 }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(try await delegate.load(server.url("/"), session) == ["data 1", "completed"])
+    }
+}
+
+/// Writes down what concerns the cache, and answers `willCacheResponse`.
+private final class CachingDelegate: NSObject, URLSessionDataDelegate {
+    private let answer: @Sendable (CachedURLResponse) -> CachedURLResponse?
+    private let events = Watched<[String]>([])
+    private let answers = Watched(0)
+    let queues = Watched<[OperationQueue?]>([])
+
+    init(answer: @escaping @Sendable (CachedURLResponse) -> CachedURLResponse?) {
+        self.answer = answer
+    }
+
+    func load(_ url: URL, _ session: URLSession) async throws -> [String] {
+        events.update { $0 = [] }
+        session.dataTask(with: url).resume()
+        try await events.wait { $0.last == "completed" }
+        return events.value
+    }
+
+    func answered(_ count: Int) async throws {
+        try await answers.wait { $0 >= count }
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        events.update { $0.append("data " + String(decoding: data, as: UTF8.self)) }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        queues.update { $0.append(OperationQueue.current) }
+        events.update { $0.append("will cache " + String(decoding: proposedResponse.data, as: UTF8.self)) }
+        completionHandler(answer(proposedResponse))
+        answers.update { $0 += 1 }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        events.update { $0.append("completed") }
+    }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a request gets from the cache")
+struct CacheDecisionTests {
+    private typealias Decision = CacheValidation.Decision
+
+    private static let validators: KeyValuePairs = ["ETag": "\"a\"", "Last-Modified": "x"]
+    private static let conditions = [
+        HeaderField(name: "If-None-Match", value: "\"a\""), HeaderField(name: "If-Modified-Since", value: "x"),
+    ]
+
+    /// For a stored response that has `age`, with a lifetime of 100 seconds.
+    private static func decision(
+        age: TimeInterval,
+        _ fields: KeyValuePairs<String, String> = [
+            "Cache-Control": "max-age=100", "ETag": "\"a\"", "Last-Modified": "x",
+        ],
+        policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
+        headers: KeyValuePairs<String, String> = [:]
+    ) throws -> CacheValidation.Decision {
+        let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: policy)
+        let head = Sample.head(200, fields)
+        let now = Date()
+        let freshness = CacheFreshness(head, requested: now - age, received: now - age, now: now)
+        return CacheValidation.decision(for: demand, stored: head, freshness: freshness)
+    }
+
+    @Test("The protocol's policy uses what is fresh and validates what isn't")
+    func protocolPolicy() throws {
+        #expect(try Self.decision(age: 50) == .use)
+        #expect(try Self.decision(age: 150) == .validate(Self.conditions))
+        #expect(try Self.decision(age: 150, ["Cache-Control": "max-age=100"]) == .load)
+    }
+
+    @Test("The other policies do what they say, whatever the age", arguments: [50.0, 150])
+    func policies(age: TimeInterval) throws {
+        #expect(try Self.decision(age: age, policy: .reloadIgnoringLocalCacheData) == .load)
+        #expect(try Self.decision(age: age, policy: .reloadIgnoringLocalAndRemoteCacheData) == .load)
+        #expect(try Self.decision(age: age, policy: .returnCacheDataElseLoad) == .use)
+        #expect(try Self.decision(age: age, policy: .returnCacheDataDontLoad) == .use)
+        #expect(try Self.decision(age: age, policy: .reloadRevalidatingCacheData) == .validate(Self.conditions))
+    }
+
+    @Test("With nothing stored, only the policy that must not load fails")
+    func nothingStored() throws {
+        let policies: [(URLRequest.CachePolicy, CacheValidation.Decision)] = [
+            (.useProtocolCachePolicy, .load), (.reloadIgnoringLocalCacheData, .load), (.returnCacheDataElseLoad, .load),
+            (.reloadRevalidatingCacheData, .load), (.returnCacheDataDontLoad, .fail),
+        ]
+        for (policy, decision) in policies {
+            let demand = try CacheDemand(Sample.request(), policy: policy)
+            #expect(CacheValidation.decision(for: demand, stored: nil, freshness: nil) == decision, "\(policy)")
+        }
+    }
+
+    @Test("A response with no-cache is validated even while it is fresh")
+    func noCache() throws {
+        #expect(try Self.decision(age: 0, ["Cache-Control": "no-cache, max-age=100", "ETag": "e"]) != .use)
+        #expect(try Self.decision(age: 0, ["Pragma": "no-cache", "Expires": "Sat, 01 Jan 2050 00:00:00 GMT"]) == .load)
+    }
+
+    @Test("The request's directives narrow or widen what is used")
+    func directives() throws {
+        func decision(_ age: TimeInterval, _ directive: String) throws -> CacheValidation.Decision {
+            try Self.decision(age: age, headers: ["Cache-Control": directive])
+        }
+        #expect(try decision(50, "no-cache") == .validate(Self.conditions))
+        #expect(try decision(50, "no-store") == .load)
+        #expect(try decision(50, "max-age=40") == .validate(Self.conditions))
+        #expect(try decision(50, "max-age=60") == .use)
+        #expect(try decision(50, "min-fresh=40") == .use)
+        #expect(try decision(50, "min-fresh=60") == .validate(Self.conditions))
+        #expect(try decision(150, "max-stale=60") == .use)
+        #expect(try decision(150, "max-stale=40") == .validate(Self.conditions))
+        #expect(try decision(1_000_000, "max-stale") == .use)
+        #expect(try decision(150, "only-if-cached") == .fail)
+        #expect(try decision(50, "only-if-cached") == .use)
+    }
+
+    @Test("Pragma counts where there is no Cache-Control")
+    func pragma() throws {
+        #expect(try Self.decision(age: 50, headers: ["Pragma": "no-cache"]) == .validate(Self.conditions))
+        #expect(try Self.decision(age: 50, headers: ["Pragma": "no-cache", "Cache-Control": "max-stale"]) == .use)
+    }
+
+    @Test("must-revalidate goes before max-stale")
+    func mustRevalidate() throws {
+        let fields: KeyValuePairs = [
+            "Cache-Control": "max-age=100, must-revalidate", "ETag": "\"a\"", "Last-Modified": "x",
+        ]
+        #expect(
+            try Self.decision(age: 150, fields, headers: ["Cache-Control": "max-stale"]) == .validate(Self.conditions)
+        )
+        #expect(try Self.decision(age: 50, fields) == .use)
+    }
+
+    @Test(
+        "A condition or range set by hand is the program's own business",
+        arguments: ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range"]
+    )
+    func conditionsByHand(name: String) throws {
+        #expect(try Self.decision(age: 50, headers: [name: "x"]) == .load)
+    }
+
+    @Test("Only a GET without a body, and without a password in its URL, has to do with the cache")
+    func otherRequests() throws {
+        for method in ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"] {
+            let demand = try CacheDemand(Sample.request("http://a/", method), policy: .returnCacheDataElseLoad)
+            #expect(demand.reading == .nothing && !demand.mayStore, "\(method)")
+        }
+        var request = try Sample.request()
+        request.httpBody = Data("x".utf8)
+        #expect(!CacheDemand(request, policy: .useProtocolCachePolicy).mayStore)
+        #expect(try !CacheDemand(Sample.request("http://u:p@a/"), policy: .useProtocolCachePolicy).mayStore)
+    }
+
+    @Test("Reloading past all caches says so, unless the program says something else")
+    func reloadFields() throws {
+        let policy = URLRequest.CachePolicy.reloadIgnoringLocalAndRemoteCacheData
+        #expect(try CacheDemand(Sample.request(), policy: policy).fields.map(\.name) == ["Cache-Control", "Pragma"])
+        let own = try Sample.request("http://a/", "GET", ["Cache-Control": "max-age=0"])
+        #expect(CacheDemand(own, policy: policy).fields.isEmpty)
+        #expect(try CacheDemand(Sample.request(), policy: .reloadIgnoringLocalCacheData).fields.isEmpty)
+    }
+
+    // MARK: - Servers in trouble
+
+    @Test("A stale response stands in for an error where it or the request allows that")
+    func staleIfError() throws {
+        func standsIn(_ control: String, age: TimeInterval, request: String? = nil) throws -> Bool {
+            let head = Sample.head(200, ["Cache-Control": control])
+            let now = Date()
+            let freshness = CacheFreshness(head, requested: now - age, received: now - age, now: now)
+            let headers: KeyValuePairs<String, String> = request.map { ["Cache-Control": $0] } ?? [:]
+            let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: .useProtocolCachePolicy)
+            return CacheValidation.standsInForError(head, freshness, for: demand)
+        }
+        #expect(try standsIn("max-age=100, stale-if-error=100", age: 150))
+        #expect(try !standsIn("max-age=100, stale-if-error=100", age: 250))
+        #expect(try !standsIn("max-age=100", age: 150))
+        #expect(try standsIn("max-age=100", age: 150, request: "stale-if-error=60"))
+        #expect(try !standsIn("max-age=100, stale-if-error=100, must-revalidate", age: 150))
+    }
+
+    // MARK: - 304
+
+    @Test("A 304 replaces the stored fields, but for those about the body")
+    func merging() {
+        let stored = Sample.head(
+            200,
+            [
+                "ETag": "\"a\"", "Content-Length": "5", "Content-Type": "text/plain", "X": "old", "Y": "kept",
+                "Age": "50",
+            ]
+        )
+        let update = Sample.head(
+            304,
+            ["etag": "\"a\"", "Content-Length": "0", "x": "new", "Connection": "close", "Z": "1"]
+        )
+        let merged = CacheValidation.merge(stored, with: update)
+        #expect(merged.status == 200)
+        #expect(merged["Content-Length"] == "5")
+        #expect(merged["Content-Type"] == "text/plain")
+        #expect(merged["X"] == "new")
+        #expect(merged["Y"] == "kept")
+        #expect(merged["Z"] == "1")
+        #expect(merged["Connection"] == nil)
+        #expect(merged["Age"] == nil)
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Which responses are stored")
+struct CacheStorabilityTests {
+    private static func isStored(
+        _ status: Int = 200,
+        _ fields: KeyValuePairs<String, String>,
+        policy: URLRequest.CachePolicy = .useProtocolCachePolicy,
+        headers: KeyValuePairs<String, String> = [:]
+    ) throws -> Bool {
+        let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: policy)
+        return CacheStorability.isStorable(Sample.head(status, fields), for: demand)
+    }
+
+    @Test("What can be fresh or validated is stored")
+    func useful() throws {
+        #expect(try Self.isStored(200, ["Cache-Control": "max-age=1"]))
+        #expect(try Self.isStored(200, ["Expires": "Sat, 01 Jan 2050 00:00:00 GMT"]))
+        #expect(try Self.isStored(200, ["ETag": "\"a\""]))
+        #expect(try Self.isStored(200, ["Last-Modified": "Sat, 01 Jan 2000 00:00:00 GMT"]))
+        #expect(try Self.isStored(200, ["Cache-Control": "no-cache", "ETag": "\"a\""]))
+        #expect(try Self.isStored(200, ["Cache-Control": "private, max-age=1"]))
+    }
+
+    @Test("What can't isn't, unless the policy takes anything")
+    func useless() throws {
+        #expect(try !Self.isStored(200, [:]))
+        #expect(try !Self.isStored(200, ["Cache-Control": "max-age=0"]))
+        #expect(try Self.isStored(200, [:], policy: .returnCacheDataElseLoad))
+    }
+
+    @Test("Nobody stores what must not be stored")
+    func forbidden() throws {
+        #expect(try !Self.isStored(200, ["Cache-Control": "no-store, max-age=60"]))
+        #expect(try !Self.isStored(200, ["Cache-Control": "no-store"], policy: .returnCacheDataElseLoad))
+        #expect(try !Self.isStored(200, ["Cache-Control": "max-age=60"], headers: ["Cache-Control": "no-store"]))
+        #expect(try !Self.isStored(200, ["Cache-Control": "max-age=60", "Vary": "Accept, *"]))
+    }
+
+    @Test("Parts are not stored")
+    func parts() throws {
+        #expect(try !Self.isStored(206, ["Cache-Control": "max-age=60", "ETag": "\"a\""]))
+        #expect(try !Self.isStored(200, ["Cache-Control": "max-age=60"], headers: ["Range": "bytes=0-1"]))
+        #expect(try !Self.isStored(304, ["Cache-Control": "max-age=60"]))
+    }
+
+    @Test("Other statuses are stored where the server says for how long")
+    func statuses() throws {
+        #expect(try Self.isStored(404, ["Last-Modified": "Sat, 01 Jan 2000 00:00:00 GMT"]))
+        #expect(try !Self.isStored(500, ["ETag": "\"a\""]))
+        #expect(try Self.isStored(500, ["Cache-Control": "max-age=60"]))
+    }
+
+    @Test("A response may take up a twentieth of the cache")
+    func sizes() {
+        #expect(CacheStorability.sizeLimit(memoryCapacity: 1000, diskCapacity: 4000) == 200)
+        #expect(CacheStorability.sizeLimit(memoryCapacity: 1000, diskCapacity: 0) == 50)
+    }
+
+    @Test("A change makes its URL's response worthless, and those it names of the same origin")
+    func invalidation() throws {
+        for method in ["POST", "PUT", "DELETE", "PATCH", "PURGE"] {
+            #expect(CacheStorability.invalidates(method, status: 204), "\(method)")
+            #expect(!CacheStorability.invalidates(method, status: 404), "\(method)")
+        }
+        for method in [nil, "GET", "HEAD", "OPTIONS", "TRACE"] {
+            #expect(!CacheStorability.invalidates(method, status: 200))
+        }
+        let head = Sample.head(201, ["Location": "/new", "Content-Location": "http://other/x"])
+        let urls = try CacheStorability.invalidatedURLs(by: head, at: Sample.url("http://a/list"))
+        #expect(urls.map(\.absoluteString) == ["http://a/list", "http://a/new"])
+    }
+
+    // MARK: - Vary
+
+    @Test("A stored response answers requests with equal values of the fields in Vary, and with the same credentials")
+    func variants() {
+        let head = Sample.head(200, ["Vary": "Accept-Language, X-Y", "vary": "z"])
+        let german = ["accept-language": "de", "z": "1"]
+        let stored = CacheVariant.fields(of: head) { german[$0] }
+        #expect(CacheVariant.matches(head, stored: stored) { german[$0] })
+        #expect(CacheVariant.matches(head, stored: stored) { german.merging(["other": "1"]) { $1 }[$0] })
+        for change in [["accept-language": "en"], ["x-y": ""], ["authorization": "Bearer x"], ["z": "2"]] {
+            #expect(!CacheVariant.matches(head, stored: stored) { german.merging(change) { $1 }[$0] }, "\(change)")
+        }
+    }
+
+    @Test("Values that are secrets are known as such")
+    func secrets() {
+        #expect(CacheVariant.holdsSecrets([HeaderField(name: "authorization", value: "x")]))
+        #expect(CacheVariant.holdsSecrets([HeaderField(name: "cookie", value: "x")]))
+        #expect(!CacheVariant.holdsSecrets([HeaderField(name: "accept", value: "x")]))
+    }
+
+    // MARK: - Time
+
+    @Test("The budget is used up by spending, and comes back with time")
+    func budget() {
+        var budget = TimeBudget()
+        let start = ContinuousClock.now
+        func allows(after time: Duration) -> Bool { budget.allows(at: start + time) }
+        #expect(allows(after: .zero))
+        budget.spend(.milliseconds(600))
+        #expect(!allows(after: .zero))
+        #expect(!allows(after: .milliseconds(900)))
+        #expect(allows(after: .milliseconds(1100)))
+        // However long nothing was spent, the credit is bounded.
+        #expect(allows(after: .seconds(100_000)))
+        budget.spend(.milliseconds(600))
+        #expect(!allows(after: .seconds(100_000)))
+    }
+}

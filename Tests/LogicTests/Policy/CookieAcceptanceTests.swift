@@ -1,0 +1,151 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Which cookies are stored")
+struct CookieAcceptanceTests {
+    private static let now = Date(timeIntervalSince1970: 1_000_000_000)
+    private static let suffixes = PublicSuffixList("com\nuk\nco.uk\ngithub.io\n")
+
+    private static func cookies(
+        _ fields: String...,
+        from url: String = "http://www.example.com/dir/page",
+        mainDocument: String? = nil,
+        policy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
+    ) throws -> [HTTPCookie] {
+        let acceptance = CookieAcceptance(policy: policy, isPublicSuffix: suffixes.contains)
+        return acceptance.cookies(
+            from: fields,
+            at: try Sample.url(url),
+            mainDocument: try mainDocument.map(Sample.url),
+            now: now
+        )
+    }
+
+    @Test("Each field is a cookie of its own")
+    func several() throws {
+        let cookies = try Self.cookies("a=1; Expires=Sun, 06 Nov 2094 08:49:37 GMT", "b=2", "nonsense", "c=3, d=4")
+        #expect(cookies.map(\.name) == ["a", "b", "c"])
+        #expect(cookies.map(\.value) == ["1", "2", "3, d=4"])
+        #expect(cookies[0].expiresDate == Date(timeIntervalSince1970: 3_939_871_777))
+    }
+
+    @Test("Without attributes a cookie is for the host and the directory")
+    func defaults() throws {
+        let cookie = try #require(Self.cookies("a=b").first)
+        #expect(cookie.domain == "www.example.com")
+        #expect(cookie.path == "/dir")
+        #expect(cookie.expiresDate == nil)
+        #expect(!cookie.isSecure)
+        #expect(!cookie.isHTTPOnly)
+    }
+
+    static let defaultPaths = [
+        ("http://a.com", "/"), ("http://a.com/", "/"), ("http://a.com/x", "/"), ("http://a.com/x/", "/x"),
+        ("http://a.com/x/y?z=/w/", "/x"),
+    ]
+
+    @Test("The default path is that of the directory", arguments: defaultPaths)
+    func defaultPath(url: String, path: String) throws {
+        #expect(try Self.cookies("a=b", from: url).first?.path == path)
+    }
+
+    @Test("The attributes arrive in the cookie")
+    func attributes() throws {
+        let cookie = try #require(
+            Self.cookies("a=b; Domain=example.com; Path=/x; Max-Age=60; Secure; HttpOnly").first
+        )
+        #expect(cookie.domain == ".example.com")
+        #expect(cookie.path == "/x")
+        #expect(cookie.expiresDate == Self.now + 60)
+        #expect(cookie.isSecure)
+        #expect(cookie.isHTTPOnly)
+    }
+
+    @Test(
+        "A domain that isn't the host's is refused",
+        arguments: ["other.com", "ample.com", "a.www.example.com", "com", ".com", "www.example.com.", "b.example.com"]
+    )
+    func foreign(domain: String) throws {
+        #expect(try Self.cookies("a=b; Domain=\(domain)").isEmpty)
+    }
+
+    @Test("A public suffix is nobody's domain, but a host of that name may have cookies for itself")
+    func publicSuffixes() throws {
+        #expect(try Self.cookies("a=b; Domain=co.uk", from: "http://shop.co.uk/").isEmpty)
+        #expect(try Self.cookies("a=b; Domain=github.io", from: "http://me.github.io/").isEmpty)
+        #expect(try Self.cookies("a=b; Domain=shop.co.uk", from: "http://shop.co.uk/").first?.domain == ".shop.co.uk")
+        #expect(try Self.cookies("a=b; Domain=github.io", from: "http://github.io/").first?.domain == "github.io")
+        #expect(try Self.cookies("a=b; Domain=localhost", from: "http://localhost/").first?.domain == "localhost")
+    }
+
+    @Test("An IP address is a domain of its own alone")
+    func addresses() throws {
+        #expect(try Self.cookies("a=b; Domain=127.0.0.1", from: "http://127.0.0.1/").first?.domain == "127.0.0.1")
+        #expect(try Self.cookies("a=b; Domain=0.0.1", from: "http://127.0.0.1/").isEmpty)
+        #expect(try Self.cookies("a=b", from: "http://[::1]/").count == 1)
+    }
+
+    @Test("The policies decide")
+    func policies() throws {
+        #expect(try Self.cookies("a=b", policy: .never).isEmpty)
+        let main = "http://www.other.org/"
+        #expect(try Self.cookies("a=b", mainDocument: main, policy: .always).count == 1)
+        #expect(try Self.cookies("a=b", mainDocument: main).isEmpty)
+        #expect(try Self.cookies("a=b", mainDocument: "http://www.example.com/x").count == 1)
+        #expect(try Self.cookies("a=b", mainDocument: "https://a.www.example.com/").count == 1)
+        #expect(try Self.cookies("a=b", mainDocument: "http://badwww.example.com/").isEmpty)
+    }
+
+    static let prefixed: [(field: String, url: String, isKept: Bool)] = [
+        ("__Secure-a=b; Secure", "https://e.com/", true), ("__Secure-a=b", "https://e.com/", false),
+        ("__Secure-a=b; Secure", "http://e.com/", false), ("__Host-a=b; Secure; Path=/", "https://e.com/", true),
+        ("__Host-a=b; Secure; Path=/; Domain=e.com", "https://e.com/", false),
+        ("__host-a=b; Secure", "https://e.com/", false), ("__Hos-a=b", "http://e.com/", true),
+    ]
+
+    @Test("A name that promises how the cookie was set is kept to it", arguments: prefixed)
+    func prefixes(_ example: (field: String, url: String, isKept: Bool)) throws {
+        #expect(try Self.cookies(example.field, from: example.url).isEmpty == !example.isKept)
+    }
+}
+
+@Suite("The public suffix list")
+struct PublicSuffixListTests {
+    private static let list = PublicSuffixList(
+        """
+        // comment
+        com
+        *.ck
+        !www.ck
+        co.uk trailing words
+        食狮.com.cn
+
+        """
+    )
+
+    @Test("Rules, wildcards and exceptions are those of publicsuffix.org")
+    func rules() {
+        for suffix in ["com", "co.uk", "ck", "any.ck", "unknown"] { #expect(Self.list.contains(suffix), "\(suffix)") }
+        for domain in ["example.com", "www.ck", "a.any.ck", "uk.co", "a.unknown"] {
+            #expect(!Self.list.contains(domain), "\(domain)")
+        }
+    }
+
+    @Test("Names beyond ASCII are compared as hosts spell them")
+    func international() {
+        #expect(Self.list.contains("xn--85x722f.com.cn"))
+    }
+
+    @Test("Without the list, countries' categories are known", arguments: ["com", "co.uk", "com.au", "ne.jp"])
+    func fallback(suffix: String) {
+        #expect(PublicSuffixList.isProbablySuffix(suffix))
+        #expect(!PublicSuffixList.isProbablySuffix("example." + suffix))
+    }
+
+    @Test("A file that isn't there is no list")
+    func missing() {
+        #expect(PublicSuffixList(contentsOf: URL(fileURLWithPath: "/nonexistent")) == nil)
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("A cache as sessions use it")
+struct CacheStoreTests {
+    private static let url = "http://example.com/a"
+
+    private static func cache() -> URLCache {
+        URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+    }
+
+    private static func response(_ text: String, _ url: String = url) throws -> StoredResponse {
+        let response = try #require(
+            HTTPURLResponse(url: Sample.url(url), statusCode: 200, httpVersion: nil, headerFields: ["ETag": "\"a\""])
+        )
+        return StoredResponse(
+            key: url,
+            head: StoredResponse.head(of: response),
+            requested: Date(timeIntervalSince1970: 1.5),
+            received: Date(timeIntervalSince1970: 2.25),
+            variant: [HeaderField(name: "a", value: "b: c"), HeaderField(name: "d", value: "")],
+            response: response,
+            data: Data(text.utf8),
+            storagePolicy: .allowed
+        )
+    }
+
+    private static func look(_ store: CacheStore, _ url: String = url) async throws -> StoredResponse? {
+        let location = try Sample.url(url)
+        return await withCheckedContinuation { continuation in
+            store.look(url, at: location) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// The text that is known without a look; nil where a look is needed, "" for nothing.
+    private static func known(
+        _ store: CacheStore,
+        _ url: String = url,
+        after time: Duration = .zero,
+        isInsistent: Bool = false
+    ) -> String? {
+        switch store.find(url, now: .now + time, isInsistent: isInsistent) {
+        case .known(let response): response.map { String(decoding: $0.data, as: UTF8.self) } ?? ""
+        case .unknown: nil
+        }
+    }
+
+    @Test("What was looked for in vain isn't looked for again for a second, unless somebody relies on it")
+    func absent() async throws {
+        let store = CacheStore.store(over: Self.cache())
+        #expect(Self.known(store) == nil)
+        #expect(try await Self.look(store) == nil)
+        #expect(Self.known(store) == "")
+        #expect(Self.known(store, isInsistent: true) == nil)
+        #expect(Self.known(store, after: .seconds(2)) == nil)
+    }
+
+    @Test("In an empty cache nothing is looked for")
+    func empty() async throws {
+        let store = CacheStore.store(over: Self.cache())
+        _ = try await Self.look(store)
+        #expect(Self.known(store, "http://example.com/other") == "")
+    }
+
+    @Test("What somebody else stores is noticed within a second")
+    func foreign() async throws {
+        let cache = Self.cache()
+        let store = CacheStore.store(over: cache)
+        _ = try await Self.look(store)
+        try cache.storeCachedResponse(Self.response("x").cachedResponse, for: URLRequest(url: Sample.url(Self.url)))
+        #expect(Self.known(store) == "")
+        #expect(Self.known(store, after: .seconds(2)) == nil)
+        #expect(try await Self.look(store)?.data == Data("x".utf8))
+    }
+
+    @Test("What is stored is there at once, and after it was written")
+    func stored() async throws {
+        let store = CacheStore.store(over: Self.cache())
+        _ = try await Self.look(store)
+        try store.store(Self.response("x"))
+        #expect(try await Self.look(store)?.data == Data("x".utf8))
+        store.waitForWrites()
+        #expect(Self.known(store) == nil)
+        let found = try #require(await Self.look(store))
+        #expect(found.data == Data("x".utf8))
+        #expect(found.requested == Date(timeIntervalSince1970: 1.5))
+        #expect(found.received == Date(timeIntervalSince1970: 2.25))
+        #expect(found.variant == [HeaderField(name: "a", value: "b: c"), HeaderField(name: "d", value: "")])
+        #expect(found.head["etag"] == "\"a\"")
+    }
+
+    @Test("What is removed is gone at once, and stays so")
+    func removed() async throws {
+        let store = CacheStore.store(over: Self.cache())
+        try store.store(Self.response("x"))
+        try store.remove(Sample.url(Self.url + "#fragment"))
+        #expect(try await Self.look(store) == nil)
+        store.waitForWrites()
+        #expect(try await Self.look(store) == nil)
+        try store.store(Self.response("y"))
+        store.removeAll()
+        #expect(try await Self.look(store) == nil)
+    }
+
+    @Test("The last of many changes to one URL is what stays")
+    func coalescing() async throws {
+        let store = CacheStore.store(over: Self.cache())
+        for number in 1...1000 { try store.store(Self.response("\(number)")) }
+        #expect(try await Self.look(store)?.data == Data("1000".utf8))
+        store.waitForWrites()
+        #expect(try await Self.look(store)?.data == Data("1000".utf8))
+    }
+
+    @Test("What shares the stock cache's key answers only its own URL")
+    func collisions() async throws {
+        let store = CacheStore.store(over: Self.cache())
+        try store.store(Self.response("x", Self.url + "?1"))
+        store.waitForWrites()
+        #expect(try await Self.look(store, Self.url + "?2") == nil)
+        #expect(try await Self.look(store, Self.url + "?1") != nil)
+    }
+
+    @Test("One cache has one store, for as long as anybody uses it")
+    func identity() {
+        let cache = Self.cache()
+        let store = CacheStore.store(over: cache)
+        #expect(CacheStore.store(over: cache) === store)
+        #expect(CacheStore.store(over: Self.cache()) !== store)
+    }
+
+    @Test("A subclass of the program's is always asked")
+    func subclass() async throws {
+        final class OwnCache: URLCache, @unchecked Sendable {}
+        let store = CacheStore.store(over: OwnCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null/none"))
+        _ = try await Self.look(store)
+        #expect(Self.known(store) == nil)
+    }
+}
