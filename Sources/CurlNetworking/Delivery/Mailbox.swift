@@ -9,6 +9,8 @@ struct Mailbox {
         case resumed(offset: Int64, expectedTotalBytes: Int64)
         /// Nothing behind it is delivered before it has been answered.
         case response(URLResponse)
+        /// The response's redirect leads to the request; the loop waits for the answer.
+        case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
         case becameDownload(from: URLSessionDataTask)
         /// The loop waits for the answer before it sends anything.
         case needsBodyStream
@@ -88,7 +90,8 @@ struct Mailbox {
     /// The delegate is about to be told of progress up to `total`; returns by how much it has grown.
     mutating func reportSent(_ total: Int64) -> Int64 {
         defer { reportedSent = total }
-        return total - reportedSent
+        // A body that is sent again begins anew.
+        return total <= reportedSent ? total : total - reportedSent
     }
 
     mutating func reportWritten(_ total: Int64) -> Int64 {
@@ -122,7 +125,7 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .resumed, .response, .becameDownload, .sent, .body, .wrote: true
+            case .needsBodyStream, .resumed, .response, .redirect, .becameDownload, .sent, .body, .wrote: true
             }
         }
         body.removeAll()

@@ -7,14 +7,16 @@ extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
-            loading.nextRequest = next
-            loading.redirectCount += 1
-            return .discard
+            return try redirect(to: next, by: head, of: exchange)
         case .fail(let error):
             throw error
         case .deliver:
-            break
+            return try deliver(head, of: exchange)
         }
+    }
+
+    /// The response is the task's own.
+    func deliver(_ head: ResponseHead, of exchange: Exchange) throws(URLError) -> Exchange.BodyRoute {
         if let resumption = loading.resumption { return try resume(resumption, with: head, of: exchange) }
         try accept(head, of: exchange)
         return .deliver
@@ -51,7 +53,7 @@ extension TaskRunner: ExchangeOwner {
             ? NSURLSessionTransferSizeUnknown : head.contentLength ?? NSURLSessionTransferSizeUnknown
     }
 
-    private static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> URLResponse {
+    static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> HTTPURLResponse {
         guard let url = request.url,
             let response = HTTPURLResponse(
                 url: url,
@@ -231,6 +233,7 @@ extension TaskRunner: ExchangeOwner {
     func exchangeFinished(_ exchange: Exchange, _ error: URLError?) {
         countReceivedBytes()
         loading.exchange = nil
+        if let held = loading.held, held.exchange === exchange { return held.exchangeFinished(error) }
         if let next = loading.nextRequest.take() { return follow(next) }
         do throws(URLError) {
             if let error { throw error }

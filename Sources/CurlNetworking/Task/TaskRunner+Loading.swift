@@ -21,6 +21,8 @@ extension TaskRunner {
         var exchange: Exchange?
         /// A program's own protocol class loads instead of an exchange.
         var protocolLoad: ProtocolLoad?
+        /// The response that waits for a decision.
+        var held: HeldResponse?
         /// What follows the exchange under way instead of the task's end.
         var nextRequest: URLRequest?
         var redirectCount = 0
@@ -303,6 +305,7 @@ extension TaskRunner: LoopWork {
         var outcome = outcome
         loading.exchange?.cancel()
         loading.exchange = nil
+        loading.held = nil
         loading.protocolLoad.take()?.stop()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)

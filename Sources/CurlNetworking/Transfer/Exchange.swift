@@ -31,6 +31,8 @@ final class Exchange: TransferHandler {
         case deliver
         /// The body is read to keep the connection, and dropped; a large one ends the exchange instead.
         case discard
+        /// Somebody is to decide: libcurl keeps the body until `proceed` is told the route.
+        case hold
     }
 
     let request: URLRequest
@@ -40,9 +42,13 @@ final class Exchange: TransferHandler {
     private var route = BodyRoute.discard
     private var discardedBytes = 0
     private var sentBytes: Int64 = 0
+    /// libcurl has got all of the request's body.
+    private var hasReadBody = false
     private var isPaused = false
     /// libcurl was told that there is nothing to send just now.
     private var hasPausedSending = false
+    /// libcurl was told to keep the body's bytes.
+    private var hasPausedReceiving = false
     /// Why a callback has ended the transfer.
     private var abortError: URLError?
 
@@ -80,7 +86,17 @@ final class Exchange: TransferHandler {
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
         self.isPaused = isPaused
+        if !isPaused { hasPausedReceiving = false }
         return easy?.setPaused(receive: isPaused, send: isPaused) ?? false
+    }
+
+    /// Gives the body of a held response its way. Outside of libcurl; can deliver body bytes before it returns.
+    func proceed(to route: BodyRoute) {
+        self.route = route
+        if endIfAnsweredEarly() { return }
+        guard hasPausedReceiving, !isPaused else { return }
+        hasPausedReceiving = false
+        _ = easy?.setPaused(receive: false, send: false)
     }
 
     /// The body, which had nothing to send, has something now. Outside of libcurl.
@@ -142,6 +158,9 @@ final class Exchange: TransferHandler {
         case .discard:
             discardedBytes += bytes.count
             return discardedBytes > Self.maximumDiscardedBytes ? .abort : .accepted
+        case .hold:
+            hasPausedReceiving = true
+            return .pause
         }
     }
 
@@ -154,6 +173,7 @@ final class Exchange: TransferHandler {
         do throws(URLError) {
             guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
             sentBytes += Int64(count)
+            hasReadBody = count == 0 || sentBytes == body.length
             if count > 0 { owner.exchange(self, sent: sentBytes) }
             return .bytes(count)
         } catch {
@@ -165,6 +185,7 @@ final class Exchange: TransferHandler {
     func transferRewindsBody(to offset: Int64) -> Bool {
         guard let body, body.seek(to: offset) else { return false }
         sentBytes = offset
+        hasReadBody = false
         return true
     }
 
@@ -175,7 +196,16 @@ final class Exchange: TransferHandler {
             _ = setPaused(true)
             owner.exchangePaused(self)
         }
-        owner.exchangeSettled(self)
+        if !endIfAnsweredEarly() { owner.exchangeSettled(self) }
+    }
+
+    /// Ends an exchange whose answer is dropped while its body is still being sent: the rest would be sent for nothing, perhaps
+    /// to a server that doesn't read it. Outside of libcurl.
+    private func endIfAnsweredEarly() -> Bool {
+        guard head != nil, case .discard = route, body != nil, !hasReadBody, easy != nil else { return false }
+        cancel()
+        owner.exchangeFinished(self, nil)
+        return true
     }
 
     func transferFinished(_ failure: TransferFailure?) {
