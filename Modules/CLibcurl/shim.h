@@ -80,6 +80,10 @@ static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
     return message->data.result;
 }
 
+// Their macros are casts, which Swift doesn't see.
+static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
+static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
+
 // Options newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0

@@ -14,6 +14,7 @@ struct TestHelper {
         case "get": await LoadCommands.get(arguments)
         case "many": await LoadCommands.many(arguments)
         case "load": try await LoadCommands.load(arguments)
+        case "authenticate": await AuthenticateCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
         default: Parent.say("unknown command \(command)")

@@ -129,6 +129,12 @@ package final class Nginx: Sendable {
                         gzip_types *;
                         gzip_min_length 0;
                     }
+                    location /private/ {
+                        alias \(site.root.path)/;
+                        auth_basic "nginx's vault";
+                        auth_basic_user_file \(site.passwords.path);
+                    }
+                    location /moved/ { rewrite ^/moved(/.*)$ $1 redirect; }
                     location /upload/ { dav_methods PUT; }
                     location /slow/ {
                         alias \(site.root.path)/;

@@ -1,12 +1,12 @@
 import Foundation
-import Synchronization
+import Locks
 
 // The questions that a delegate may answer in either of two forms, as on Apple's platforms: with a completion handler or async.
 // The default of the first tries the second; the default of the second reports that there is neither, and the question is passed
 // on from the task's own delegate to the session's, or gets the default answer.
 
 extension URLSessionDelegate {
-    /// Asks the async form; where there is none, a task's own delegate is asked, or the default handling applies.
+    /// Asks the async form; where there is none, the question goes to the task's method, as on Apple's platforms.
     public func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
@@ -16,7 +16,8 @@ extension URLSessionDelegate {
             await $0.urlSession(session, didReceive: challenge)
         } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
-            completionHandler(.performDefaultHandling, nil)
+            let sender = challenge.sender as? ChallengeSender
+            if sender?.sessionDelegateDeclines() != true { completionHandler(.performDefaultHandling, nil) }
         }
     }
 
@@ -115,7 +116,7 @@ private enum AsyncForm {
 
     private final class Probe: Sendable {
         let delegate: ObjectIdentifier
-        let isMissing = Atomic(false)
+        let isMissing = Mutex(false)
 
         init(_ delegate: AnyObject) {
             self.delegate = ObjectIdentifier(delegate)
@@ -131,13 +132,13 @@ private enum AsyncForm {
         Task {
             let probe = Probe(delegate)
             let answer = await $probe.withValue(probe) { await method(delegate) }
-            then(probe.isMissing.load(ordering: .relaxed) ? nil : answer)
+            then(probe.isMissing.withLock { $0 } ? nil : answer)
         }
     }
 
     /// Called by the defaults. A delegate that asks another one's async form gets that one's default answer.
     static func isMissing(in delegate: AnyObject) {
         guard let probe, probe.delegate == ObjectIdentifier(delegate) else { return }
-        probe.isMissing.store(true, ordering: .relaxed)
+        probe.isMissing.withLock { $0 = true }
     }
 }

@@ -11,6 +11,8 @@ struct Mailbox {
         case response(URLResponse)
         /// The response's redirect leads to the request; the loop waits for the answer.
         case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
+        /// Somebody asks for a credential; the loop waits for the answer.
+        case challenge(ChallengeQuestion)
         case becameDownload(from: URLSessionDataTask)
         /// The loop waits for the answer before it sends anything.
         case needsBodyStream
@@ -125,7 +127,8 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .resumed, .response, .redirect, .becameDownload, .sent, .body, .wrote: true
+            case .needsBodyStream, .resumed, .response, .redirect, .challenge, .becameDownload, .sent, .body, .wrote:
+                true
             }
         }
         body.removeAll()

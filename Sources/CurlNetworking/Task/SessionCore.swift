@@ -48,6 +48,7 @@ final class SessionCore: @unchecked Sendable {
     /// Multis that finish their transfers but get no new ones.
     private var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
+    var existingAuthenticationDesk: AuthenticationDesk?
     private var deliveries: [DeliveryQueue.Delivery] = []
 
     init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {

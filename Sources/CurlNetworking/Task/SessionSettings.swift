@@ -9,6 +9,7 @@ struct SessionSettings: Sendable {
     var maximumConnectionsPerHost: Int
     var temporaryDirectory: URL
     var protocolClasses: [URLProtocol.Type]
+    var credentialStorage: URLCredentialStorage?
     /// The shared session heeds what is registered while it lives.
     var consultsRegisteredProtocols = false
 
@@ -24,6 +25,7 @@ struct SessionSettings: Sendable {
         resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
+        credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
     }
 

@@ -123,6 +123,8 @@ extension TaskRunner {
                 newRequest: request,
                 completionHandler: answer
             )
+        case .challenge(let question):
+            question.put(about: task, in: session, to: delegates)
         case .becameDownload(let dataTask):
             guard let download = task as? URLSessionDownloadTask else { return }
             delegates.data?.urlSession(session, dataTask: dataTask, didBecome: download)

@@ -5,6 +5,11 @@ import Foundation
 
 extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
+        if loading.authentication != nil || AuthenticationParty(status: head.status) != nil,
+            let route = try challenged(by: head, of: exchange)
+        {
+            return route
+        }
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
             return try redirect(to: next, by: head, of: exchange)

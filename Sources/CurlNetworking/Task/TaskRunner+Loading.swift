@@ -21,6 +21,8 @@ extension TaskRunner {
         var exchange: Exchange?
         /// A program's own protocol class loads instead of an exchange.
         var protocolLoad: ProtocolLoad?
+        /// nil for tasks that have nothing to do with credentials.
+        var authentication: Authentication?
         /// The response that waits for a decision.
         var held: HeldResponse?
         /// What follows the exchange under way instead of the task's end.
@@ -29,6 +31,8 @@ extension TaskRunner {
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
+        /// The request's own stream has been sent.
+        var hasSentOwnStream = false
 
         var memory = Data()
         var receivedSinceSettled: Int64 = 0
@@ -120,7 +124,8 @@ extension TaskRunner: LoopWork {
         let request = shared.withLock { $0.currentRequest }
         let stream = request?.httpBodyStream
         guard sendsStream else { return prepared() }
-        if let stream, loading.redirectCount == 0 {
+        if let stream, !loading.hasSentOwnStream {
+            loading.hasSentOwnStream = true
             loading.bodyStream = stream
             return prepared()
         }
@@ -226,6 +231,7 @@ extension TaskRunner: LoopWork {
                 keepsCredentials: isAtOriginalOrigin
             )
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
+            authenticate(&options, of: request)
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
             switch loading.destination {
             case .memory: break
@@ -306,6 +312,7 @@ extension TaskRunner: LoopWork {
         loading.exchange?.cancel()
         loading.exchange = nil
         loading.held = nil
+        leaveDesk()
         loading.protocolLoad.take()?.stop()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)

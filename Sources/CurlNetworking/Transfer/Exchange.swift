@@ -53,6 +53,8 @@ final class Exchange: TransferHandler {
     private var abortError: URLError?
 
     private(set) var head: ResponseHead?
+    /// libcurl leads a conversation of several heads, whose last is the response's.
+    private var handshake: AuthenticationScheme?
     /// Since when nothing has moved in either direction.
     private(set) var lastActivity: ContinuousClock.Instant
     private let loop: EventLoop
@@ -72,6 +74,7 @@ final class Exchange: TransferHandler {
 
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
     func start(_ options: TransferOptions, in multi: Multi) throws(TransferFailure) {
+        handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
         easy = try multi.start(options, handler: self)
         self.multi = multi
     }
@@ -134,6 +137,10 @@ final class Exchange: TransferHandler {
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
         case .complete(let head):
+            if let handshake, AuthenticationOffer.isHandshake(head, of: handshake) {
+                parser = HeadParser()
+                return .accepted
+            }
             self.head = head
             do throws(URLError) {
                 route = try owner.exchange(self, received: head)

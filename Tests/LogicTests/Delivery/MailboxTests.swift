@@ -24,6 +24,7 @@ struct MailboxTests {
         case .resumed(let offset, let total): "resumed \(offset) of \(total)"
         case .response: "response"
         case .redirect: "redirect"
+        case .challenge: "challenge"
         case .becameDownload: "became download"
         case .needsBodyStream: "needs body stream"
         case .sent(let total): "sent \(total)"
@@ -105,8 +106,8 @@ struct MailboxTests {
         #expect(mailbox.reportWritten(100) == 100)
         #expect(mailbox.reportWritten(100) == 0)
         #expect(mailbox.reportedSent == 25)
-        #expect(mailbox.reportSent(20) == 20, "a body that is sent again begins anew")
         #expect(mailbox.reportedWritten == 100)
+        #expect(mailbox.reportSent(20) == 20, "a body that is sent again begins anew")
     }
 
     @Test("Discarding keeps the completion and the resume data, and nothing else")
