@@ -83,6 +83,10 @@ static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
     return message->data.result;
 }
 
+// Their macros are casts, which Swift doesn't see.
+static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
+static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
+
 // Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
     CLIBCURL_INFO_USED_PROXY = CURLINFO_LONG + 66,             // 8.7.0

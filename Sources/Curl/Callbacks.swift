@@ -10,13 +10,17 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
     static let header: clibcurl_write_function = { pointer, size, count, context in
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
-        return easy(context).received(headerLine: bytes) == .accepted ? bytes.count : writeError
+        return easy(context).received(headerLine: bytes) == .abort ? writeError : bytes.count
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_WRITEFUNCTION.html
     static let write: clibcurl_write_function = { pointer, size, count, context in
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
-        return easy(context).received(body: bytes) == .accepted ? bytes.count : writeError
+        switch easy(context).received(body: bytes) {
+        case .accepted: return bytes.count
+        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
+        case .abort: return writeError
+        }
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_READFUNCTION.html

@@ -55,6 +55,10 @@ package enum CurlLibrary {
     /// Whether this libcurl speaks HTTP/2.
     package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
 
+    /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
+    package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
+    package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0
+
     /// Whether libcurl was built with a file of CA certificates that is there: then its directory of the same is superfluous.
     static let hasCAFile: Bool = {
         guard let path = clibcurl_version_info().pointee.cainfo else { return false }

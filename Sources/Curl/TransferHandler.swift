@@ -2,6 +2,9 @@
 package enum ReceiveVerdict: Sendable {
     /// The bytes were taken, all of them.
     case accepted
+    /// Nothing was taken: libcurl keeps the bytes and reads no more until `EasyHandle.setPaused` with `receive: false`. For
+    /// bodies only.
+    case pause
     /// End the transfer; it finishes with `CURLE_WRITE_ERROR`.
     case abort
 }

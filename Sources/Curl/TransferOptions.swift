@@ -17,7 +17,16 @@ package struct TransferOptions: Sendable, Equatable {
     /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
     package var headers: [String]
     package var body = Body.none
-    /// User name and password for the server, sent ahead as Basic (RFC 7617).
+    /// A conversation of several requests that libcurl leads with the server, and that authenticates the connection.
+    package enum ConnectionAuthentication: Sendable, Equatable {
+        /// HTTP/1.1 alone has it.
+        case ntlm
+        /// With the process's Kerberos tickets.
+        case negotiate
+    }
+
+    package var connectionAuthentication: ConnectionAuthentication?
+    /// User name and password for the server: for `connectionAuthentication`, or else sent ahead as Basic (RFC 7617).
     package var credentials: (user: String, password: String)? {
         get { user.map { ($0, password ?? "") } }
         set { (user, password) = (newValue?.user, newValue?.password) }
@@ -69,6 +78,15 @@ package struct TransferOptions: Sendable, Equatable {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
         }
+        switch connectionAuthentication {
+        case .ntlm:
+            try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NTLM)
+            try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        case .negotiate:
+            try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NEGOTIATE)
+        case nil:
+            break
+        }
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
     }
@@ -86,7 +104,8 @@ package struct TransferOptions: Sendable, Equatable {
 
     package static func == (a: TransferOptions, b: TransferOptions) -> Bool {
         a.url == b.url && a.method == b.method && a.headers == b.headers && a.body == b.body
-            && a.user == b.user && a.password == b.password && a.decodesContent == b.decodesContent
+            && a.user == b.user && a.password == b.password
+            && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout
     }

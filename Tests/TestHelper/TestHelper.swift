@@ -15,6 +15,7 @@ struct TestHelper {
         case "many": await LoadCommands.many(arguments)
         case "load": try await LoadCommands.load(arguments)
         case "metrics": await MetricsCommand.run(arguments)
+        case "authenticate": await AuthenticateCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
         default: Parent.say("unknown command \(command)")

@@ -134,6 +134,12 @@ package final class Nginx: Sendable {
                         add_header Set-Cookie "foreign=1; Domain=example.com";
                         return 200 "$http_cookie";
                     }
+                    location /private/ {
+                        alias \(site.root.path)/;
+                        auth_basic "nginx's vault";
+                        auth_basic_user_file \(site.passwords.path);
+                    }
+                    location /moved/ { rewrite ^/moved(/.*)$ $1 redirect; }
                     location /upload/ { dav_methods PUT; }
                     location /slow/ {
                         alias \(site.root.path)/;

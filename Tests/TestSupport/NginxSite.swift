@@ -22,6 +22,8 @@ package struct NginxSite: Sendable {
     package var authority: URL { directory.appendingPathComponent("authority.pem") }
     var key: URL { directory.appendingPathComponent("server.key") }
     var configuration: URL { directory.appendingPathComponent("nginx.conf") }
+    /// Who may see what is below `/private/`: "user", whose password is "secret".
+    var passwords: URL { directory.appendingPathComponent("passwords") }
     var errorLog: URL { directory.appendingPathComponent("error.log") }
 
     /// Where a PUT to `/upload/<name>` ends up.
@@ -49,6 +51,7 @@ package struct NginxSite: Sendable {
         try FileManager.default.createDirectory(at: uploads, withIntermediateDirectories: true)
         try Data(Self.smallText.utf8).write(to: root.appendingPathComponent(Self.smallPath))
         try Data(Self.text.utf8).write(to: root.appendingPathComponent(Self.textPath))
+        try Data("user:{PLAIN}secret\n".utf8).write(to: passwords)
         try Self.mebibyte.write(to: root.appendingPathComponent(Self.mebibytePath))
         try createLargeFile()
         try createCertificates()

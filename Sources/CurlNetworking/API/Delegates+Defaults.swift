@@ -7,17 +7,8 @@ extension URLSessionDelegate {
     /// Does nothing.
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
 
-    /// Answers with the default handling.
-    public func urlSession(
-        _ session: URLSession,
-        didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        completionHandler(.performDefaultHandling, nil)
-    }
-
     /// The session's delegate, where this object is the task's own one.
-    fileprivate func next(_ session: URLSession, _ task: URLSessionTask) -> DelegateSet? {
+    func next(_ session: URLSession, _ task: URLSessionTask) -> DelegateSet? {
         guard task.delegate === self, let sessionDelegate = session.delegate, sessionDelegate !== self else {
             return nil
         }
@@ -29,35 +20,6 @@ extension URLSessionTaskDelegate {
     /// Passed on to the session's delegate.
     public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
         next(session, task)?.task?.urlSession(session, didCreateTask: task)
-    }
-
-    /// Passed on to the session's delegate; by default the redirect is followed.
-    public func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest,
-        completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) {
-        guard let next = next(session, task)?.task else { return completionHandler(request) }
-        next.urlSession(
-            session,
-            task: task,
-            willPerformHTTPRedirection: response,
-            newRequest: request,
-            completionHandler: completionHandler
-        )
-    }
-
-    /// Passed on to the session's delegate; by default answered with the default handling.
-    public func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        guard let next = next(session, task)?.task else { return completionHandler(.performDefaultHandling, nil) }
-        next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }
 
     /// Passed on to the session's delegate; by default there is no stream.

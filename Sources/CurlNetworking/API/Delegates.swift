@@ -8,12 +8,19 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session has become invalid: its last message. `error` is nil when the program asked for it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// Asks how to answer a challenge of the connection.
+    /// Asks how to answer a challenge of the connection: NTLM and Negotiate. A delegate that doesn't implement it is asked with
+    /// the task's method instead. See <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
+
+    /// The same in async form: a delegate implements one of the two. Not on the delegate queue.
+    func urlSession(
+        _ session: URLSession,
+        didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 }
 
 /// Messages about any task.
@@ -26,7 +33,11 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// Called before the creating method returns, on its thread.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Asks whether and how to follow a redirect: with `request`, another one, or (nil) not at all.
+    /// Asks whether and how to follow a redirect: with `request`, another one, or (nil) not at all. Then the redirect's own
+    /// response and body are the task's.
+    ///
+    /// Asked for tasks of every kind, with completion handlers and async ones too. The handler may be called later, from any
+    /// thread; its first call counts. See <doc:Redirects>.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -35,13 +46,29 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     )
 
-    /// Asks how to answer a challenge of the server.
+    /// The same in async form: a delegate implements one of the two. Not on the delegate queue.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest
+    ) async -> URLRequest?
+
+    /// Asks how to answer a challenge of the server or proxy. Asked for tasks of every kind. The handler may be called later,
+    /// from any thread; its first call counts. See <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
+
+    /// The same in async form: a delegate implements one of the two. Not on the delegate queue.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
     /// Asks for a stream with the request's body.
     func urlSession(

@@ -103,6 +103,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// `completionHandler` is called on the delegate queue.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let configuration = storedConfiguration
+        core.forgetCredentials()
         // The storages may write files.
         DispatchQueue.global(qos: .utility).async {
             configuration.emptyStorages()

@@ -9,6 +9,10 @@ struct Mailbox {
         case resumed(offset: Int64, expectedTotalBytes: Int64)
         /// Nothing behind it is delivered before it has been answered.
         case response(URLResponse)
+        /// The response's redirect leads to the request; the loop waits for the answer.
+        case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
+        /// Somebody asks for a credential; the loop waits for the answer.
+        case challenge(ChallengeQuestion)
         case becameDownload(from: URLSessionDataTask)
         /// The loop waits for the answer before it sends anything.
         case needsBodyStream
@@ -104,7 +108,8 @@ struct Mailbox {
     /// The delegate is about to be told of progress up to `total`; returns by how much it has grown.
     mutating func reportSent(_ total: Int64) -> Int64 {
         defer { reportedSent = total }
-        return total - reportedSent
+        // A body that is sent again begins anew.
+        return total <= reportedSent ? total : total - reportedSent
     }
 
     mutating func reportWritten(_ total: Int64) -> Int64 {
@@ -138,7 +143,9 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .task, .resumed, .willCache, .response, .becameDownload, .sent, .body, .wrote: true
+            case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge, .becameDownload, .sent,
+                .body, .wrote:
+                true
             }
         }
         body.removeAll()

@@ -50,6 +50,7 @@ final class SessionCore: @unchecked Sendable {
     /// Multis that finish their transfers but get no new ones.
     private var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
+    var existingAuthenticationDesk: AuthenticationDesk?
     private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 

@@ -17,6 +17,7 @@ struct SessionSettings: Sendable {
     var cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     /// Where responses are cached; nil for nowhere.
     var cache: CacheStore?
+    var credentialStorage: URLCredentialStorage?
     /// The shared session heeds what is registered while it lives.
     var consultsRegisteredProtocols = false
 
@@ -33,6 +34,7 @@ struct SessionSettings: Sendable {
         waitsForConnectivity = configuration.waitsForConnectivity
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
+        credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
         let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
         sentCookies = configuration.httpShouldSetCookies ? cookies : nil

@@ -96,6 +96,17 @@ extension TaskRunner {
                 return answer(.allow)
             }
             delegate.urlSession(session, dataTask: dataTask, didReceive: response) { self.answer($0) }
+        case .redirect(let response, let request, let answer):
+            guard let delegate = delegates.task else { return answer(request) }
+            delegate.urlSession(
+                session,
+                task: task,
+                willPerformHTTPRedirection: response,
+                newRequest: request,
+                completionHandler: answer
+            )
+        case .challenge(let question):
+            question.put(about: task, in: session, to: delegates)
         case .becameDownload(let dataTask):
             guard let download = task as? URLSessionDownloadTask else { return }
             delegates.data?.urlSession(session, dataTask: dataTask, didBecome: download)

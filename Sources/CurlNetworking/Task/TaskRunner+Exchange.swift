@@ -8,16 +8,23 @@ extension TaskRunner: ExchangeOwner {
         storeCookies(of: head, to: exchange.request)
         invalidateCache(head, to: exchange.request)
         if selectsStoredResponse(head) { return .discard }
+        if loading.authentication != nil || AuthenticationParty(status: head.status) != nil,
+            let route = try challenged(by: head, of: exchange)
+        {
+            return route
+        }
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
-            loading.nextRequest = next
-            loading.redirectCount += 1
-            return .discard
+            return try redirect(to: next, by: head, of: exchange)
         case .fail(let error):
             throw error
         case .deliver:
-            break
+            return try deliver(head, of: exchange)
         }
+    }
+
+    /// The response is the task's own.
+    func deliver(_ head: ResponseHead, of exchange: Exchange) throws(URLError) -> Exchange.BodyRoute {
         if let resumption = loading.resumption { return try resume(resumption, with: head, of: exchange) }
         try accept(head, of: exchange)
         return .deliver
@@ -60,7 +67,7 @@ extension TaskRunner: ExchangeOwner {
             ? NSURLSessionTransferSizeUnknown : head.contentLength ?? NSURLSessionTransferSizeUnknown
     }
 
-    private static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> URLResponse {
+    static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> HTTPURLResponse {
         guard let url = request.url,
             let response = HTTPURLResponse(
                 url: url,
@@ -243,6 +250,7 @@ extension TaskRunner: ExchangeOwner {
         countReceivedBytes()
         keepMetrics(of: exchange)
         loading.exchange = nil
+        if let held = loading.held, held.exchange === exchange { return held.exchangeFinished(error) }
         if let next = loading.nextRequest.take() { return follow(next) }
         if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {

@@ -21,6 +21,10 @@ extension TaskRunner {
         var exchange: Exchange?
         /// A program's own protocol class loads instead of an exchange.
         var protocolLoad: ProtocolLoad?
+        /// nil for tasks that have nothing to do with credentials.
+        var authentication: Authentication?
+        /// The response that waits for a decision.
+        var held: HeldResponse?
         /// What follows the exchange under way instead of the task's end.
         var nextRequest: URLRequest?
         var redirectCount = 0
@@ -30,6 +34,8 @@ extension TaskRunner {
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
+        /// The request's own stream has been sent.
+        var hasSentOwnStream = false
 
         var cookies = TaskRunner.Cookies()
         var caching = TaskRunner.Caching()
@@ -128,7 +134,8 @@ extension TaskRunner: LoopWork {
         let request = shared.withLock { $0.currentRequest }
         let stream = request?.httpBodyStream
         guard sendsStream else { return prepared() }
-        if let stream, loading.redirectCount == 0, !loading.waiting.hasSpentStream {
+        if let stream, !loading.hasSentOwnStream {
+            loading.hasSentOwnStream = true
             loading.bodyStream = stream
             return prepared()
         }
@@ -237,6 +244,7 @@ extension TaskRunner: LoopWork {
             if let cookies = loading.cookies.field { options.addCookies(cookies) }
             addCacheFields(to: &options)
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
+            authenticate(&options, of: request)
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
@@ -321,6 +329,8 @@ extension TaskRunner: LoopWork {
             exchange.cancel()
             keepMetrics(of: exchange)
         }
+        loading.held = nil
+        leaveDesk()
         loading.protocolLoad.take()?.stop()
         stopWaiting()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }

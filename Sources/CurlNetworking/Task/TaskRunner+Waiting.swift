@@ -23,8 +23,6 @@ extension TaskRunner {
         /// Why the last try failed, where the task waits for a way to its host or has waited for one.
         var lastFailure: URLError?
         var isInWaitingRoom = false
-        /// The request's own stream has been opened by an earlier try.
-        var hasSpentStream = false
 
         var isOver: Bool { end == nil }
     }
@@ -144,7 +142,6 @@ extension TaskRunner {
         if let attempt = loading.hops.last, attempt.statistics?.requestStarted == nil { loading.hops.removeLast() }
         // A stream that was opened can't be sent again.
         if sendsStream {
-            loading.waiting.hasSpentStream = true
             loading.preparation = .none
         }
         if let ticket = loading.ticket.take() { session.leave(ticket) }

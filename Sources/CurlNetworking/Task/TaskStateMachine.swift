@@ -36,6 +36,8 @@ struct TaskStateMachine: Sendable {
     private(set) var cancellation: Cancellation?
     /// More bytes wait for the consumer than should.
     private(set) var isBacklogged = false
+    /// Somebody is to decide what becomes of a response before more of it is read.
+    private(set) var isHeld = false
     /// Whether `resume()` ever took effect.
     private(set) var wasResumed = false
 
@@ -98,6 +100,11 @@ struct TaskStateMachine: Sendable {
 
     // MARK: - Progress (loop)
 
+    /// A response waits for somebody's decision, or has got it.
+    mutating func setHeld(_ isHeld: Bool) {
+        self.isHeld = isHeld
+    }
+
     /// What there is to do, once: the machine takes it as done.
     mutating func next() -> Command? {
         switch stage {
@@ -121,7 +128,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    private var wantsPause: Bool { isSuspended || isBacklogged }
+    private var wantsPause: Bool { isSuspended || isBacklogged || isHeld }
 
     /// Whether the idle clock runs: not while the transfer is paused, or is to be as soon as libcurl can.
     var mayTimeOut: Bool { stage == .loading(isPaused: false) && !wantsPause }

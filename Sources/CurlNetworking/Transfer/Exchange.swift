@@ -34,6 +34,8 @@ final class Exchange: TransferHandler {
         case deliver
         /// The body is read to keep the connection, and dropped; a large one ends the exchange instead.
         case discard
+        /// Somebody is to decide: libcurl keeps the body until `proceed` is told the route.
+        case hold
     }
 
     let request: URLRequest
@@ -43,9 +45,13 @@ final class Exchange: TransferHandler {
     private var route = BodyRoute.discard
     private var discardedBytes = 0
     private var sentBytes: Int64 = 0
+    /// libcurl has got all of the request's body.
+    private var hasReadBody = false
     private var isPaused = false
     /// libcurl was told that there is nothing to send just now.
     private var hasPausedSending = false
+    /// libcurl was told to keep the body's bytes.
+    private var hasPausedReceiving = false
     /// Why a callback has ended the transfer.
     private var abortError: URLError?
 
@@ -53,6 +59,8 @@ final class Exchange: TransferHandler {
     /// What the exchange costs, where somebody may want to know; complete when it is over.
     private(set) var metrics: HopMetrics?
     private var receivedBytes: Int64 = 0
+    /// libcurl leads a conversation of several heads, whose last is the response's.
+    private var handshake: AuthenticationScheme?
     /// Since when nothing has moved in either direction.
     private(set) var lastActivity: ContinuousClock.Instant
     private let loop: EventLoop
@@ -77,6 +85,7 @@ final class Exchange: TransferHandler {
 
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
     func start(_ options: TransferOptions, in multi: Multi) throws(TransferFailure) {
+        handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
         easy = try multi.start(options, handler: self)
         self.multi = multi
     }
@@ -92,7 +101,17 @@ final class Exchange: TransferHandler {
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
         self.isPaused = isPaused
+        if !isPaused { hasPausedReceiving = false }
         return easy?.setPaused(receive: isPaused, send: isPaused) ?? false
+    }
+
+    /// Gives the body of a held response its way. Outside of libcurl; can deliver body bytes before it returns.
+    func proceed(to route: BodyRoute) {
+        self.route = route
+        if endIfAnsweredEarly() { return }
+        guard hasPausedReceiving, !isPaused else { return }
+        hasPausedReceiving = false
+        _ = easy?.setPaused(receive: false, send: false)
     }
 
     /// The body, which had nothing to send, has something now. Outside of libcurl.
@@ -144,6 +163,10 @@ final class Exchange: TransferHandler {
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
         case .complete(let head):
+            if let handshake, AuthenticationOffer.isHandshake(head, of: handshake) {
+                parser = HeadParser()
+                return .accepted
+            }
             self.head = head
             // Later the transfer may have no connection to ask.
             if metrics != nil { metrics?.tls = easy?.tlsSession }
@@ -171,6 +194,9 @@ final class Exchange: TransferHandler {
         case .discard:
             discardedBytes += bytes.count
             return discardedBytes > Self.maximumDiscardedBytes ? .abort : .accepted
+        case .hold:
+            hasPausedReceiving = true
+            return .pause
         }
     }
 
@@ -183,6 +209,7 @@ final class Exchange: TransferHandler {
         do throws(URLError) {
             guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
             sentBytes += Int64(count)
+            hasReadBody = count == 0 || sentBytes == body.length
             if count > 0 {
                 if metrics != nil { metrics?.bodySent = Date() }
                 owner.exchange(self, sent: sentBytes)
@@ -197,6 +224,7 @@ final class Exchange: TransferHandler {
     func transferRewindsBody(to offset: Int64) -> Bool {
         guard let body, body.seek(to: offset) else { return false }
         sentBytes = offset
+        hasReadBody = false
         return true
     }
 
@@ -207,7 +235,16 @@ final class Exchange: TransferHandler {
             _ = setPaused(true)
             owner.exchangePaused(self)
         }
-        owner.exchangeSettled(self)
+        if !endIfAnsweredEarly() { owner.exchangeSettled(self) }
+    }
+
+    /// Ends an exchange whose answer is dropped while its body is still being sent: the rest would be sent for nothing, perhaps
+    /// to a server that doesn't read it. Outside of libcurl.
+    private func endIfAnsweredEarly() -> Bool {
+        guard head != nil, case .discard = route, body != nil, !hasReadBody, easy != nil else { return false }
+        cancel()
+        owner.exchangeFinished(self, nil)
+        return true
     }
 
     func transferFinished(_ failure: TransferFailure?) {

@@ -23,6 +23,8 @@ struct MailboxTests {
         switch message {
         case .resumed(let offset, let total): "resumed \(offset) of \(total)"
         case .response: "response"
+        case .redirect: "redirect"
+        case .challenge: "challenge"
         case .becameDownload: "became download"
         case .needsBodyStream: "needs body stream"
         case .task: "task message"
@@ -107,6 +109,7 @@ struct MailboxTests {
         #expect(mailbox.reportWritten(100) == 0)
         #expect(mailbox.reportedSent == 25)
         #expect(mailbox.reportedWritten == 100)
+        #expect(mailbox.reportSent(20) == 20, "a body that is sent again begins anew")
     }
 
     @Test("Discarding keeps the completion and the resume data, and nothing else")

@@ -234,6 +234,20 @@ struct TaskStateMachineTests {
         #expect(Self.commands(&machine) == [.setPaused(false)])
     }
 
+    @Test("A transfer whose response waits for a decision is paused, and doesn't time out, until it is made")
+    func held() {
+        var machine = Self.machine(in: .loading(isPaused: false))
+        machine.setHeld(true)
+        #expect(!machine.mayTimeOut)
+        #expect(Self.commands(&machine) == [.setPaused(true)])
+        #expect(machine.suspend() == true)
+        machine.setHeld(false)
+        #expect(Self.commands(&machine) == [])
+        #expect(machine.resume() == true)
+        #expect(Self.commands(&machine) == [.setPaused(false)])
+        #expect(machine.mayTimeOut)
+    }
+
     @Test("A task suspended after a place was found for it does not start, and asks for another once resumed")
     func admissionAfterSuspension() {
         var machine = Self.machine(in: .queued)

@@ -1,0 +1,92 @@
+import Foundation
+import Locks
+
+/// A challenge on its way to a delegate, and the way back. Only the first answer counts. Any thread.
+struct ChallengeQuestion: Sendable {
+    let challenge: URLAuthenticationChallenge
+    /// To be put to the session's delegate rather than the task's.
+    let isOfConnection: Bool
+    let sender: ChallengeSender
+}
+
+/// What a delegate says to a challenge.
+struct ChallengeAnswer: Sendable {
+    var disposition: URLSession.AuthChallengeDisposition
+    var credential: URLCredential?
+}
+
+/// Takes a delegate's answer: from the completion handler, or as the challenge's `sender`, the older way.
+final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+    private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
+    /// Asks the task's method, where the session's delegate turns out not to have its own.
+    private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
+
+    init(_ handler: @escaping @Sendable (ChallengeAnswer) -> Void) {
+        self.handler = Mutex(handler)
+    }
+
+    func answer(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+        let handler = handler.withLock { $0.take() }
+        // It holds the session.
+        let alternative = alternative.withLock { $0.take() }
+        withExtendedLifetime(alternative) {}
+        handler?(ChallengeAnswer(disposition: disposition, credential: credential))
+    }
+
+    /// What to do if the session's delegate declines.
+    func setAlternative(_ alternative: @escaping @Sendable () -> Void) {
+        self.alternative.withLock { $0 = alternative }
+    }
+
+    /// The session's delegate doesn't implement its method. False where nobody else is to be asked, or already was.
+    func sessionDelegateDeclines() -> Bool {
+        guard let alternative = alternative.withLock({ $0.take() }) else { return false }
+        alternative()
+        return true
+    }
+
+    // MARK: - URLAuthenticationChallengeSender
+
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
+        answer(.useCredential, credential)
+    }
+
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {
+        answer(.useCredential, nil)
+    }
+
+    func cancel(_ challenge: URLAuthenticationChallenge) {
+        answer(.cancelAuthenticationChallenge, nil)
+    }
+
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {
+        answer(.performDefaultHandling, nil)
+    }
+
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {
+        answer(.rejectProtectionSpace, nil)
+    }
+}
+
+extension ChallengeQuestion {
+    /// Puts the question, with Apple's precedence: for a connection's challenge the session's delegate, and if that doesn't
+    /// implement its method the task's; for all others the task's. On the delegate queue.
+    func put(about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
+        let sender = sender
+        guard isOfConnection, let delegate = session.core.delegates.session else {
+            return putToTask(task, in: session, delegates)
+        }
+        sender.setAlternative {
+            session.core.deliveryQueue.addOperation {
+                if task.state != .completed { putToTask(task, in: session, delegates) }
+            }
+        }
+        delegate.urlSession(session, didReceive: challenge) { sender.answer($0, $1) }
+    }
+
+    private func putToTask(_ task: URLSessionTask, in session: URLSession, _ delegates: DelegateSet) {
+        let sender = sender
+        guard let delegate = delegates.task else { return sender.answer(.performDefaultHandling, nil) }
+        delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }
+    }
+}

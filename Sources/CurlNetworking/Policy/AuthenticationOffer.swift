@@ -1,0 +1,97 @@
+import Curl
+import Foundation
+
+/// A way to authenticate, the strongest first.
+enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
+    /// Kerberos (RFC 4559), spoken by libcurl where it was built with it.
+    case negotiate
+    /// RFC 7616.
+    case digest
+    /// Spoken by libcurl where it was built with it; authenticates the connection.
+    case ntlm
+    /// RFC 7617.
+    case basic
+
+    var name: String {
+        switch self {
+        case .negotiate: "Negotiate"
+        case .digest: "Digest"
+        case .ntlm: "NTLM"
+        case .basic: "Basic"
+        }
+    }
+
+    /// What `URLProtectionSpace.authenticationMethod` calls it.
+    var method: String {
+        switch self {
+        case .negotiate: NSURLAuthenticationMethodNegotiate
+        case .digest: NSURLAuthenticationMethodHTTPDigest
+        case .ntlm: NSURLAuthenticationMethodNTLM
+        case .basic: NSURLAuthenticationMethodHTTPBasic
+        }
+    }
+
+    /// Whether the session's delegate is asked about it rather than the task's.
+    var isOfConnection: Bool { self == .negotiate || self == .ntlm }
+
+    fileprivate func isPossible(for party: AuthenticationParty) -> Bool {
+        switch self {
+        case .basic, .digest: true
+        // To a proxy, libcurl speaks them before it has connected: see the proxies' own settings.
+        case .negotiate: party == .server && CurlLibrary.hasNegotiate
+        case .ntlm: party == .server && CurlLibrary.hasNTLM
+        }
+    }
+}
+
+/// Who wants to know who asks.
+enum AuthenticationParty: Sendable, Hashable {
+    case server
+    case proxy
+
+    /// nil where the status is no challenge.
+    init?(status: Int) {
+        switch status {
+        case 401: self = .server
+        case 407: self = .proxy
+        default: return nil
+        }
+    }
+
+    var challengeField: String { self == .server ? "WWW-Authenticate" : "Proxy-Authenticate" }
+    var answerField: String { self == .server ? "Authorization" : "Proxy-Authorization" }
+}
+
+/// One way in that a response offers, and that can be gone.
+struct AuthenticationOffer: Sendable, Equatable {
+    var scheme: AuthenticationScheme
+    /// nil where the challenge names none.
+    var realm: String?
+    var digest: DigestChallenge?
+
+    /// Those that the head makes, each scheme once, the strongest first (RFC 9110 §11.3 leaves the choice to the client).
+    static func offers(in head: ResponseHead, by party: AuthenticationParty) -> [AuthenticationOffer] {
+        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: party.challengeField) }.map(\.value)
+        guard !values.isEmpty else { return [] }
+        let fields = AuthenticationField.challenges(in: values)
+        return AuthenticationScheme.allCases.compactMap { scheme in
+            guard scheme.isPossible(for: party) else { return nil }
+            let own = fields.filter { $0.scheme.isEqualIgnoringASCIICase(to: scheme.name) }
+            guard scheme == .digest else {
+                return own.first.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"]) }
+            }
+            let digests = own.compactMap(DigestChallenge.init)
+            guard let best = digests.first(where: { $0.digest == .sha256 }) ?? digests.first else { return nil }
+            return AuthenticationOffer(scheme: .digest, realm: best.realm, digest: best)
+        }
+    }
+
+    /// Whether the head is a step of a conversation that libcurl leads, and not its end: it carries a token for the next step.
+    static func isHandshake(_ head: ResponseHead, of scheme: AuthenticationScheme) -> Bool {
+        guard head.status == 401, scheme.isOfConnection else { return false }
+        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: "WWW-Authenticate") }.map(\.value)
+        return AuthenticationField.challenges(in: values).contains { field in
+            field.scheme.isEqualIgnoringASCIICase(to: scheme.name) && field.token68 != nil
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+
+/// What a server asks of Digest authentication (RFC 7616), as far as it can be answered.
+struct DigestChallenge: Sendable, Equatable {
+    var digest: MessageDigest
+    /// The key is hashed with both nonces ("-sess").
+    var isSession: Bool
+    var realm: String
+    var nonce: String
+    var opaque: String?
+    /// The server names its qualities of protection, "auth" among them; else it speaks the Digest of RFC 2069.
+    var hasQuality: Bool
+    /// The nonce was too old, and nothing else wrong.
+    var isStale: Bool
+    var hashesUser: Bool
+    /// The URIs that the credential is good for; empty for the whole server.
+    var domain: [String]
+    /// As the server wrote it, to be sent back.
+    private var algorithm: String?
+
+    /// nil for what can't be answered: no nonce, control characters (they would have to be sent back), an algorithm beyond MD5
+    /// and SHA-256, or "auth-int" alone, which would take the whole body before its head is sent.
+    init?(_ field: AuthenticationField) {
+        guard field.scheme.isEqualIgnoringASCIICase(to: "Digest"), let nonce = field.parameters["nonce"],
+            !field.parameters.values.contains(where: { $0.utf8.contains { $0 < 0x20 } })
+        else { return nil }
+        algorithm = field.parameters["algorithm"]
+        switch (algorithm ?? "MD5").lowercased() {
+        case "md5": (digest, isSession) = (.md5, false)
+        case "md5-sess": (digest, isSession) = (.md5, true)
+        case "sha-256": (digest, isSession) = (.sha256, false)
+        case "sha-256-sess": (digest, isSession) = (.sha256, true)
+        default: return nil
+        }
+        let qualities = field.parameters["qop"]?.split { ", \t".contains($0) }.map { $0.lowercased() } ?? []
+        guard qualities.isEmpty || qualities.contains("auth") else { return nil }
+        hasQuality = !qualities.isEmpty
+        realm = field.parameters["realm"] ?? ""
+        self.nonce = nonce
+        opaque = field.parameters["opaque"]
+        isStale = field.parameters["stale"]?.lowercased() == "true"
+        hashesUser = field.parameters["userhash"]?.lowercased() == "true"
+        domain = field.parameters["domain"]?.split { " \t".contains($0) }.map(String.init) ?? []
+    }
+
+    /// One request that is to be authorised.
+    struct Request {
+        var method: String
+        /// The request-target: path and query.
+        var target: String
+        /// The how-manieth with this nonce, from 1.
+        var count: UInt32
+        /// Not used before.
+        var clientNonce: String
+    }
+
+    /// The value of the `Authorization` field.
+    func authorization(user: String, password: String, for request: Request) -> String {
+        let count = Self.hex(request.count)
+        var key = digest.hex("\(user):\(realm):\(password)")
+        if isSession { key = digest.hex("\(key):\(nonce):\(request.clientNonce)") }
+        let action = digest.hex("\(request.method):\(request.target)")
+        let middle = hasQuality ? "\(nonce):\(count):\(request.clientNonce):auth" : nonce
+        var parts = [
+            userPart(user),
+            "realm=\(Self.quoted(realm))",
+            "nonce=\(Self.quoted(nonce))",
+            "uri=\(Self.quoted(request.target))",
+            "response=\"\(digest.hex("\(key):\(middle):\(action)"))\"",
+        ]
+        if let algorithm { parts.append("algorithm=\(algorithm)") }
+        if hasQuality { parts += ["qop=auth", "nc=\(count)"] }
+        if hasQuality || isSession { parts.append("cnonce=\"\(request.clientNonce)\"") }
+        if let opaque { parts.append("opaque=\(Self.quoted(opaque))") }
+        if hashesUser { parts.append("userhash=true") }
+        return "Digest " + parts.joined(separator: ", ")
+    }
+
+    /// RFC 7616 §3.4.4: a name that isn't plain ASCII is hashed or percent-encoded.
+    private func userPart(_ user: String) -> String {
+        if hashesUser { return "username=\"\(digest.hex("\(user):\(realm)"))\"" }
+        guard user.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
+            let encoded = user.addingPercentEncoding(withAllowedCharacters: Self.plain) ?? ""
+            return "username*=UTF-8''\(encoded)"
+        }
+        return "username=\(Self.quoted(user))"
+    }
+
+    private static let plain = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~"
+    )
+
+    private static func quoted(_ text: String) -> String {
+        "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+    }
+
+    private static func hex(_ count: UInt32) -> String {
+        let digits = String(count, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+}

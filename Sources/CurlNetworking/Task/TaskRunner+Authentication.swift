@@ -1,0 +1,219 @@
+import Curl
+import Foundation
+
+// Challenges of servers and proxies (RFC 9110 §11): who answers them, and what goes out with the next request. Everything on
+// the loop.
+
+extension TaskRunner {
+    // MARK: - The response's head
+
+    /// The route of a response that is a challenge; nil where it is the task's own response. Within libcurl.
+    func challenged(by head: ResponseHead, of exchange: Exchange) throws(URLError) -> Exchange.BodyRoute? {
+        guard let party = AuthenticationParty(status: head.status) else {
+            noteAuthenticated(exchange)
+            return nil
+        }
+        let offers = AuthenticationOffer.offers(in: head, by: party)
+        guard let url = exchange.request.url, let origin = party.origin(for: url), !offers.isEmpty else { return nil }
+        var authentication = loading.authentication ?? Authentication()
+        let verdict = authentication.noteRefusal(by: party, origin, offers, url, &session.authenticationDesk.spaces)
+        loading.authentication = authentication
+        if verdict == .sendAgain {
+            loading.nextRequest = exchange.request
+            return .discard
+        }
+        let response = try Self.response(head, to: exchange.request)
+        let held = hold(head, of: exchange)
+        loading.authentication?.challenged = Authentication.Challenged(
+            held: held,
+            party: party,
+            origin: origin,
+            response: response,
+            offers: offers
+        )
+        // Outside of libcurl.
+        session.loop.submit { self.tryNextOffer(of: held) }
+        return .hold
+    }
+
+    /// A response that is no challenge: what went out with its request is good.
+    private func noteAuthenticated(_ exchange: Exchange) {
+        guard let sent = loading.authentication?.sent, let url = exchange.request.url else { return }
+        loading.authentication?.noteSuccess()
+        for (party, sent) in sent where sent.use.isShared {
+            let use = sent.use
+            session.authenticationDesk.spaces.prove(use.credential, for: use.space, at: url)
+            guard let object = use.toBeStored, let storage = session.settings.credentialStorage else { continue }
+            loading.authentication?.uses[party]?.toBeStored = nil
+            let space = use.space.forDelegate
+            // Storages tell observers, and may be the program's own.
+            DispatchQueue.global(qos: .utility).async { storage.store(object, for: space) }
+        }
+    }
+
+    // MARK: - Finding a credential
+
+    /// Tries the strongest offer that isn't rejected: with what is known already, else whoever has the turn asks.
+    private func tryNextOffer(of held: HeldResponse) {
+        guard let challenged = loading.authentication?.challenged, challenged.held === held else { return }
+        guard let offer = challenged.offers.first else { return deliverChallenge() }
+        let space = challenged.space(of: offer)
+        guard loading.authentication?.rejected.contains(space) == false else { return skipOffer() }
+        loading.authentication?.challenged?.space = space
+        if let use = knownUse(for: space) { return answer(with: use) }
+        if session.authenticationDesk.enter(self, about: space) { lookUpProposal(for: space, held) }
+    }
+
+    /// Another task's question about the space was answered, perhaps for this one as well.
+    func askedElsewhere(about space: ProtectionSpace) {
+        guard let challenged = loading.authentication?.challenged, challenged.space == space else { return }
+        loading.authentication?.challenged?.space = nil
+        tryNextOffer(of: challenged.held)
+    }
+
+    private func skipOffer() {
+        guard let held = loading.authentication?.challenged?.held else { return }
+        leaveDesk()
+        loading.authentication?.challenged?.offers.removeFirst()
+        tryNextOffer(of: held)
+    }
+
+    /// A credential that this task, or another one of the session, has for the space.
+    private func knownUse(for space: ProtectionSpace) -> Authentication.Use? {
+        guard let authentication = loading.authentication else { return nil }
+        if let own = authentication.uses[space.party], own.space == space,
+            !authentication.refuses(own.credential, space)
+        {
+            return own
+        }
+        guard let known = session.authenticationDesk.spaces[space], !authentication.refuses(known.credential, space)
+        else { return nil }
+        return Authentication.Use(space: space, credential: known.credential, isShared: true)
+    }
+
+    /// Finds what to propose: the URL's own credential, or the storage's default. The storage is asked off the loop.
+    private func lookUpProposal(for space: ProtectionSpace, _ held: HeldResponse) {
+        if space.party == .server, let credential = held.exchange.request.url?.credential,
+            loading.authentication?.refuses(credential, space) == false
+        {
+            let object = URLCredential(user: credential.user, password: credential.password, persistence: .none)
+            return ask(about: space, held, proposing: object)
+        }
+        guard let storage = session.settings.credentialStorage else { return ask(about: space, held, proposing: nil) }
+        let forDelegate = space.forDelegate
+        DispatchQueue.global(qos: .userInitiated).async {
+            let proposal = storage.matchingDefault(for: forDelegate)
+            self.session.loop.submit { self.ask(about: space, held, proposing: proposal) }
+        }
+    }
+
+    /// Asks whoever can be asked, or answers with the default handling.
+    private func ask(about space: ProtectionSpace, _ held: HeldResponse, proposing object: URLCredential?) {
+        guard let challenged = loading.authentication?.challenged, challenged.held === held, challenged.space == space
+        else { return }
+        var proposal: URLCredential?
+        if let object, let credential = Credential(object), loading.authentication?.refuses(credential, space) == false
+        {
+            proposal = object
+            loading.authentication?.challenged?.proposed = credential
+        } else {
+            loading.authentication?.challenged?.proposed = nil
+        }
+        let sender = ChallengeSender { [weak self] answer in
+            guard let self else { return }
+            session.loop.submit { self.challengeAnswered(held, space, answer) }
+        }
+        guard delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space.forDelegate,
+            proposedCredential: proposal,
+            previousFailureCount: loading.authentication?.failures[space] ?? 0,
+            failureResponse: challenged.response,
+            error: nil,
+            sender: sender
+        )
+        let isOfConnection = space.scheme.isOfConnection
+        post(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: isOfConnection, sender: sender)))
+    }
+
+    // MARK: - The answer
+
+    private func challengeAnswered(_ held: HeldResponse, _ space: ProtectionSpace, _ answer: ChallengeAnswer) {
+        guard let challenged = loading.authentication?.challenged, challenged.held === held, challenged.space == space
+        else { return }
+        switch answer.disposition {
+        case .useCredential:
+            guard let object = answer.credential, let credential = Credential(object),
+                // What was refused will be refused again.
+                loading.authentication?.refuses(credential, space) == false
+            else { return deliverChallenge() }
+            use(credential, object, for: space)
+        case .performDefaultHandling:
+            if let proposed = challenged.proposed { return use(proposed, nil, for: space) }
+            // Of these a program often knows nothing, and the server offers Basic besides.
+            if space.scheme.isOfConnection { skipOffer() } else { deliverChallenge() }
+        case .cancelAuthenticationChallenge:
+            let url = shared.withLock { $0.currentRequest?.url }
+            finish(.failure(URLError(.cancelled, url, "The authentication challenge was cancelled.")))
+        case .rejectProtectionSpace:
+            loading.authentication?.rejected.insert(space)
+            skipOffer()
+        }
+    }
+
+    /// `object` is the delegate's; nil for a proposal.
+    private func use(_ credential: Credential, _ object: URLCredential?, for space: ProtectionSpace) {
+        let isShared = object?.persistence != URLCredential.Persistence.none
+        answer(
+            with: Authentication.Use(
+                space: space,
+                credential: credential,
+                toBeStored: isShared ? object : nil,
+                isShared: isShared
+            )
+        )
+    }
+
+    /// Sends the request again with the credential.
+    private func answer(with use: Authentication.Use) {
+        guard let challenged = loading.authentication?.challenged, let offer = challenged.offers.first else { return }
+        var use = use
+        if use.isShared {
+            session.authenticationDesk.spaces.name(use.credential, for: use.space, digest: offer.digest)
+        } else {
+            use.digest = offer.digest
+            use.digestCount = 0
+        }
+        loading.authentication?.uses[use.space.party] = use
+        leaveDesk()
+        loading.authentication?.challenged = nil
+        drop(challenged.held, for: challenged.held.exchange.request)
+    }
+
+    /// Nobody has a credential: the challenge is the task's response.
+    private func deliverChallenge() {
+        guard let held = loading.authentication?.challenged?.held else { return }
+        leaveDesk()
+        loading.authentication?.challenged = nil
+        deliver(held)
+    }
+
+    /// The task asks nobody any more, and waits for nobody.
+    func leaveDesk() {
+        guard let space = loading.authentication?.challenged?.space else { return }
+        loading.authentication?.challenged?.space = nil
+        session.authenticationDesk.leave(self, about: space)
+    }
+
+    // MARK: - Requests
+
+    /// Has the next exchange show what is known for where it goes.
+    func authenticate(_ options: inout TransferOptions, of request: URLRequest) {
+        guard loading.authentication != nil || session.existingAuthenticationDesk != nil || options.credentials != nil
+        else { return }
+        var authentication = loading.authentication ?? Authentication()
+        authentication.apply(to: &options, of: request, &session.authenticationDesk.spaces)
+        guard loading.authentication != nil || authentication.hasSentSomething else { return }
+        loading.authentication = authentication
+    }
+}

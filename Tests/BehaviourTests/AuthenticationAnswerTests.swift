@@ -1,0 +1,135 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Answers to a challenge", .timeLimit(.minutes(1)))
+struct AuthenticationAnswerTests {
+    private static func result(
+        _ challenge: String = #"Basic realm="vault""#,
+        answer: @escaping @Sendable (DecidingDelegate.Challenge) -> Void
+    ) async throws -> (HandlerResult, DecidingDelegate, [String?]) {
+        let server = try Guard.basic(challenge)
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: answer)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url("/"))
+        return (result, delegate, server.shown)
+    }
+
+    @Test("The default handling without a credential delivers the 401")
+    func defaultHandling() async throws {
+        let (result, delegate, shown) = try await Self.result { $0.answer(.performDefaultHandling, nil) }
+        #expect(result.response?.statusCode == 401)
+        #expect(result.text == "closed")
+        #expect(delegate.challenges.value.count == 1)
+        #expect(shown == [nil])
+    }
+
+    @Test("Using no credential delivers the 401")
+    func noCredential() async throws {
+        let (result, _, shown) = try await Self.result { $0.answer(.useCredential, nil) }
+        #expect(result.response?.statusCode == 401)
+        #expect(shown == [nil])
+    }
+
+    @Test("Cancelling the challenge ends the task as cancelled")
+    func cancelling() async throws {
+        let (result, _, shown) = try await Self.result { $0.answer(.cancelAuthenticationChallenge, nil) }
+        #expect(result.error?.code == .cancelled)
+        #expect(result.data == nil)
+        #expect(shown == [nil])
+    }
+
+    @Test("Rejecting the protection space delivers the 401 where there is no other")
+    func rejecting() async throws {
+        let (result, delegate, shown) = try await Self.result { $0.answer(.rejectProtectionSpace, nil) }
+        #expect(result.response?.statusCode == 401)
+        #expect(delegate.challenges.value.count == 1)
+        #expect(shown == [nil])
+    }
+
+    @Test("Rejecting it goes on to the next scheme, from the strongest to the weakest")
+    func nextScheme() async throws {
+        let challenge = #"Basic realm="vault", Negotiate, Digest realm="d", nonce="n", qop="auth", NTLM, Unknown x=y"#
+        let (result, delegate, _) = try await Self.result(challenge) { asked in
+            let isBasic = asked.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
+            asked.answer(isBasic ? .useCredential : .rejectProtectionSpace, isBasic ? .right() : nil)
+        }
+        #expect(result.response?.statusCode == 200)
+        #expect(
+            delegate.challenges.value.map(\.space.authenticationMethod) == [
+                NSURLAuthenticationMethodNegotiate, NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodNTLM,
+                NSURLAuthenticationMethodHTTPBasic,
+            ]
+        )
+        #expect(delegate.challenges.value.map(\.space.realm) == [nil, "d", nil, "vault"])
+    }
+
+    @Test("The default handling of a connection's scheme goes on to the next as well")
+    func defaultOfConnection() async throws {
+        let (result, delegate, _) = try await Self.result(#"Negotiate, NTLM, Basic realm="vault""#) { asked in
+            let isBasic = asked.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
+            asked.answer(isBasic ? .useCredential : .performDefaultHandling, isBasic ? .right() : nil)
+        }
+        #expect(result.response?.statusCode == 200)
+        #expect(delegate.challenges.value.count == 3)
+    }
+
+    @Test("The answer may come later, from anywhere, and only the first counts")
+    func later() async throws {
+        let (result, _, shown) = try await Self.result { asked in
+            DispatchQueue.global().async {
+                asked.answer(.useCredential, .right())
+                asked.answer(.cancelAuthenticationChallenge, nil)
+            }
+        }
+        #expect(result.response?.statusCode == 200)
+        #expect(shown.count == 2)
+    }
+
+    @Test("The challenge's sender takes answers as well")
+    func sender() async throws {
+        let (used, _, _) = try await Self.result { asked in
+            asked.challenge.sender?.use(.right(), for: asked.challenge)
+        }
+        #expect(used.response?.statusCode == 200)
+        let (cancelled, _, _) = try await Self.result { $0.challenge.sender?.cancel($0.challenge) }
+        #expect(cancelled.error?.code == .cancelled)
+        let (without, _, _) = try await Self.result { asked in
+            asked.challenge.sender?.continueWithoutCredential(for: asked.challenge)
+        }
+        #expect(without.response?.statusCode == 401)
+        let (byDefault, _, _) = try await Self.result { asked in
+            asked.challenge.sender?.performDefaultHandling(for: asked.challenge)
+        }
+        #expect(byDefault.response?.statusCode == 401)
+        let (rejected, _, _) = try await Self.result { asked in
+            asked.challenge.sender?.rejectProtectionSpaceAndContinue(with: asked.challenge)
+        }
+        #expect(rejected.response?.statusCode == 401)
+    }
+
+    @Test("A delegate that never answers doesn't keep its task from being cancelled, nor its session from ending")
+    func silence() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        let asked = try await delegate.challenge(number: 1)
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        asked.answer(.useCredential, .right())
+        let other = session.dataTask(with: server.url("/"))
+        other.resume()
+        _ = try await delegate.challenge(number: 2)
+        session.invalidateAndCancel()
+        #expect(try await delegate.completion(of: other)?.code == .cancelled)
+        try await server.waitUntilNoConnections()
+        #expect(server.requestCount == 2)
+    }
+}

@@ -1,0 +1,177 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Digest authentication", .timeLimit(.minutes(1)))
+struct AuthenticationDigestTests {
+    private static let answering: @Sendable (DecidingDelegate.Challenge) -> Void = {
+        $0.answer(.useCredential, .right())
+    }
+
+    @Test(
+        "MD5 and SHA-256, with quality of protection and without, by session or not",
+        arguments: [
+            DigestGuard(), DigestGuard(""), DigestGuard(#"qop="auth,auth-int", opaque="o,p", algorithm=MD5"#),
+            DigestGuard(#"qop="auth", opaque="o,p", algorithm=SHA-256"#, usesSHA256: true),
+            DigestGuard(#"qop="auth", opaque="o,p", algorithm=MD5-sess"#, isSession: true),
+            DigestGuard(#"qop="auth", opaque="o,p", algorithm=SHA-256-sess"#, usesSHA256: true, isSession: true),
+        ]
+    )
+    func algorithms(guardian: DigestGuard) async throws {
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url("/a/b?c=d%20e"))
+        #expect(result.text == "open GET ")
+        let asked = try await delegate.challenge(number: 1)
+        #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodHTTPDigest)
+        #expect(asked.space.realm == "vault")
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
+    @Test("Later requests go on counting with the nonce, wherever they go")
+    func ahead() async throws {
+        let guardian = DigestGuard()
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for path in ["/a/b", "/", "/c", ""] {
+            #expect(await session.load(server.url(path)).response?.statusCode == 200)
+        }
+        let (data, _) = try await session.upload(for: URLRequest(server.url("/"), method: "PUT"), from: Data("x".utf8))
+        #expect(data == Data("open PUT x".utf8))
+        #expect(server.requestCount == 6)
+        #expect(guardian.state.value.counts == ["n1": 5])
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
+    @Test("Where the server names a domain, elsewhere it isn't shown unasked")
+    func domain() async throws {
+        let guardian = DigestGuard(#"qop="auth", opaque="o,p", domain="/in /also http://127.0.0.1:1/x""#)
+        let server = try guardian.server()
+        defer { server.stop() }
+        let session = URLSession.forTest(delegate: DecidingDelegate(onChallenge: Self.answering))
+        defer { session.invalidateAndCancel() }
+        for path in ["/in/a", "/also/b", "/out"] { _ = try await session.data(from: server.url(path)) }
+        #expect(server.requests.map { $0.header("Authorization") != nil } == [false, true, true, false, true])
+    }
+
+    @Test("A stale nonce is renewed without asking anybody")
+    func stale() async throws {
+        let guardian = DigestGuard()
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            #expect(await session.load(server.url("/")).response?.statusCode == 200)
+            guardian.expire()
+        }
+        #expect(delegate.challenges.value.count == 1)
+        #expect(server.requestCount == 6)
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
+    @Test("A server that finds every nonce stale doesn't keep its client busy")
+    func alwaysStale() async throws {
+        let count = Watched(0)
+        let server = try LoopbackServer { _ in
+            let number = count.update {
+                $0 += 1; return $0
+            }
+            return .status(401)
+                .header("WWW-Authenticate", #"Digest realm="vault", nonce="\#(number)", qop="auth", stale=true"#)
+        }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).response?.statusCode == 401)
+        #expect(server.requestCount < 6)
+    }
+
+    @Test("A credential that isn't to persist answers the same")
+    func persistenceNone() async throws {
+        let guardian = DigestGuard()
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { #expect(await session.load(server.url("/")).response?.statusCode == 200) }
+        #expect(delegate.challenges.value.count == 2)
+        #expect(guardian.state.value.counts == ["n1": 1, "n2": 1])
+    }
+
+    @Test("A wrong password is asked about again, and not sent twice")
+    func wrong() async throws {
+        let guardian = DigestGuard()
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : .right())
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).response?.statusCode == 200)
+        #expect(server.requestCount == 3)
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
+    }
+
+    @Test("Many at once count without a repetition")
+    func many() async throws {
+        let guardian = DigestGuard()
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { session.invalidateAndCancel() }
+        await withTaskGroup(of: Int?.self) { group in
+            for _ in 0..<40 { group.addTask { await session.load(server.url("/")).response?.statusCode } }
+            for await status in group { #expect(status == 200) }
+        }
+        #expect(delegate.challenges.value.count == 1)
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
+    @Test("A URL's own credential answers a Digest challenge, with nobody to ask")
+    func urlCredential() async throws {
+        let guardian = DigestGuard()
+        let server = try guardian.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(server.port)/x"))
+        #expect(await session.load(url).text == "open GET ")
+        #expect(server.requests[0].header("Authorization")?.hasPrefix("Basic") == true)
+        #expect(server.requests[1].header("Authorization")?.hasPrefix("Digest") == true)
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("Digest is preferred to Basic, and SHA-256 to MD5")
+    func preference() async throws {
+        let server = try LoopbackServer { request in
+            request.header("Authorization") != nil
+                ? .text("open")
+                : .status(401).headers([
+                    "WWW-Authenticate": #"Basic realm="b""#,
+                    "WWW-Authenticate": #"Digest realm="d", nonce="m", qop="auth", algorithm=MD5"#,
+                    "WWW-Authenticate": #"Digest realm="d", nonce="s", qop="auth", algorithm=SHA-256"#,
+                ])
+        }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        #expect(server.requests[1].header("Authorization")?.contains("algorithm=SHA-256") == true)
+        #expect(delegate.challenges.value.count == 1)
+    }
+}

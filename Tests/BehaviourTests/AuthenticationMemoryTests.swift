@@ -1,0 +1,217 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Where credentials come from, and where they stay", .timeLimit(.minutes(1)))
+struct AuthenticationMemoryTests {
+    private static let answering: @Sendable (DecidingDelegate.Challenge) -> Void = {
+        $0.answer(.useCredential, .right())
+    }
+
+    @Test("After one success, later requests to the protection space send the credential ahead")
+    func ahead() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        // Everything at or below the last slash of the path (RFC 7617 §2.2), with or without a query.
+        for path in ["/a/b", "/a/c", "/a/", "/a/b/c?x=y"] { _ = try await session.data(from: server.url(path)) }
+        #expect(server.shown == [nil] + Array(repeating: Guard.token(), count: 4))
+        // Elsewhere it isn't shown unasked, but it is tried before anybody is asked again.
+        for path in ["/", "/d", "/ab"] {
+            let (_, response) = try await session.data(from: server.url(path))
+            #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        }
+        #expect(server.shown.dropFirst(5) == [nil, Guard.token(), Guard.token(), Guard.token()])
+        #expect(delegate.challenges.value.count == 1)
+    }
+
+    @Test("Another session, another realm and another origin know nothing of it")
+    func borders() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let other = try Guard.basic(#"Basic realm="other""#)
+        defer { other.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        _ = try await session.data(from: other.url("/"))
+        #expect(other.shown == [nil, Guard.token()])
+        let second = URLSession.forTest()
+        defer { second.invalidateAndCancel() }
+        let result = await second.load(server.url("/"))
+        #expect(result.response?.statusCode == 401)
+        #expect(server.shown.last == .some(nil))
+    }
+
+    @Test("A redirect to another origin doesn't take it along; to its own space it does")
+    func redirects() async throws {
+        let other = try LoopbackServer { _ in .text("arrived") }
+        defer { other.stop() }
+        let away = other.url("/")
+        let server = try LoopbackServer { request in
+            guard request.header("Authorization") == Guard.token() else {
+                return .status(401).header("WWW-Authenticate", "Basic realm=vault")
+            }
+            switch request.path {
+            case "/near": return .redirect(to: "/here")
+            case "/far": return .redirect(to: away)
+            default: return .text("arrived")
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest(delegate: DecidingDelegate(onChallenge: Self.answering))
+        defer { session.invalidateAndCancel() }
+        for path in ["/near", "/far"] { _ = try await session.data(from: server.url(path)) }
+        #expect(server.shown == [nil, Guard.token(), Guard.token(), Guard.token()])
+        #expect(other.shown == [nil])
+    }
+
+    @Test("A credential that isn't to persist serves its task alone")
+    func persistenceNone() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let session = URLSession.forTest(delegate: delegate) { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { #expect(await session.load(server.url("/")).response?.statusCode == 200) }
+        #expect(delegate.challenges.value.count == 2)
+        #expect(server.shown == [nil, Guard.token(), nil, Guard.token()])
+        #expect(storage.allCredentials.isEmpty)
+    }
+
+    @Test(
+        "One that is to persist is stored once it has proven good",
+        arguments: [URLCredential.Persistence.forSession, .permanent]
+    )
+    func persistence(persistence: URLCredential.Persistence) async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let stored = Gate()
+        final class Storage: URLCredentialStorage, @unchecked Sendable {
+            let stored: Gate
+            init(_ stored: Gate) { self.stored = stored }
+            override func set(_ credential: URLCredential, for space: URLProtectionSpace) {
+                super.set(credential, for: space)
+                stored.open()
+            }
+        }
+        let storage = Storage(stored)
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            asked.answer(.useCredential, isFirst ? .wrong() : .right(persistence))
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).response?.statusCode == 200)
+        try await stored.wait()
+        let all = storage.allCredentials
+        #expect(all.count == 1)
+        #expect(all.first?.key.realm == "vault")
+        #expect(all.first?.key.port == server.port)
+        #expect(all.first?.value["user"] == .right(persistence))
+    }
+
+    @Test("The storage's default credential is used without a delegate, and found by what its space says")
+    func storage() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        for proto in ["http", NSURLProtectionSpaceHTTP] {
+            let storage = URLCredentialStorage()
+            let space = URLProtectionSpace(
+                host: "127.0.0.1",
+                port: server.port,
+                protocol: proto,
+                realm: "vault",
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+            )
+            storage.setDefaultCredential(.right(), for: space)
+            storage.set(.right(), for: server.space(realm: "other"))
+            let session = URLSession.forTest { $0.urlCredentialStorage = storage }
+            defer { session.invalidateAndCancel() }
+            for _ in 0..<2 { #expect(await session.load(server.url("/")).response?.statusCode == 200) }
+        }
+        #expect(server.shown == [nil, Guard.token(), Guard.token(), nil, Guard.token(), Guard.token()])
+    }
+
+    @Test("It is proposed to a delegate, whose default handling uses it; refused, it isn't proposed again")
+    func proposed() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        for isRight in [true, false] {
+            let storage = URLCredentialStorage()
+            storage.setDefaultCredential(isRight ? .right() : .wrong(), for: server.space())
+            let delegate = DecidingDelegate()
+            let session = URLSession.forTest(delegate: delegate) { $0.urlCredentialStorage = storage }
+            defer { session.invalidateAndCancel() }
+            let result = await session.load(server.url("/"))
+            #expect(result.response?.statusCode == (isRight ? 200 : 401))
+            let proposals = delegate.challenges.value.map(\.challenge.proposedCredential)
+            #expect(proposals == (isRight ? [.right()] : [.wrong(), nil]))
+            #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == (isRight ? [0] : [0, 1]))
+        }
+    }
+
+    @Test("A URL's own credential is sent ahead; refused, it isn't proposed")
+    func urlCredential() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let right = try #require(URL(string: "http://user:secret@127.0.0.1:\(server.port)/"))
+        #expect(await session.load(right).response?.statusCode == 200)
+        #expect(server.shown == [Guard.token()])
+        #expect(delegate.challenges.value.isEmpty)
+        let wrong = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))
+        #expect(await session.load(wrong).response?.statusCode == 200)
+        #expect(server.shown == [Guard.token(), Guard.token("user", "wrong"), Guard.token()])
+        #expect(delegate.challenges.value.map(\.challenge.proposedCredential) == [nil])
+        let bare = URLSession.forTest()
+        defer { bare.invalidateAndCancel() }
+        #expect(await bare.load(wrong).response?.statusCode == 401)
+        #expect(server.requestCount == 4)
+    }
+
+    @Test("A credential that has become wrong is forgotten, and asked for anew")
+    func changed() async throws {
+        let isChanged = Watched(false)
+        let server = try LoopbackServer { request in
+            let token = isChanged.value ? Guard.token("user", "new") : Guard.token()
+            return request.header("Authorization") == token
+                ? .text("open") : .status(401).header("WWW-Authenticate", "Basic realm=vault")
+        }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let new = URLCredential(user: "user", password: "new", persistence: .forSession)
+            asked.answer(.useCredential, isChanged.value ? new : .right())
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        isChanged.update { $0 = true }
+        for _ in 0..<2 { #expect(await session.load(server.url("/")).text == "open") }
+        let new = Guard.token("user", "new")
+        #expect(server.shown == [nil, Guard.token(), Guard.token(), new, new])
+        // What nobody was asked about is no failure of an answer.
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 0])
+    }
+
+    @Test("Resetting a session forgets what it knew")
+    func reset() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate) { $0.urlCredentialStorage = nil }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        await session.reset()
+        _ = try await session.data(from: server.url("/"))
+        #expect(server.shown == [nil, Guard.token(), nil, Guard.token()])
+    }
+}

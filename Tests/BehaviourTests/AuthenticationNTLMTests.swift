@@ -1,0 +1,109 @@
+import Curl
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("NTLM authentication", .enabled(if: CurlLibrary.hasNTLM), .timeLimit(.minutes(1)))
+struct AuthenticationNTLMTests {
+    /// The server's part of the conversation, a "type 2" message with a made-up challenge ([MS-NLMP] §2.2.1.2).
+    private static let question: String = {
+        var message = Data("NTLMSSP\0".utf8)
+        message += [2, 0, 0, 0]  // the type
+        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target name
+        message += [0x01, 0x82, 0x08, 0x00]  // Unicode, NTLM, always sign, extended session security
+        message += [1, 2, 3, 4, 5, 6, 7, 8]  // the challenge
+        message += Array(repeating: 0, count: 8)
+        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target information
+        message += Array(repeating: 0, count: 8)
+        return message.base64EncodedString()
+    }()
+
+    /// What kind of message a request shows: 1 to negotiate, 3 to authenticate.
+    private static func kind(_ request: LoopbackServer.Request) -> Int? {
+        message(request).map { Int($0[8]) }
+    }
+
+    private static func message(_ request: LoopbackServer.Request) -> Data? {
+        guard let shown = request.header("Authorization"), shown.hasPrefix("NTLM ") else { return nil }
+        return Data(base64Encoded: String(shown.dropFirst(5))).flatMap { $0.count > 12 ? $0 : nil }
+    }
+
+    /// Knows whom it let in on which connection, and takes anybody's answer that names the user.
+    private static func server(accepts: Bool = true) throws -> LoopbackServer {
+        let open = Watched(Set<Int>())
+        return try LoopbackServer { request in
+            if open.value.contains(request.connection) { return .text("open \(request.method) \(request.text)") }
+            switch kind(request) {
+            case 1: return .text("step", status: 401).header("WWW-Authenticate", "NTLM \(question)")
+            case 3 where accepts:
+                let name = Data("user".utf16.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] })
+                guard message(request)?.range(of: name) != nil else { return .status(400) }
+                open.update { _ = $0.insert(request.connection) }
+                return .text("open \(request.method) \(request.text)")
+            default: return .text("closed", status: 401).header("WWW-Authenticate", "NTLM")
+            }
+        }
+    }
+
+    @Test("libcurl leads the conversation, and its steps are nobody's response")
+    func conversation() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(delegate.bodies.value[task.taskIdentifier] == Data("open GET ".utf8))
+        let asked = try await delegate.challenge(number: 1)
+        #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodNTLM)
+        #expect(asked.space.realm == nil)
+        #expect(server.requests.map(Self.kind) == [nil, 1, 3])
+        #expect(server.requests[1].connection == server.requests[2].connection)
+    }
+
+    @Test("The connection stays authenticated for later requests")
+    func connection() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 { #expect(await session.load(server.url("/")).text == "open GET ") }
+        #expect(delegate.challenges.value.count == 1)
+        #expect(server.requestCount == 5)
+        #expect(Set(server.requests.suffix(3).map(\.connection)).count == 1)
+    }
+
+    @Test("A body goes with the last step")
+    func body() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest(
+            delegate: DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        )
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.upload(for: URLRequest(server.url("/"), method: "PUT"), from: Data("up".utf8))
+        #expect(data == Data("open PUT up".utf8))
+    }
+
+    @Test("A refusal is the delegate's to answer again")
+    func refused() async throws {
+        let server = try Self.server(accepts: false)
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .wrong() : nil)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url("/"))
+        #expect(result.response?.statusCode == 401)
+        #expect(result.text == "closed")
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
+    }
+}

@@ -1,0 +1,131 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Many challenges at once", .timeLimit(.minutes(1)))
+struct AuthenticationStormTests {
+    private static let count = 50
+
+    /// Answers the first `count` requests when all of them are there: none of them can profit from another.
+    private static func server(_ token: String = Guard.token()) throws -> LoopbackServer {
+        let all = Gate()
+        let arrived = Watched(0)
+        return try LoopbackServer { request in
+            if arrived.update({
+                $0 += 1; return $0 == count
+            }) {
+                all.open()
+            }
+            if request.header("Authorization") == token { return .text("open") }
+            return .text("closed", status: 401).header("WWW-Authenticate", "Basic realm=vault").after([.waitFor(all)])
+        }
+    }
+
+    private static func load(_ session: URLSession, _ server: LoopbackServer) async -> [Int?] {
+        await withTaskGroup(of: Int?.self) { group in
+            for _ in 0..<count { group.addTask { await session.load(server.url("/")).response?.statusCode } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    @Test("Of all that are challenged at once one asks, and the others take its answer")
+    func one() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
+        defer { session.invalidateAndCancel() }
+        #expect(await Self.load(session, server).allSatisfy { $0 == 200 })
+        #expect(delegate.challenges.value.count == 1)
+        #expect(server.requestCount == 2 * Self.count)
+    }
+
+    @Test("A wrong answer is asked about once more, and not by each of them")
+    func wrong() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : .right())
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
+        defer { session.invalidateAndCancel() }
+        #expect(await Self.load(session, server).allSatisfy { $0 == 200 })
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
+        #expect(server.requestCount == 3 * Self.count)
+    }
+
+    @Test("Where the answer is none, each asks in its turn")
+    func none() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let asking = Watched((now: 0, most: 0))
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            asking.update { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            DispatchQueue.global().async {
+                asking.update { $0.now -= 1 }
+                asked.answer(.performDefaultHandling, nil)
+            }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
+        defer { session.invalidateAndCancel() }
+        #expect(await Self.load(session, server).allSatisfy { $0 == 401 })
+        #expect(delegate.challenges.value.count == Self.count)
+        #expect(asking.value.most == 1)
+    }
+
+    @Test("Cancelling the one that asks lets another one ask")
+    func cancelled() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let tasks = (0..<3).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks { task.resume() }
+        let first = try await delegate.challenge(number: 1)
+        let asking = try #require(tasks.first { $0.taskIdentifier == first.task })
+        asking.cancel()
+        #expect(try await delegate.completion(of: asking)?.code == .cancelled)
+        let second = try await delegate.challenge(number: 2)
+        #expect(second.task != first.task)
+        second.answer(.useCredential, .right())
+        for task in tasks where task !== asking { #expect(try await delegate.completion(of: task) == nil) }
+        #expect(delegate.challenges.value.count == 2)
+    }
+
+    @Test("A task that waits for another's answer can be cancelled")
+    func waiting() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let tasks = (0..<2).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks { task.resume() }
+        let first = try await delegate.challenge(number: 1)
+        let waiting = try #require(tasks.first { $0.taskIdentifier != first.task })
+        try await server.waitForRequests(2)
+        waiting.cancel()
+        #expect(try await delegate.completion(of: waiting)?.code == .cancelled)
+        first.answer(.useCredential, .right())
+        let asking = try #require(tasks.first { $0 !== waiting })
+        #expect(try await delegate.completion(of: asking) == nil)
+        #expect(delegate.challenges.value.count == 1)
+    }
+
+    @Test("Different spaces don't wait for each other")
+    func spaces() async throws {
+        let server = try LoopbackServer { request in
+            .status(401).header("WWW-Authenticate", "Basic realm=\(request.path.dropFirst())")
+        }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for realm in ["a", "b", "c"] { session.dataTask(with: server.url("/\(realm)")).resume() }
+        _ = try await delegate.challenge(number: 3)
+        #expect(Set(delegate.challenges.value.map(\.space.realm)) == ["a", "b", "c"])
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import LoopbackServer
+import TestSupport
+
+@testable import CurlNetworking
+
+/// A server that lets in who answers its Digest challenge right: it computes the answer from what it knows itself, and takes
+/// each count of a nonce once.
+final class DigestGuard: Sendable {
+    struct State: Sendable {
+        var nonce = 0
+        /// How often each nonce was used.
+        var counts: [String: Int] = [:]
+        var mistakes: [String] = []
+        /// Nonces older than this are stale.
+        var oldest = 1
+    }
+
+    let state = Watched(State())
+    private let challenge: String
+    private let digest: MessageDigest
+    private let isSession: Bool
+
+    /// - Parameter challenge: What stands behind the nonce in each challenge.
+    init(_ challenge: String = #"qop="auth", opaque="o,p""#, usesSHA256: Bool = false, isSession: Bool = false) {
+        self.challenge = challenge
+        digest = usesSHA256 ? .sha256 : .md5
+        self.isSession = isSession
+    }
+
+    func server() throws -> LoopbackServer {
+        try LoopbackServer { self.answer($0) }
+    }
+
+    /// From now on all nonces that were given out are too old.
+    func expire() {
+        state.update { $0.oldest = $0.nonce + 1 }
+    }
+
+    private func answer(_ request: LoopbackServer.Request) -> LoopbackServer.Response {
+        guard let shown = request.header("Authorization"),
+            let field = AuthenticationField.challenges(in: [shown]).first, let nonce = field.parameters["nonce"]
+        else { return refuse(isStale: false) }
+        guard isRight(field.parameters, nonce, request) else { return refuse(isStale: false) }
+        if Int(nonce.dropFirst()) ?? 0 < state.value.oldest { return refuse(isStale: true) }
+        note(field.parameters, nonce)
+        return .text("open \(request.method) \(request.text)")
+    }
+
+    private func isRight(_ parts: [String: String], _ nonce: String, _ request: LoopbackServer.Request) -> Bool {
+        var key = digest.hex("user:\(parts["realm"] ?? ""):secret")
+        if isSession { key = digest.hex("\(key):\(nonce):\(parts["cnonce"] ?? "")") }
+        let action = digest.hex("\(request.method):\(request.target)")
+        let middle = parts["qop"].map { "\(nonce):\(parts["nc"] ?? ""):\(parts["cnonce"] ?? ""):\($0)" } ?? nonce
+        return parts["response"] == digest.hex("\(key):\(middle):\(action)") && parts["uri"] == request.target
+            && parts["username"] == "user"
+    }
+
+    /// A count that comes twice would be a replay.
+    private func note(_ parts: [String: String], _ nonce: String) {
+        state.update { state in
+            let last = state.counts[nonce] ?? 0
+            if let count = parts["nc"].flatMap({ Int($0, radix: 16) }) {
+                if count != last + 1 { state.mistakes.append("nonce \(nonce) has count \(count) after \(last)") }
+                if parts["opaque"] != "o,p" { state.mistakes.append("opaque is \(parts["opaque"] ?? "missing")") }
+            }
+            state.counts[nonce] = last + 1
+        }
+    }
+
+    private func refuse(isStale: Bool) -> LoopbackServer.Response {
+        let number = state.update { state in
+            state.nonce += 1
+            return state.nonce
+        }
+        let stale = isStale ? ", stale=true" : ""
+        return .text("closed", status: 401)
+            .header("WWW-Authenticate", #"Digest realm="vault", nonce="n\#(number)", \#(challenge)\#(stale)"#)
+    }
+}

@@ -1,0 +1,84 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Bodies that a redirect wants again", .timeLimit(.minutes(1)))
+struct RedirectBodyTests {
+    private static let content = GeneratedBody.bytes(seed: 5, length: 3_000_000)
+
+    /// Gives a fresh stream whenever it is asked.
+    private final class Source: NSObject, URLSessionDataDelegate {
+        let streams = Watched(0)
+        let completed = Watched<[URLError?]>([])
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            streams.update { $0 += 1 }
+            completionHandler(InputStream(data: RedirectBodyTests.content))
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            completed.update { $0.append(error as? URLError) }
+        }
+    }
+
+    @Test("A streamed one is asked for anew", arguments: [307, 308])
+    func streamed(status: Int) async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to", status: status) : .text("\(request.bodyLength)")
+        }
+        defer { server.stop() }
+        let source = Source()
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        session.uploadTask(withStreamedRequest: URLRequest(server.url("/from"), method: "POST")).resume()
+        try await source.completed.wait { !$0.isEmpty }
+        #expect(source.completed.value == [nil])
+        #expect(source.streams.value == 2)
+        #expect(server.requests.last?.body == Self.content)
+    }
+
+    @Test("The rest of one that is still being sent is not: the next hop gets it whole", arguments: [true, false])
+    func answeredEarly(asksDelegate: Bool) async throws {
+        let server = try LoopbackServer(answering: .atHead) { request in
+            guard request.path == "/from" else { return .text("arrived").after([.waitForBody]) }
+            return .raw([
+                .stopReading, .bytes("HTTP/1.1 307 Temporary Redirect\r\nLocation: /to\r\nContent-Length: 0\r\n\r\n"),
+            ])
+        }
+        defer { server.stop() }
+        let delegate = DecidingDelegate()
+        let session = URLSession.forTest(delegate: asksDelegate ? delegate : nil)
+        defer { session.invalidateAndCancel() }
+        let body = GeneratedBody.bytes(seed: 6, length: 30_000_000)
+        let request = URLRequest(server.url("/from"), method: "PUT")
+        let (data, _) = try await session.upload(for: request, from: body)
+        #expect(data == Data("arrived".utf8))
+        #expect(server.requests.last?.bodyLength == 30_000_000)
+        #expect(delegate.redirects.value.count == (asksDelegate ? 1 : 0))
+    }
+
+    @Test("Progress begins anew with each hop")
+    func progress() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("arrived")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.url("/from"), method: "PUT")
+        let task = session.uploadTask(with: request, from: Data("hello".utf8))
+        task.resume()
+        try await delegate.success(of: task)
+        let sent = delegate.events(of: task).filter { $0.name == "sent" }
+        #expect(!sent.isEmpty)
+        #expect(sent.allSatisfy { if case .sent(let growth, 5, 5) = $0 { growth > 0 } else { false } })
+        #expect(task.countOfBytesSent == 5)
+    }
+}

@@ -1,0 +1,64 @@
+import Curl
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a challenge offers")
+struct AuthenticationOfferTests {
+    static func offers(_ values: String..., name: String = "WWW-Authenticate") -> [AuthenticationOffer] {
+        var head = Sample.head(401)
+        head.fields = values.map { HeaderField(name: name, value: $0) }
+        return AuthenticationOffer.offers(in: head, by: name.hasPrefix("Proxy") ? .proxy : .server)
+    }
+
+    @Test("Each scheme once, the strongest first, whatever the server's order")
+    func order() {
+        let offers = Self.offers(
+            #"Basic realm="b""#,
+            #"Digest realm="d", nonce="n", NTLM, Negotiate, Basic realm="again", Bearer"#
+        )
+        let expected: [AuthenticationScheme] = [.negotiate, .digest, .ntlm, .basic].filter { scheme in
+            switch scheme {
+            case .negotiate: CurlLibrary.hasNegotiate
+            case .ntlm: CurlLibrary.hasNTLM
+            case .digest, .basic: true
+            }
+        }
+        #expect(offers.map(\.scheme) == expected)
+        #expect(offers.last?.realm == "b")
+    }
+
+    @Test("Schemes and fields are found in any case")
+    func anyCase() {
+        #expect(Self.offers("bASIC realm=x", name: "www-authenticate").map(\.scheme) == [.basic])
+    }
+
+    @Test("A Digest that can't be answered is no offer, and of several the better hash counts")
+    func digests() {
+        let offers = Self.offers(
+            #"Digest realm="r", nonce="a", algorithm=SHA-512-256"#,
+            #"Digest realm="r", nonce="b", algorithm=MD5"#,
+            #"Digest realm="r", nonce="c", algorithm=SHA-256"#
+        )
+        #expect(offers.map(\.digest?.nonce) == ["c"])
+        #expect(Self.offers(#"Digest realm="r", nonce="a", algorithm=SHA-512-256"#).isEmpty)
+    }
+
+    @Test("A proxy's offers are in its own field, and are those that a request can answer")
+    func proxies() {
+        #expect(Self.offers("Negotiate, NTLM, Basic realm=x", name: "Proxy-Authenticate").map(\.scheme) == [.basic])
+        var head = Sample.head(407)
+        head.fields = [HeaderField(name: "WWW-Authenticate", value: "Basic realm=x")]
+        #expect(AuthenticationOffer.offers(in: head, by: .proxy).isEmpty)
+    }
+
+    @Test("A step of libcurl's conversation carries a token, and its end doesn't")
+    func handshakes() {
+        let step = Sample.head(401, ["WWW-Authenticate": "NTLM TlRMTVNTUAACAAAA"])
+        #expect(AuthenticationOffer.isHandshake(step, of: .ntlm))
+        #expect(!AuthenticationOffer.isHandshake(step, of: .negotiate))
+        #expect(!AuthenticationOffer.isHandshake(Sample.head(401, ["WWW-Authenticate": "NTLM"]), of: .ntlm))
+        #expect(!AuthenticationOffer.isHandshake(Sample.head(200, ["WWW-Authenticate": "NTLM abcd"]), of: .ntlm))
+        #expect(!AuthenticationOffer.isHandshake(Sample.head(401, ["WWW-Authenticate": "Basic abcd"]), of: .basic))
+    }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Protection spaces")
+struct ProtectionSpacesTests {
+    static let credential = Credential(user: "u", password: "p")
+    static let other = Credential(user: "u", password: "q")
+
+    static func origin(_ url: String = "http://example.com/") throws -> Origin {
+        try #require(Origin(Sample.url(url)))
+    }
+
+    static func space(
+        _ scheme: AuthenticationScheme = .basic,
+        realm: String? = "r",
+        party: AuthenticationParty = .server
+    ) throws -> ProtectionSpace {
+        try ProtectionSpace(party: party, origin: origin(), realm: realm, scheme: scheme)
+    }
+
+    static func digest(_ nonce: String, domain: String = "") throws -> DigestChallenge {
+        let value = #"Digest realm="r", nonce="\#(nonce)", domain="\#(domain)""#
+        return try #require(AuthenticationField.challenges(in: [value]).first.flatMap(DigestChallenge.init))
+    }
+
+    static func finds(_ spaces: ProtectionSpaces, _ url: String) throws -> Bool {
+        let url = try Sample.url(url)
+        let origin = try #require(Origin(url))
+        return spaces.space(for: url, at: origin, party: .server) != nil
+    }
+
+    @Test("A credential is shown unasked only once it has proven good")
+    func proof() throws {
+        var spaces = ProtectionSpaces()
+        let space = try Self.space()
+        spaces.name(Self.credential, for: space, digest: nil)
+        #expect(spaces[space]?.credential == Self.credential)
+        #expect(try !Self.finds(spaces, "http://example.com/a"))
+        spaces.prove(Self.other, for: space, at: try Sample.url("http://example.com/a"))
+        #expect(try !Self.finds(spaces, "http://example.com/a"), "another one's success proves nothing")
+        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/a"))
+        #expect(try Self.finds(spaces, "http://example.com/a"))
+        spaces.forget(Self.other, for: space)
+        #expect(spaces[space] != nil)
+        spaces.forget(Self.credential, for: space)
+        #expect(spaces[space] == nil)
+    }
+
+    @Test("Basic reaches what is at or below the last slash (RFC 7617 §2.2), and the directories of further successes")
+    func basicPaths() throws {
+        var spaces = ProtectionSpaces()
+        let space = try Self.space()
+        spaces.name(Self.credential, for: space, digest: nil)
+        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/docs/index.html?q=/x/"))
+        for path in ["/docs/", "/docs/test.doc", "/docs/a/b?page=1"] {
+            #expect(try Self.finds(spaces, "http://example.com\(path)"), "\(path)")
+        }
+        for url in [
+            "http://example.com/", "http://example.com/docs", "http://example.com/docsx/",
+            "https://example.com/docs/", "http://example.com:8080/docs/", "http://www.example.com/docs/",
+        ] {
+            #expect(try !Self.finds(spaces, url), "\(url)")
+        }
+        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/img/a.png"))
+        #expect(try Self.finds(spaces, "http://example.com/img/b.png"))
+        #expect(try Self.finds(spaces, "http://example.com/docs/"))
+        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com"))
+        #expect(try Self.finds(spaces, "http://example.com/anywhere"))
+    }
+
+    @Test("However many directories there are, what is kept is bounded")
+    func manyPaths() throws {
+        var spaces = ProtectionSpaces()
+        let space = try Self.space()
+        spaces.name(Self.credential, for: space, digest: nil)
+        for number in 0..<200 {
+            spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/\(number)/x"))
+        }
+        #expect((spaces[space]?.prefixes.count ?? 0) <= 64)
+        #expect(try Self.finds(spaces, "http://example.com/150/y"))
+    }
+
+    @Test("Of nested spaces the inner one counts")
+    func nested() throws {
+        var spaces = ProtectionSpaces()
+        let (outer, inner) = (try Self.space(realm: "outer"), try Self.space(realm: "inner"))
+        for (space, path) in [(outer, "/"), (inner, "/a/b/")] {
+            spaces.name(Self.credential, for: space, digest: nil)
+            spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com\(path)"))
+        }
+        func found(_ path: String) throws -> String? {
+            try spaces.space(for: Sample.url("http://example.com\(path)"), at: Self.origin(), party: .server)?.realm
+        }
+        #expect(try found("/a/b/c") == "inner")
+        #expect(try found("/a/c") == "outer")
+    }
+
+    @Test("Digest reaches the whole server, or what its domain names of it")
+    func digestDomain() throws {
+        var spaces = ProtectionSpaces()
+        let space = try Self.space(.digest)
+        spaces.name(Self.credential, for: space, digest: try Self.digest("n"))
+        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/a/b"))
+        #expect(try Self.finds(spaces, "http://example.com/elsewhere"))
+        var limited = ProtectionSpaces()
+        let domain = "/in http://example.com/also http://evil.example/"
+        limited.name(Self.credential, for: space, digest: try Self.digest("n", domain: domain))
+        limited.prove(Self.credential, for: space, at: try Sample.url("http://example.com/x"))
+        #expect(try Self.finds(limited, "http://example.com/in/a"))
+        #expect(try Self.finds(limited, "http://example.com/also"))
+        #expect(try !Self.finds(limited, "http://example.com/x"))
+        #expect(try !Self.finds(limited, "http://evil.example/"), "a server can't name another")
+    }
+
+    @Test("A nonce is counted from one, and a new one anew")
+    func counting() throws {
+        var spaces = ProtectionSpaces()
+        let space = try Self.space(.digest)
+        spaces.name(Self.credential, for: space, digest: try Self.digest("a"))
+        #expect((1...3).map { _ in spaces.countDigest(space) } == [1, 2, 3])
+        spaces.name(Self.credential, for: space, digest: try Self.digest("b"))
+        #expect(spaces[space]?.digest?.nonce == "a", "the same credential goes on with the nonce it has")
+        spaces.renew(space, try Self.digest("a"))
+        #expect(spaces.countDigest(space) == 4)
+        spaces.renew(space, try Self.digest("b"))
+        #expect(spaces.countDigest(space) == 1)
+        spaces.name(Self.other, for: space, digest: try Self.digest("c"))
+        #expect(spaces[space]?.digest?.nonce == "c")
+        #expect(spaces.countDigest(space) == 1)
+    }
+
+    @Test("The delegate's view of a space")
+    func views() throws {
+        let server = try Self.space(.ntlm, realm: nil).forDelegate
+        #expect(server.host == "example.com" && server.port == 80 && server.protocol == "http" && server.realm == nil)
+        #expect(server.authenticationMethod == NSURLAuthenticationMethodNTLM && !server.isProxy())
+        let proxy = try Self.space(party: .proxy).forDelegate
+        #expect(proxy.isProxy() && proxy.proxyType == NSURLProtectionSpaceHTTPProxy && proxy.protocol == nil)
+    }
+}
+
+@Suite("The storage's spaces")
+struct CredentialStorageMatchingTests {
+    static func space(
+        _ proto: String?,
+        port: Int = 80,
+        realm: String? = "r",
+        method: String? = NSURLAuthenticationMethodHTTPBasic
+    ) -> URLProtectionSpace {
+        URLProtectionSpace(host: "Example.com", port: port, protocol: proto, realm: realm, authenticationMethod: method)
+    }
+
+    @Test("A stored space is found by what it says")
+    func matching() throws {
+        let storage = URLCredentialStorage()
+        let credential = URLCredential(user: "u", password: "p", persistence: .forSession)
+        storage.set(credential, for: Self.space(NSURLProtectionSpaceHTTP))
+        let asked = URLProtectionSpace(
+            host: "example.com",
+            port: 80,
+            protocol: "http",
+            realm: "r",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+        )
+        #expect(storage.matchingDefault(for: asked) == credential)
+        #expect(storage.matchingDefault(for: Self.space("http", method: nil)) == credential)
+        for other in [
+            Self.space("https"), Self.space("http", port: 81), Self.space("http", realm: nil),
+            Self.space("http", method: NSURLAuthenticationMethodHTTPDigest),
+            URLProtectionSpace(
+                proxyHost: "example.com",
+                port: 80,
+                type: nil,
+                realm: "r",
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+            ),
+        ] {
+            #expect(storage.matchingDefault(for: other) == nil, "\(other)")
+        }
+    }
+
+    @Test("Storing twice for what says the same leaves one space")
+    func storing() {
+        let storage = URLCredentialStorage()
+        for password in ["a", "b"] {
+            let credential = URLCredential(user: "u", password: password, persistence: .permanent)
+            storage.store(credential, for: Self.space("http"))
+        }
+        #expect(storage.allCredentials.count == 1)
+        #expect(storage.allCredentials.first?.value["u"]?.password == "b")
+    }
+}
+
+@Suite("The environment's proxy")
+struct ProxyEnvironmentTests {
+    @Test(
+        "is read as libcurl reads it",
+        arguments: [
+            ("proxy", "proxy", 1080), ("proxy:3128", "proxy", 3128), ("http://proxy:8080/", "proxy", 8080),
+            ("http://user:pass@proxy:1", "proxy", 1),
+        ]
+    )
+    func reading(text: String, host: String, port: Int) {
+        let origin = ProxyEnvironment.origin(of: text)
+        #expect(origin?.host == host && origin?.port == port)
+    }
+
+    @Test("Nonsense is none", arguments: ["", "://", "http://", "a b"])
+    func nonsense(text: String) {
+        #expect(ProxyEnvironment.origin(of: text) == nil)
+    }
+}
