@@ -12,6 +12,8 @@ enum Consumer: Sendable {
     case file(UnsafeContinuation<(URL, URLResponse), any Error>)
     /// A Swift task that reads as the bytes come.
     case bytes(ByteStream)
+    /// A Swift task that has its result already.
+    case informed
 }
 
 extension Consumer {
@@ -24,7 +26,7 @@ extension Consumer {
             continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError { $0 })
         case .bytes(let stream):
             stream.finish(result.failure)
-        case .delegate, .dataHandler, .fileHandler:
+        case .delegate, .dataHandler, .fileHandler, .informed:
             break
         }
     }
@@ -33,7 +35,7 @@ extension Consumer {
     var isAsync: Bool {
         switch self {
         case .data, .file, .bytes: true
-        case .delegate, .dataHandler, .fileHandler: false
+        case .delegate, .dataHandler, .fileHandler, .informed: false
         }
     }
 }

@@ -27,18 +27,22 @@ extension TaskRunner {
     }
 
     private func sendNow(_ outcome: Outcome, resumeData: Data?) {
-        let (consumer, isWatched, handlers) = shared.withLock { shared in
+        let (consumer, isWatched, hasDelegate, handlers) = shared.withLock { shared in
             shared.outcome = outcome
             defer { shared.resumeDataHandlers = [] }
-            return (shared.consumer, shared.isWatched(in: session), shared.resumeDataHandlers)
+            let hasDelegate = shared.delegates.task != nil
+            return (shared.consumer, shared.isWatched(in: session), hasDelegate, shared.resumeDataHandlers)
         }
         for handler in handlers { post(.resumeData(resumeData, handler)) }
         if isWatched { settleMetrics() }
-        // A Swift task whose delegate listens goes on when that has heard everything; else there is no need for the queue.
-        guard consumer.isAsync, !isWatched else { return post(.completed) }
-        let (result, response) = complete()
-        forget()
-        session.loop.atEndOfRound { consumer.resume(with: result, response) }
+        // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
+        if consumer.isAsync, !hasDelegate {
+            let (result, response) = complete()
+            session.loop.atEndOfRound { consumer.resume(with: result, response) }
+            guard isWatched else { return forget() }
+            shared.withLock { $0.consumer = .informed }
+        }
+        post(.completed)
     }
 
     /// The task is over for the public, and the session may forget it. Returns what came out: nothing but the
@@ -168,9 +172,14 @@ extension TaskRunner {
     }
 
     private func deliverCompletion(of task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
-        let (result, response) = complete()
         let consumer = shared.withLock { $0.consumer }
+        if case .informed = consumer {
+            deliverMetrics(of: task, in: session, to: delegates)
+            return forget()
+        }
+        let (result, response) = complete()
         switch consumer {
+        case .informed: break
         case .delegate:
             if case .success(.file(let file)) = result, let download = task as? URLSessionDownloadTask {
                 delegates.download?.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
