@@ -210,6 +210,39 @@ struct CachePolicyTests {
         #expect(server.requests.map(\.path) == ["/to", "/from"])
     }
 
+    @Test("A redirect that the delegate didn't follow is no answer for others")
+    func refusedRedirect() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from"
+                ? .redirect(to: "/to", status: 301).header("Cache-Control", "max-age=1000") : .text("arrived")
+        }
+        defer { server.stop() }
+        let delegate = RefusingDelegate()
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (_, response) = try await session.data(from: server.url("/from"), delegate: delegate)
+        #expect((response as? HTTPURLResponse)?.statusCode == 301)
+        #expect(await session.load(server.url("/from")).text == "arrived")
+    }
+
+    @Test("What one session got for its password, another one without it doesn't get")
+    func challenges() async throws {
+        let server = try LoopbackServer { request in
+            request.header("Authorization") == nil
+                ? .status(401).headers(["WWW-Authenticate": "Basic realm=\"r\"", "Cache-Control": "max-age=1000"])
+                : .text("secret").header("Cache-Control", "max-age=1000")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let other = URLSession.forTest { $0.urlCache = session.configuration.urlCache }
+        defer { other.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://user:password@127.0.0.1:\(server.port)/"))
+        #expect(await session.load(url).text == "secret")
+        #expect(await session.load(server.url("/")).response != nil)
+        #expect(await other.load(server.url("/")).response?.statusCode == 401)
+    }
+
     @Test("A suspended task gets a stored response when it is resumed, and a cancelled one gets none")
     func suspended() async throws {
         let server = try Self.server("max-age=1000")
@@ -229,6 +262,18 @@ struct CachePolicyTests {
             cancelled.cancel()
             #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
         }
+    }
+}
+
+private final class RefusingDelegate: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
     }
 }
 

@@ -68,6 +68,26 @@ struct CacheTests {
         #expect(second.response?.url == first.response?.url)
     }
 
+    @Test("Metrics tell what came from the cache, also where the server only confirmed it")
+    func metrics() async throws {
+        let server = try LoopbackServer { request in
+            let response: LoopbackServer.Response =
+                request.header("If-None-Match") == nil ? .text("body") : .status(304)
+            return response.headers(["Cache-Control": "max-age=1000", "ETag": "\"a\""])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        func fetchTypes(_ policy: URLRequest.CachePolicy) async throws -> [URLSessionTaskMetrics.ResourceFetchType] {
+            let request = URLRequest(url: server.url("/"), cachePolicy: policy)
+            return try await MetricsTests.metrics(of: request, in: session).transactionMetrics.map(\.resourceFetchType)
+        }
+        #expect(try await fetchTypes(.useProtocolCachePolicy) == [.networkLoad])
+        #expect(try await fetchTypes(.useProtocolCachePolicy) == [.localCache])
+        #expect(try await fetchTypes(.reloadRevalidatingCacheData) == [.networkLoad, .localCache])
+        #expect(try await fetchTypes(.reloadIgnoringLocalCacheData) == [.networkLoad])
+    }
+
     @Test("The task shows the same as after a transfer")
     func task() async throws {
         let server = try Self.server()

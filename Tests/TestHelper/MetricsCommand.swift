@@ -4,7 +4,10 @@ import Foundation
 /// `metrics URL…`: one after the other, each with what its metrics tell of the connection in a line.
 final class MetricsCommand: NSObject, URLSessionTaskDelegate {
     static func run(_ arguments: [String]) async {
-        let session = URLSession(configuration: .ephemeral)
+        let configuration = URLSessionConfiguration.ephemeral
+        // The connections are what is asked about.
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration)
         for argument in arguments {
             guard let url = URL(string: argument) else { return Parent.say("no URL: \(argument)") }
             do {

@@ -2,17 +2,23 @@ import Foundation
 
 /// Whether a response is stored (RFC 9111 §3), by a cache that is private to its program.
 enum CacheStorability {
-    /// `head` is the complete answer to a request with that demand.
-    static func isStorable(_ head: ResponseHead, for demand: CacheDemand) -> Bool {
-        guard demand.mayStore, head.status >= 200, head.status != 206, head.status != 304 else { return false }
+    /// `head` is the complete answer to a request with that demand; `answersChallenge` tells that the request carried what a
+    /// server or proxy had asked for.
+    static func isStorable(_ head: ResponseHead, for demand: CacheDemand, answersChallenge: Bool = false) -> Bool {
+        guard demand.mayStore, head.status >= 200, !passingStatuses.contains(head.status) else { return false }
         let directives = CacheDirectives(head.combined("Cache-Control"))
         guard !directives.contains("no-store"), !CacheVariant.names(of: head).contains("*") else { return false }
+        // Later requests don't tell whom they would be from before they are challenged (§3.5).
+        guard !answersChallenge || directives.contains("public") else { return false }
         let isExplicit =
             directives.contains("max-age") || directives.contains("public") || directives.contains("private")
             || head["Expires"] != nil
         guard isExplicit || CacheFreshness.heuristicStatuses.contains(head.status) else { return false }
         return demand.storesAnything || isOfUse(head)
     }
+
+    /// Parts, confirmations, redirects (of which the one that wasn't followed is no answer to others), and challenges.
+    private static let passingStatuses: Set<Int> = [206, 301, 302, 303, 304, 307, 308, 401, 407]
 
     /// It can be validated, or will be fresh for a while.
     private static func isOfUse(_ head: ResponseHead) -> Bool {

@@ -54,6 +54,20 @@ struct CookieAcceptance {
         return target.domainMatches(domain) ? "." + domain : nil
     }
 
+    // MARK: - Limits
+
+    /// No server may fill the storage (§6.1); browsers keep as many.
+    private static let maximumPerDomain = 180
+
+    /// The oldest cookies of `domain`, as far as there are too many.
+    static func excess(of cookies: [HTTPCookie], domain: String) -> [HTTPCookie] {
+        let own = cookies.filter { $0.domain == domain }
+        guard own.count > maximumPerDomain else { return [] }
+        return own.sorted { CookieMatching.created($0) < CookieMatching.created($1) }.dropLast(maximumPerDomain)
+    }
+
+    // MARK: - Names
+
     /// Cookies whose names say how they were set must have been (RFC 6265bis §4.1.3).
     private func keepsPromise(of cookie: ParsedCookie, domain: String, from target: CookieTarget) -> Bool {
         let name = cookie.name.lowercased()

@@ -74,7 +74,7 @@ enum CookieMatching {
         return ports.contains { $0.intValue == target.port }
     }
 
-    private static func created(_ cookie: HTTPCookie) -> Double {
+    static func created(_ cookie: HTTPCookie) -> Double {
         cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
     }
 

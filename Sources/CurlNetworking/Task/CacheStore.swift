@@ -21,6 +21,8 @@ final class CacheStore: @unchecked Sendable {
         var pending: [String: (number: Int, response: StoredResponse?)] = [:]
         var pendingBytes = 0
         var lastNumber = 0
+        /// What is being looked for, and who waits for it.
+        var looks: [String: [@Sendable (StoredResponse?) -> Void]] = [:]
         /// What this process has stored or found.
         var present: Set<String> = []
         /// What was looked for in vain since `epoch`, and whether there was anything at all.
@@ -35,6 +37,8 @@ final class CacheStore: @unchecked Sendable {
     /// For how long others' changes to the cache may go unnoticed.
     private static let epochLength = Duration.seconds(1)
     private static let maximumKeys = 10_000
+    /// Who comes when so many look already doesn't wait for them.
+    private static let maximumLooks = 4
     /// More than this doesn't wait to be written, in responses and bytes.
     private static let maximumPending = 64
     private static let maximumPendingBytes = 16 << 20
@@ -81,25 +85,36 @@ final class CacheStore: @unchecked Sendable {
             if isInsistent || isAlwaysAsked { return .unknown }
             state.beginEpoch(at: now, after: Self.epochLength)
             if state.isEmpty || state.absent.contains(key) { return .known(nil) }
-            return state.present.contains(key) || state.reading.allows(at: now) ? .unknown : .known(nil)
+            if state.present.contains(key) || state.looks[key] != nil { return .unknown }
+            return state.looks.count < Self.maximumLooks && state.reading.allows(at: now) ? .unknown : .known(nil)
         }
     }
 
     /// Asks the cache. `completion` is called on a queue of the store's.
     func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void) {
-        readQueue.async { [self] in
-            let start = ContinuousClock.now
-            let found = cache.cachedResponse(for: URLRequest(url: url)).flatMap { StoredResponse($0, key: key) }
-            let end = ContinuousClock.now
-            let checksEmptiness = state.withLock { state in
-                if found == nil { state.reading.spend(end - start) }
-                return state.note(key, isPresent: found != nil)
-            }
-            if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
-                state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
-            }
-            completion(state.withLock { $0.pending[key].map(\.response) } ?? found)
+        let starts = state.withLock { state in
+            state.looks[key, default: []].append(completion)
+            return state.looks[key]?.count == 1
         }
+        if starts { readQueue.async { self.look(key, at: url) } }
+    }
+
+    /// On the read queue.
+    private func look(_ key: String, at url: URL) {
+        let start = ContinuousClock.now
+        let found = cache.cachedResponse(for: URLRequest(url: url)).flatMap { StoredResponse($0, key: key) }
+        let end = ContinuousClock.now
+        let checksEmptiness = state.withLock { state in
+            if found == nil { state.reading.spend(end - start) }
+            return state.note(key, isPresent: found != nil)
+        }
+        if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
+            state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
+        }
+        let (response, completions) = state.withLock { state in
+            (state.pending[key].map(\.response) ?? found, state.looks.removeValue(forKey: key) ?? [])
+        }
+        for completion in completions { completion(response) }
     }
 
     // MARK: - Writing (any thread)

@@ -73,6 +73,11 @@ final class CookieStore: @unchecked Sendable {
             }
             let cookies = acceptance.cookies(from: fields, at: url, mainDocument: mainDocument, now: Date())
             for cookie in cookies { storage.setCookie(cookie) }
+            for domain in Set(cookies.map(\.domain)) {
+                for cookie in CookieAcceptance.excess(of: storage.cookies ?? [], domain: domain) {
+                    storage.deleteCookie(cookie)
+                }
+            }
             pendingWrites.subtract(1, ordering: .acquiringAndReleasing)
             completion()
         }

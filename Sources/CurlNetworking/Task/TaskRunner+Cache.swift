@@ -4,12 +4,6 @@ import Foundation
 // The cache's part in a task: before the network, instead of it, and after it. Everything on the loop.
 
 extension TaskRunner {
-    /// Where a hop's response came from.
-    enum FetchType: Sendable {
-        case network
-        case cache
-    }
-
     /// What the loop knows of the cache's part in the hop under way.
     struct Caching {
         /// What the hop's request wants; nil for requests whose responses are not cached.
@@ -22,7 +16,6 @@ extension TaskRunner {
         var requested = Date.distantPast
         /// The response under way is to be stored.
         var write: CacheWrite?
-        var fetchType = FetchType.network
     }
 
     /// A response on its way into the cache.
@@ -212,7 +205,7 @@ extension TaskRunner {
 
     private func deliver(_ stored: StoredResponse) {
         loading.caching = Caching()
-        loading.caching.fetchType = .cache
+        startHop(.cache)
         do throws(URLError) {
             try accept(stored.response, received: 0, expected: Int64(stored.data.count))
             try stored.data.withUnsafeBytes { bytes in Result { () throws(URLError) in try receive(bytes) } }.get()
@@ -228,7 +221,11 @@ extension TaskRunner {
     /// The body that follows is to be stored, if it may be and isn't too large. Within libcurl.
     func beginCaching(_ head: ResponseHead, to request: URLRequest, expected: Int64) {
         guard let demand = loading.caching.demand, demand.mayStore, let cache = session.settings.cache, deliversBody,
-            CacheStorability.isStorable(head, for: demand)
+            CacheStorability.isStorable(
+                head,
+                for: demand,
+                answersChallenge: loading.authentication?.hasSentSomething ?? false
+            )
         else { return }
         let limit = cache.sizeLimit
         guard expected <= limit else { return }

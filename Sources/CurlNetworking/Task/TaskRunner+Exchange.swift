@@ -251,6 +251,11 @@ extension TaskRunner: ExchangeOwner {
         keepMetrics(of: exchange)
         loading.exchange = nil
         if let held = loading.held, held.exchange === exchange { return held.exchangeFinished(error) }
+        goOn(after: exchange, error)
+    }
+
+    /// The exchange is over, and it is decided what its response is.
+    func goOn(after exchange: Exchange, _ error: URLError?) {
         if let next = loading.nextRequest.take() { return follow(next) }
         if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {

@@ -54,6 +54,26 @@ struct CacheStorabilityTests {
         #expect(try Self.isStored(500, ["Cache-Control": "max-age=60"]))
     }
 
+    @Test("Redirects and challenges are not stored, whatever they say", arguments: [301, 302, 303, 307, 308, 401, 407])
+    func passing(status: Int) throws {
+        #expect(try !Self.isStored(status, ["Cache-Control": "public, max-age=60", "Location": "/x"]))
+    }
+
+    @Test("What a challenge was answered for is stored only if it is public")
+    func challenged() throws {
+        let demand = try CacheDemand(Sample.request(), policy: .useProtocolCachePolicy)
+        func isStored(_ control: String) -> Bool {
+            CacheStorability.isStorable(
+                Sample.head(200, ["Cache-Control": control]),
+                for: demand,
+                answersChallenge: true
+            )
+        }
+        #expect(!isStored("max-age=60"))
+        #expect(!isStored("private, max-age=60"))
+        #expect(isStored("public, max-age=60"))
+    }
+
     @Test("A response may take up a twentieth of the cache")
     func sizes() {
         #expect(CacheStorability.sizeLimit(memoryCapacity: 1000, diskCapacity: 4000) == 200)

@@ -98,6 +98,22 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b", mainDocument: "http://badwww.example.com/").isEmpty)
     }
 
+    @Test("Of more cookies than a domain may have the oldest go")
+    func excess() throws {
+        let fields = (1...200).map { "n\($0)=1" }
+        let acceptance = CookieAcceptance(policy: .always) { _ in false }
+        let many = acceptance.cookies(
+            from: fields,
+            at: try Sample.url("http://a.com/"),
+            mainDocument: nil,
+            now: Self.now
+        )
+        let other = try Self.cookies("a=b")
+        let names = CookieAcceptance.excess(of: other + many.reversed(), domain: "a.com").map(\.name)
+        #expect(names == (1...20).map { "n\($0)" })
+        #expect(CookieAcceptance.excess(of: many, domain: "www.example.com").isEmpty)
+    }
+
     static let prefixed: [(field: String, url: String, isKept: Bool)] = [
         ("__Secure-a=b; Secure", "https://e.com/", true), ("__Secure-a=b", "https://e.com/", false),
         ("__Secure-a=b; Secure", "http://e.com/", false), ("__Host-a=b; Secure; Path=/", "https://e.com/", true),
