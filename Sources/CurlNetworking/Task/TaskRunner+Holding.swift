@@ -52,8 +52,8 @@ extension TaskRunner {
         case nil:
             held.exchange.proceed(to: route)
             runOnLoop()
-        case .success: exchangeFinished(held.exchange, nil)
-        case .failure(let error): exchangeFinished(held.exchange, error)
+        case .success: goOn(after: held.exchange, nil)
+        case .failure(let error): goOn(after: held.exchange, error)
         }
     }
 }
