@@ -79,6 +79,22 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
+    @Test("The nonce that an answer names is the next one (RFC 7616 §3.5)", arguments: [true, false])
+    func nextNonce(persists: Bool) async throws {
+        let guardian = DigestGuard(namesNext: true)
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: {
+            $0.answer(.useCredential, .right(persists ? .forSession : .none))
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 { #expect(await session.load(server.url("/")).response?.statusCode == 200) }
+        #expect(server.requestCount == (persists ? 4 : 6))
+        #expect(guardian.state.value.counts.values.allSatisfy { $0 == 1 })
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
     @Test("A server that finds every nonce stale doesn't keep its client busy")
     func alwaysStale() async throws {
         let count = Watched(0)

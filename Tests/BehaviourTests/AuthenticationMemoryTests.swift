@@ -202,6 +202,27 @@ struct AuthenticationMemoryTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 0])
     }
 
+    @Test("A cached answer is for who was let in, and for nobody else")
+    func cached() async throws {
+        let server = try LoopbackServer { request in
+            request.header("Authorization") == Guard.token()
+                ? .text("open").header("Cache-Control", "max-age=1000")
+                : .text("closed", status: 401).header("WWW-Authenticate", "Basic realm=vault")
+        }
+        defer { server.stop() }
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let session = URLSession.forTest(delegate: DecidingDelegate(onChallenge: Self.answering)) {
+            $0.urlCache = cache
+        }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 { #expect(await session.load(server.url("/")).text == "open") }
+        #expect(server.shown == [nil, Guard.token()])
+        let stranger = URLSession.forTest { $0.urlCache = cache }
+        defer { stranger.invalidateAndCancel() }
+        #expect(await stranger.load(server.url("/")).text == "closed")
+        #expect(server.requestCount == 3)
+    }
+
     @Test("Resetting a session forgets what it knew")
     func reset() async throws {
         let server = try Guard.basic()

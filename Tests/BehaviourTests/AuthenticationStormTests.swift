@@ -8,18 +8,33 @@ import Testing
 struct AuthenticationStormTests {
     private static let count = 50
 
-    /// Answers the first `count` requests when all of them are there: none of them can profit from another.
-    private static func server(_ token: String = Guard.token()) throws -> LoopbackServer {
-        let all = Gate()
-        let arrived = Watched(0)
+    /// Refuses requests when `count` have come that show the same: none of them can profit from another's answer.
+    private static func server() throws -> LoopbackServer {
+        let (bare, wrong) = (Rendezvous(count), Rendezvous(count))
         return try LoopbackServer { request in
-            if arrived.update({
-                $0 += 1; return $0 == count
-            }) {
-                all.open()
-            }
-            if request.header("Authorization") == token { return .text("open") }
+            let shown = request.header("Authorization")
+            if shown == Guard.token() { return .text("open") }
+            let all = (shown == nil ? bare : wrong).arrive()
             return .text("closed", status: 401).header("WWW-Authenticate", "Basic realm=vault").after([.waitFor(all)])
+        }
+    }
+
+    /// A gate that opens when so many have come to it.
+    private final class Rendezvous: Sendable {
+        private let gate = Gate()
+        private let missing: Watched<Int>
+
+        init(_ count: Int) {
+            missing = Watched(count)
+        }
+
+        func arrive() -> Gate {
+            let isLast = missing.update { missing in
+                missing -= 1
+                return missing == 0
+            }
+            if isLast { gate.open() }
+            return gate
         }
     }
 

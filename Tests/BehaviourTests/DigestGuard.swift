@@ -20,12 +20,20 @@ final class DigestGuard: Sendable {
     private let challenge: String
     private let digest: MessageDigest
     private let isSession: Bool
+    /// Each answer names the nonce for the next request.
+    private let namesNext: Bool
 
     /// - Parameter challenge: What stands behind the nonce in each challenge.
-    init(_ challenge: String = #"qop="auth", opaque="o,p""#, usesSHA256: Bool = false, isSession: Bool = false) {
+    init(
+        _ challenge: String = #"qop="auth", opaque="o,p""#,
+        usesSHA256: Bool = false,
+        isSession: Bool = false,
+        namesNext: Bool = false
+    ) {
         self.challenge = challenge
         digest = usesSHA256 ? .sha256 : .md5
         self.isSession = isSession
+        self.namesNext = namesNext
     }
 
     func server() throws -> LoopbackServer {
@@ -44,7 +52,8 @@ final class DigestGuard: Sendable {
         guard isRight(field.parameters, nonce, request) else { return refuse(isStale: false) }
         if Int(nonce.dropFirst()) ?? 0 < state.value.oldest { return refuse(isStale: true) }
         note(field.parameters, nonce)
-        return .text("open \(request.method) \(request.text)")
+        let response = LoopbackServer.Response.text("open \(request.method) \(request.text)")
+        return namesNext ? response.header("Authentication-Info", #"nextnonce="n\#(newNonce())""#) : response
     }
 
     private func isRight(_ parts: [String: String], _ nonce: String, _ request: LoopbackServer.Request) -> Bool {
@@ -68,11 +77,15 @@ final class DigestGuard: Sendable {
         }
     }
 
-    private func refuse(isStale: Bool) -> LoopbackServer.Response {
-        let number = state.update { state in
+    private func newNonce() -> Int {
+        state.update { state in
             state.nonce += 1
             return state.nonce
         }
+    }
+
+    private func refuse(isStale: Bool) -> LoopbackServer.Response {
+        let number = newNonce()
         let stale = isStale ? ", stale=true" : ""
         return .text("closed", status: 401)
             .header("WWW-Authenticate", #"Digest realm="vault", nonce="n\#(number)", \#(challenge)\#(stale)"#)

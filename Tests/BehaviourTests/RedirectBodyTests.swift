@@ -63,6 +63,18 @@ struct RedirectBodyTests {
         #expect(delegate.redirects.value.count == (asksDelegate ? 1 : 0))
     }
 
+    @Test("A connection outlives a redirect whose body was empty, or was sent", arguments: ["", "hello"])
+    func connections(body: String) async throws {
+        let server = try LoopbackServer { $0.path == "/from" ? .redirect(to: "/to") : .text("arrived") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.url("/from"), method: "POST", body: body.isEmpty ? nil : Data(body.utf8))
+        for _ in 0..<2 { #expect(await session.load(request).text == "arrived") }
+        #expect(server.requestCount == 4)
+        #expect(server.connectionCount == 1)
+    }
+
     @Test("Progress begins anew with each hop")
     func progress() async throws {
         let server = try LoopbackServer { request in

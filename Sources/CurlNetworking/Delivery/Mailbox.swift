@@ -143,10 +143,8 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .resumeData: false
-            case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge, .becameDownload,
-                .sent,
-                .body, .wrote:
-                true
+            case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge: true
+            case .becameDownload, .sent, .body, .wrote: true
             }
         }
         body.removeAll()

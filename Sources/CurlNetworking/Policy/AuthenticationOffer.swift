@@ -60,6 +60,7 @@ enum AuthenticationParty: Sendable, Hashable {
 
     var challengeField: String { self == .server ? "WWW-Authenticate" : "Proxy-Authenticate" }
     var answerField: String { self == .server ? "Authorization" : "Proxy-Authorization" }
+    var informationField: String { self == .server ? "Authentication-Info" : "Proxy-Authentication-Info" }
 }
 
 /// One way in that a response offers, and that can be gone.

@@ -43,6 +43,15 @@ struct DigestChallenge: Sendable, Equatable {
         domain = field.parameters["domain"]?.split { " \t".contains($0) }.map(String.init) ?? []
     }
 
+    /// The nonce that an answer asks to go on with; nil where it doesn't, or can't.
+    static func nextNonce(in head: ResponseHead, of party: AuthenticationParty) -> String? {
+        guard let information = head[party.informationField] else { return nil }
+        // A list of parameters, as behind a scheme.
+        let nonce = AuthenticationField.challenges(in: ["Digest \(information)"]).first?.parameters["nextnonce"]
+        guard let nonce, !nonce.isEmpty, !nonce.utf8.contains(where: { $0 < 0x20 }) else { return nil }
+        return nonce
+    }
+
     /// One request that is to be authorised.
     struct Request {
         var method: String

@@ -125,8 +125,19 @@ struct Authentication {
         refused[space, default: []].insert(credential)
     }
 
-    mutating func noteSuccess() {
+    /// The head is no challenge; it may name the nonce to go on with (RFC 7616 §3.5).
+    mutating func noteSuccess(_ head: ResponseHead, _ spaces: inout ProtectionSpaces) {
         renewals = 0
+        for (party, sent) in sent where sent.nonce != nil {
+            guard let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }
+            if !sent.use.isShared {
+                uses[party]?.digest?.nonce = nonce
+                uses[party]?.digestCount = 0
+            } else if var digest = spaces[sent.use.space]?.digest {
+                digest.nonce = nonce
+                spaces.renew(sent.use.space, digest)
+            }
+        }
     }
 
     // MARK: - Requests
@@ -163,8 +174,7 @@ struct Authentication {
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
         case .basic:
-            let token = Data("\(user):\(password)".utf8).base64EncodedString()
-            options.replaceHeaders([HeaderField(name: field, value: "Basic \(token)")])
+            options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
         case .digest:
             guard let digest = use.isShared ? spaces[use.space]?.digest : use.digest else { return nil }
             let count = use.isShared ? spaces.countDigest(use.space) : use.digestCount + 1
@@ -223,6 +233,11 @@ extension Credential {
             return nil
         }
         self.init(user: user, password: password)
+    }
+
+    /// What Basic shows (RFC 7617 §2), in UTF-8.
+    var basicToken: String {
+        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 }
 

@@ -10,7 +10,7 @@ extension TaskRunner {
     /// The route of a response that is a challenge; nil where it is the task's own response. Within libcurl.
     func challenged(by head: ResponseHead, of exchange: Exchange) throws(URLError) -> Exchange.BodyRoute? {
         guard let party = AuthenticationParty(status: head.status) else {
-            noteAuthenticated(exchange)
+            noteAuthenticated(exchange, head)
             return nil
         }
         let offers = AuthenticationOffer.offers(in: head, by: party)
@@ -37,9 +37,9 @@ extension TaskRunner {
     }
 
     /// A response that is no challenge: what went out with its request is good.
-    private func noteAuthenticated(_ exchange: Exchange) {
+    private func noteAuthenticated(_ exchange: Exchange, _ head: ResponseHead) {
         guard let sent = loading.authentication?.sent, let url = exchange.request.url else { return }
-        loading.authentication?.noteSuccess()
+        loading.authentication?.noteSuccess(head, &session.authenticationDesk.spaces)
         for (party, sent) in sent where sent.use.isShared {
             let use = sent.use
             session.authenticationDesk.spaces.prove(use.credential, for: use.space, at: url)
@@ -198,14 +198,31 @@ extension TaskRunner {
         deliver(held)
     }
 
-    /// The task asks nobody any more, and waits for nobody.
-    func leaveDesk() {
+    /// The task is over: it asks nobody any more, and waits for nobody.
+    func endAuthentication() {
+        leaveDesk()
+        loading.authentication = nil
+    }
+
+    private func leaveDesk() {
         guard let space = loading.authentication?.challenged?.space else { return }
         loading.authentication?.challenged?.space = nil
         session.authenticationDesk.leave(self, about: space)
     }
 
     // MARK: - Requests
+
+    /// Whose credential the server is shown with `request`, as far as it comes from here.
+    func credential(for request: URLRequest, hasOwnField: Bool) -> Credential? {
+        guard let desk = session.existingAuthenticationDesk, let url = request.url, let origin = Origin(url) else {
+            return nil
+        }
+        if let use = loading.authentication?.uses[.server], use.space.origin == origin { return use.credential }
+        guard !hasOwnField, url.credential == nil,
+            let space = desk.spaces.space(for: url, at: origin, party: .server)
+        else { return nil }
+        return desk.spaces[space]?.credential
+    }
 
     /// Has the next exchange show what is known for where it goes.
     func authenticate(_ options: inout TransferOptions, of request: URLRequest) {

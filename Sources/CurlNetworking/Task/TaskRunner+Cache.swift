@@ -112,6 +112,9 @@ extension TaskRunner {
     /// The value of a field as it goes out.
     private func value(of name: String, in request: URLRequest, cookies: () -> String?) -> String? {
         let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name, for: request)
+        if name == "authorization", let credential = credential(for: request, hasOwnField: own != nil) {
+            return credential.basicToken
+        }
         guard name == "cookie", request.httpShouldHandleCookies, let stored = cookies() else { return own }
         return own.map { $0 + "; " + stored } ?? stored
     }

@@ -7,12 +7,12 @@ extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
         storeCookies(of: head, to: exchange.request)
         invalidateCache(head, to: exchange.request)
-        if selectsStoredResponse(head) { return .discard }
         if loading.authentication != nil || AuthenticationParty(status: head.status) != nil,
             let route = try challenged(by: head, of: exchange)
         {
             return route
         }
+        if selectsStoredResponse(head) { return .discard }
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
             return try redirect(to: next, by: head, of: exchange)
@@ -254,7 +254,7 @@ extension TaskRunner: ExchangeOwner {
         goOn(after: exchange, error)
     }
 
-    /// The exchange is over, and it is decided what its response is.
+    /// The exchange is over, and nobody has to decide about it any more.
     func goOn(after exchange: Exchange, _ error: URLError?) {
         if let next = loading.nextRequest.take() { return follow(next) }
         if deliversStoredResponse(after: exchange, error) { return }

@@ -34,8 +34,8 @@ extension TaskRunner {
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
-        /// The request's own stream has been sent.
-        var hasSentOwnStream = false
+        /// The request's own stream was given to an exchange, and can't be to another.
+        var hasOpenedOwnStream = false
 
         var cookies = TaskRunner.Cookies()
         var caching = TaskRunner.Caching()
@@ -134,8 +134,8 @@ extension TaskRunner: LoopWork {
         let request = shared.withLock { $0.currentRequest }
         let stream = request?.httpBodyStream
         guard sendsStream else { return prepared() }
-        if let stream, !loading.hasSentOwnStream {
-            loading.hasSentOwnStream = true
+        if let stream, !loading.hasOpenedOwnStream {
+            loading.hasOpenedOwnStream = true
             loading.bodyStream = stream
             return prepared()
         }
@@ -301,102 +301,6 @@ extension TaskRunner: LoopWork {
         let loop = session.loop
         let wake = ExchangeWaker(runner: self)
         return StreamedBody(stream, length: length, url: request.url) { loop.submit(wake) }
-    }
-
-    // MARK: - The end
-
-    /// The task has come to `outcome`; the first one counts. Whatever still runs is stopped.
-    func finish(_ outcome: Outcome) {
-        session.loop.preconditionOnLoop()
-        guard shared.withLock({ $0.machine.finish() }) else { return }
-        if case .failure(let error) = outcome {
-            end(.failure(error.with(phase: loading.exchange?.phase ?? .preparing)), keepsPartialFile: true)
-        } else {
-            end(outcome, keepsPartialFile: true)
-        }
-    }
-
-    private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {
-        let (url, schedules) = shared.withLock { ($0.currentRequest?.url, $0.mailbox.discard()) }
-        if schedules { scheduleDeliveryAtEndOfRound() }
-        end(.failure(.cancelled(url)), keepsPartialFile: cancellation == .keepingPartialFile)
-    }
-
-    /// Frees what the task holds of the loop, and sends the outcome on its way. Called once in a task's life.
-    private func end(_ outcome: Outcome, keepsPartialFile: Bool) {
-        var outcome = outcome
-        if let exchange = loading.exchange.take() {
-            exchange.cancel()
-            keepMetrics(of: exchange)
-        }
-        loading.held = nil
-        leaveDesk()
-        loading.protocolLoad.take()?.stop()
-        stopWaiting()
-        if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
-        let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
-        send(outcome, resumeData: resumeData)
-        if let ticket = loading.ticket.take() { session.leave(ticket) }
-    }
-
-    /// Decides what becomes of the download's file; returns the data to resume from where there is any.
-    private func settleFile(_ outcome: inout Outcome, keepsPartialFile: Bool) -> Data? {
-        guard case .failure(let error) = outcome else {
-            do throws(URLError) {
-                if let file = loading.file.take() { outcome = .file(try file.finish()) }
-                removeSupersededFile()
-            } catch {
-                outcome = .failure(error)
-            }
-            return nil
-        }
-        let data = keepsPartialFile ? keepPartialFile(after: error) : nil
-        loading.file.take()?.remove()
-        if let data { outcome = .failure(error.with(resumeData: data)) }
-        return data
-    }
-
-    /// What to resume from after `error`; nil where there is nothing.
-    private func keepPartialFile(after error: URLError) -> Data? {
-        // Until the server has answered, what was to be resumed still is.
-        if loading.head == nil, case .success(let untouched) = resumption { return untouched.encoded() }
-        guard !Self.fileErrors.contains(error.code) else { return nil }
-        return keepPartialFile()
-    }
-
-    /// After these the file is no good to go on from.
-    private static let fileErrors: Set<URLError.Code> = [
-        .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
-    ]
-
-    /// nil where the server gave nothing to validate with.
-    private func keepPartialFile() -> Data? {
-        guard let request = shared.withLock({ $0.currentRequest }), let original = originalRequest,
-            let url = original.url,
-            let validator = loading.head.flatMap({ ResumePolicy.validator(of: $0, to: request) })
-                ?? loading.appendedValidator,
-            let partial = loading.file?.keep()
-        else { return nil }
-        loading.file = nil
-        let expected = shared.withLock { $0.counters.expectedToReceive }
-        let data = ResumeData(
-            request: original,
-            url: url,
-            validator: validator,
-            completeLength: expected > 0 ? expected : nil,
-            partialFile: partial
-        )
-        guard let encoded = data.encoded() else {
-            partial.remove(in: session.settings.temporaryDirectory)
-            return nil
-        }
-        removeSupersededFile()
-        return encoded
-    }
-
-    private func removeSupersededFile() {
-        guard loading.supersedesPartialFile, case .success(let old) = resumption else { return }
-        old.partialFile.remove(in: session.settings.temporaryDirectory)
     }
 }
 

@@ -141,9 +141,7 @@ extension TaskRunner {
         // It was no transaction: nothing has been sent.
         if let attempt = loading.hops.last, attempt.statistics?.requestStarted == nil { loading.hops.removeLast() }
         // A stream that was opened can't be sent again.
-        if sendsStream {
-            loading.preparation = .none
-        }
+        if sendsStream { loading.preparation = .none }
         if let ticket = loading.ticket.take() { session.leave(ticket) }
         shared.withLock { $0.machine.requeue() }
     }

@@ -46,7 +46,7 @@ final class Exchange: TransferHandler {
     private var discardedBytes = 0
     private var sentBytes: Int64 = 0
     /// libcurl has got all of the request's body.
-    private var hasReadBody = false
+    private var hasReadBody: Bool
     private var isPaused = false
     /// libcurl was told that there is nothing to send just now.
     private var hasPausedSending = false
@@ -56,11 +56,11 @@ final class Exchange: TransferHandler {
     private var abortError: URLError?
 
     private(set) var head: ResponseHead?
+    /// libcurl leads a conversation of several heads, whose last is the response's.
+    private var handshake: AuthenticationScheme?
     /// What the exchange costs, where somebody may want to know; complete when it is over.
     private(set) var metrics: HopMetrics?
     private var receivedBytes: Int64 = 0
-    /// libcurl leads a conversation of several heads, whose last is the response's.
-    private var handshake: AuthenticationScheme?
     /// Since when nothing has moved in either direction.
     private(set) var lastActivity: ContinuousClock.Instant
     private let loop: EventLoop
@@ -73,6 +73,7 @@ final class Exchange: TransferHandler {
     init(request: URLRequest, body: (any RequestBody)?, loop: EventLoop, owner: any ExchangeOwner) {
         self.request = request
         self.body = body
+        hasReadBody = body?.length == 0
         self.owner = owner
         self.loop = loop
         lastActivity = loop.now
@@ -224,7 +225,7 @@ final class Exchange: TransferHandler {
     func transferRewindsBody(to offset: Int64) -> Bool {
         guard let body, body.seek(to: offset) else { return false }
         sentBytes = offset
-        hasReadBody = false
+        hasReadBody = body.length == offset
         return true
     }
 

@@ -123,6 +123,17 @@ struct DigestChallengeTests {
         #expect(!Self.isAnswerable(value))
     }
 
+    @Test("The next nonce is found where there is one")
+    func nextNonce() {
+        let head = Sample.head(200, ["Authentication-Info": #"qop=auth, nextnonce="a,b", rspauth="x""#])
+        #expect(DigestChallenge.nextNonce(in: head, of: .server) == "a,b")
+        #expect(DigestChallenge.nextNonce(in: head, of: .proxy) == nil)
+        for text in ["", "nextnonce", "nextnonce=\"\"", "nextnonce=\"a\rb\"", "rspauth=x"] {
+            let head = Sample.head(200, ["Authentication-Info": text])
+            #expect(DigestChallenge.nextNonce(in: head, of: .server) == nil, "\(text)")
+        }
+    }
+
     @Test("Parameters are read in whatever case and form they come")
     func reading() throws {
         let challenge = try Self.challenge(
