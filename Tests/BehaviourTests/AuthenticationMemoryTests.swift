@@ -206,7 +206,7 @@ struct AuthenticationMemoryTests {
     func cached() async throws {
         let server = try LoopbackServer { request in
             request.header("Authorization") == Guard.token()
-                ? .text("open").header("Cache-Control", "max-age=1000")
+                ? .text("open").header("Cache-Control", "public, max-age=1000")
                 : .text("closed", status: 401).header("WWW-Authenticate", "Basic realm=vault")
         }
         defer { server.stop() }

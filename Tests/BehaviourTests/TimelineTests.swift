@@ -144,7 +144,7 @@ struct TimelineTests {
         #expect(rig.delegate.story == ["created", "informational 103", "metrics", "handler"])
     }
 
-    // MARK: - Async calls: the same, and all of it before they return
+    // MARK: - Async calls: the same, and for a delegate of their own all of it before they return
 
     @Test("The async calls", arguments: [true, false])
     func async(isOwn: Bool) async throws {
@@ -153,6 +153,7 @@ struct TimelineTests {
             from: data.server.url("/hints"),
             delegate: isOwn ? data.delegate : nil
         )
+        if !isOwn { try await data.session.allTasksCompleted() }
         #expect(data.delegate.story == ["created", "informational 103", "metrics"])
 
         let upload = try Rig(isOwn: isOwn)
@@ -161,6 +162,7 @@ struct TimelineTests {
             from: Data("body".utf8),
             delegate: isOwn ? upload.delegate : nil
         )
+        if !isOwn { try await upload.session.allTasksCompleted() }
         #expect(upload.delegate.story == ["created", "sent", "metrics"])
 
         let download = try Rig(isOwn: isOwn)
@@ -169,6 +171,7 @@ struct TimelineTests {
             delegate: isOwn ? download.delegate : nil
         )
         try? FileManager.default.removeItem(at: file)
+        if !isOwn { try await download.session.allTasksCompleted() }
         #expect(download.delegate.story == ["created", "informational 103", "metrics"])
 
         let bytes = try Rig(isOwn: isOwn)
@@ -179,6 +182,7 @@ struct TimelineTests {
         var count = 0
         for try await _ in sequence { count += 1 }
         #expect(count == 5)
+        if !isOwn { try await bytes.session.allTasksCompleted() }
         #expect(bytes.delegate.story == ["created", "metrics"])
     }
 

@@ -36,13 +36,15 @@ extension TaskRunner {
         for handler in handlers { post(.resumeData(resumeData, handler)) }
         if isWatched { settleMetrics() }
         // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
-        if consumer.isAsync, !hasDelegate {
-            let (result, response) = complete()
-            session.loop.atEndOfRound { consumer.resume(with: result, response) }
-            guard isWatched else { return forget() }
+        guard consumer.isAsync, !hasDelegate else { return post(.completed) }
+        let (result, response) = complete()
+        if isWatched {
             shared.withLock { $0.consumer = .informed }
+            post(.completed)
+        } else {
+            forget()
         }
-        post(.completed)
+        session.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
     /// The task is over for the public, and the session may forget it. Returns what came out: nothing but the

@@ -101,9 +101,10 @@ final class Exchange: TransferHandler {
     /// False where libcurl can't yet. Outside of libcurl.
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
-        self.isPaused = isPaused
         if !isPaused { hasPausedReceiving = false }
-        return easy?.setPaused(receive: isPaused, send: isPaused) ?? false
+        guard let easy, easy.setPaused(receive: isPaused, send: isPaused) else { return false }
+        self.isPaused = isPaused
+        return true
     }
 
     /// Gives the body of a held response its way. Outside of libcurl; can deliver body bytes before it returns.
