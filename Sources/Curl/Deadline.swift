@@ -5,13 +5,16 @@ package final class Deadline: IndexedHeapElement {
     package typealias Instant = ContinuousClock.Instant
 
     private let action: () -> Void
-    package fileprivate(set) var heapKey: Instant
-    package var heapIndex: Int?
+    @exclusivity(unchecked) package fileprivate(set) var heapKey: Instant
+    @exclusivity(unchecked) package var heapIndex: Int?
+
+    /// Before the first scheduling; only compared once there is another.
+    private static let unset = Instant.now
 
     /// `action` must not own the deadline's owner strongly.
     package init(action: @escaping () -> Void) {
         self.action = action
-        heapKey = .now
+        heapKey = Self.unset
     }
 
     package var isScheduled: Bool { heapIndex != nil }

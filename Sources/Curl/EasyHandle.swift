@@ -9,12 +9,12 @@ package final class EasyHandle {
     private var headerList: UnsafeMutablePointer<curl_slist>?
 
     /// Set while the handle is in a multi.
-    private(set) var handler: (any TransferHandler)?
+    @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
     /// Where the multi keeps it.
     var position = 0
     private weak var multi: Multi?
     /// The handler has heard something since it was last settled.
-    private var isUnsettled = false
+    @exclusivity(unchecked) private var isUnsettled = false
     /// libcurl was told to continue, and may not have looked at the socket since.
     private var hasContinued = false
 

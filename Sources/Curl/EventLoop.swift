@@ -43,22 +43,22 @@ package final class EventLoop: @unchecked Sendable {
 
     private let wakeUp = WakeUpDescriptor()
 
-    // MARK: Loop only
+    // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
 
     /// The time at the start of this turn's current round.
-    package private(set) var now = ContinuousClock.now
-    private var sockets: SocketSet
-    private var deadlines = DeadlineQueue()
-    private var timer: TimerDescriptor
+    @exclusivity(unchecked) package private(set) var now = ContinuousClock.now
+    @exclusivity(unchecked) private var sockets: SocketSet
+    @exclusivity(unchecked) private var deadlines = DeadlineQueue()
+    @exclusivity(unchecked) private var timer: TimerDescriptor
     private var multis: [UInt32: Multi] = [:]
     private var descriptorHandlers: [UInt32: any DescriptorHandler] = [:]
     /// How many transfers run in all of them; kept by them.
     var transferCount = 0
     private var nextOwner: UInt32 = 1
     /// Multis that have something to do before the turn ends, each once.
-    private var pendingMultis: [Multi] = []
+    @exclusivity(unchecked) private var pendingMultis: [Multi] = []
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
-    private var deliveries: [() -> Void] = []
+    @exclusivity(unchecked) private var deliveries: [() -> Void] = []
     private let source: (any DispatchSourceRead)?
     /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
     package let failure: SystemError?

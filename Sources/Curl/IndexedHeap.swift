@@ -14,12 +14,14 @@ package protocol IndexedHeapElement: AnyObject {
 /// It orders deadlines on a loop and requests waiting for a connection. Appending a key larger than all others, the
 /// common case for both, costs O(1).
 package struct IndexedHeap<Element: IndexedHeapElement> {
-    private var elements: [Element] = []
+    @usableFromInline
+    var elements: [Element] = []
 
     package init() {}
 
     package var first: Element? { elements.first }
     package var count: Int { elements.count }
+    @inlinable
     package var isEmpty: Bool { elements.isEmpty }
 
     package mutating func insert(_ element: Element) {

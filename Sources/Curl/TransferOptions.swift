@@ -36,7 +36,7 @@ package struct TransferOptions: Sendable, Equatable {
     /// Offers every content coding this libcurl can decode, and decodes it.
     package var decodesContent = true
     /// In bytes: what one read from the socket can bring.
-    package var receiveBufferSize = 60 * 1024
+    package var receiveBufferSize = 16 * 1024
     /// Rather wait for a multiplexed connection than open another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
     /// How long the attempts to connect may take together, the lookup of the name and TLS included: each of a host's

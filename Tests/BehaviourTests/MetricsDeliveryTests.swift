@@ -41,7 +41,10 @@ struct MetricsDeliveryTests {
         #expect(story == ["created", "wrote", "finished downloading", "metrics", "completed"])
     }
 
-    @Test("Async calls return behind those for a delegate of their own, and the session's gets them in its queue's time", arguments: [true, false])
+    @Test(
+        "Async calls return behind those for a delegate of their own, but not the session's",
+        arguments: [true, false]
+    )
     func async(isOwn: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

@@ -35,6 +35,7 @@ struct Admission {
         var admitted = 0
         var waiting = IndexedHeap<Ticket>()
         var multiplexes = false
+        var lastBodySize = 0
     }
 
     let limit: Int
@@ -81,6 +82,17 @@ struct Admission {
 
     func isKnownToMultiplex(_ ticket: Ticket) -> Bool {
         ticket.host?.multiplexes ?? false
+    }
+
+    /// Notes how long a body from the ticket's origin was.
+    func received(bodyOf size: Int, for ticket: Ticket) {
+        ticket.host?.lastBodySize = size
+    }
+
+    /// How many bytes one read from the ticket's origin should bring: a large buffer saves system calls where bodies are large,
+    /// and costs more than it saves where they are not. The last body from there is taken for a sample of the next.
+    func receiveBufferSize(for ticket: Ticket) -> Int {
+        ticket.host?.lastBodySize ?? 0 > 64 * 1024 ? 256 * 1024 : 16 * 1024
     }
 }
 

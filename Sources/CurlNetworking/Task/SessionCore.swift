@@ -205,6 +205,14 @@ final class SessionCore: @unchecked Sendable {
         admission.isKnownToMultiplex(ticket)
     }
 
+    func received(bodyOf size: Int, for ticket: Admission.Ticket) {
+        admission.received(bodyOf: size, for: ticket)
+    }
+
+    func receiveBufferSize(for ticket: Admission.Ticket) -> Int {
+        admission.receiveBufferSize(for: ticket)
+    }
+
     /// The ticket's origin has answered with HTTP/2. Outside of libcurl.
     func noteMultiplexing(_ ticket: Admission.Ticket) {
         start(admission.multiplexes(ticket))

@@ -51,7 +51,7 @@ extension TaskRunner: ExchangeOwner {
     /// Makes room for the body, and shows the response to whom it concerns.
     func accept(_ response: URLResponse, received: Int64, expected: Int64) throws(URLError) {
         switch loading.destination {
-        case .memory: loading.memory.reserveCapacity(Int(min(max(0, expected), Self.largestReservation)))
+        case .memory: loading.reservation = Int(min(max(0, expected), Self.largestReservation))
         case .file: if loading.file == nil { loading.file = try DownloadFile(in: session.settings.temporaryDirectory) }
         case .stream: break
         }
@@ -178,7 +178,7 @@ extension TaskRunner: ExchangeOwner {
     func receive(_ body: UnsafeRawBufferPointer) throws(URLError) {
         loading.receivedSinceSettled += Int64(body.count)
         switch loading.destination {
-        case .memory: loading.memory.append(contentsOf: body)
+        case .memory: loading.keep(body)
         case .file: try loading.file?.write(body)
         case .stream:
             gatherForCache(body)
@@ -274,7 +274,9 @@ extension TaskRunner: ExchangeOwner {
     func finishWithBody() {
         finishCaching()
         switch loading.destination {
-        case .memory: finish(.data(loading.memory))
+        case .memory:
+            if let ticket = loading.ticket { session.received(bodyOf: loading.memory.count, for: ticket) }
+            finish(.data(loading.memory))
         // `finish` makes a file of it.
         case .file, .stream: finish(.delivered)
         }
@@ -343,6 +345,15 @@ extension TaskRunner: ExchangeOwner {
 }
 
 extension TaskRunner.Loading {
+    /// Most bodies come in one piece, and then are copied to where they fit exactly.
+    fileprivate mutating func keep(_ body: UnsafeRawBufferPointer) {
+        if memory.isEmpty {
+            if body.count >= reservation { return memory = Data(body) }
+            memory.reserveCapacity(reservation)
+        }
+        memory.append(contentsOf: body)
+    }
+
     /// The exchange under way carries a body, and the answer has not begun.
     fileprivate var isSending: Bool { exchange?.hasBody ?? false && exchange?.head == nil }
 }

@@ -41,6 +41,8 @@ extension TaskRunner {
         var caching = TaskRunner.Caching()
 
         var memory = Data()
+        /// How many bytes it will probably have to hold.
+        var reservation = 0
         var receivedSinceSettled: Int64 = 0
         var file: DownloadFile?
         /// The head that belongs to the body being received.
@@ -248,7 +250,8 @@ extension TaskRunner: LoopWork {
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
-            case .memory: break
+            case .memory:
+                if let ticket = loading.ticket { options.receiveBufferSize = session.receiveBufferSize(for: ticket) }
             case .file: options.receiveBufferSize = 256 * 1024
             // libcurl reads up to a hundred of them before it can be paused.
             case .stream: options.receiveBufferSize = 16 * 1024

@@ -71,9 +71,9 @@ final class TaskRunner: @unchecked Sendable {
         var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     }
 
-    // MARK: Loop only
+    // MARK: Loop only (and touched too often for a run-time check each time)
 
-    var loading: Loading
+    @exclusivity(unchecked) var loading: Loading
 
     init(
         identifier: Int,

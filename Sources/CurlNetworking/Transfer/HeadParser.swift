@@ -65,9 +65,12 @@ struct HeadParser {
     /// "HTTP/1.1 200 OK" or "HTTP/2 200".
     private static func statusLine(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
         guard line.starts(with: "HTTP/".utf8) else { return nil }
-        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
-        guard words.count >= 2, let status = Int(String(decoding: words[1], as: UTF8.self)) else { return nil }
-        var head = ResponseHead(version: UnsafeRawBufferPointer(rebasing: words[0]).text, status: status, fields: [])
+        guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        let version = UnsafeRawBufferPointer(rebasing: line[..<space])
+        let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
+        let digits = rest.prefix { $0 != UInt8(ascii: " ") }
+        guard let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+        var head = ResponseHead(version: version.text, status: status, fields: [])
         head.fields.reserveCapacity(16)
         return head
     }

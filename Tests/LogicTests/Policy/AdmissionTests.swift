@@ -30,6 +30,19 @@ struct AdmissionTests {
         a.count == b.count && zip(a, b).allSatisfy { $0 === $1 }
     }
 
+    @Test("Receive buffers are large where the last body from the same origin was")
+    func receiveBuffers() throws {
+        var admission = Admission(limit: 6)
+        let tickets = [try ticket(), try ticket(), try ticket("http://example.net/")]
+        for ticket in tickets { _ = admission.enter(ticket, priority: 0.5) }
+        let small = admission.receiveBufferSize(for: tickets[0])
+        admission.received(bodyOf: 1 << 20, for: tickets[0])
+        #expect(tickets.map(admission.receiveBufferSize) == [256 * 1024, 256 * 1024, small])
+        admission.received(bodyOf: 1000, for: tickets[1])
+        #expect(tickets.map(admission.receiveBufferSize) == [small, small, small])
+        #expect(small < 64 * 1024)
+    }
+
     @Test("As many as the limit says run at an origin, and the others wait", arguments: [1, 2, 6])
     func limit(limit: Int) throws {
         var admission = Admission(limit: limit)
