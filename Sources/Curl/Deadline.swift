@@ -32,9 +32,12 @@ struct DeadlineQueue {
     var earliest: Deadline.Instant? { heap.first?.heapKey }
 
     mutating func schedule(_ deadline: Deadline, at time: Deadline.Instant) {
-        heap.remove(deadline)
         deadline.heapKey = time
-        heap.insert(deadline)
+        if deadline.isScheduled {
+            heap.keyChanged(of: deadline)
+        } else {
+            heap.insert(deadline)
+        }
     }
 
     mutating func cancel(_ deadline: Deadline) {

@@ -2,7 +2,7 @@
 package protocol IndexedHeapElement: AnyObject {
     associatedtype Key: Comparable
 
-    /// Must not change while the element is in a heap.
+    /// When it changes while the element is in a heap, the heap is told at once: `keyChanged(of:)`.
     var heapKey: Key { get }
 
     /// Written by the heap alone; nil while the element is in none. An element is in at most one heap.
@@ -42,6 +42,13 @@ package struct IndexedHeap<Element: IndexedHeapElement> {
         last.heapIndex = index
         siftUp(from: index)
         siftDown(from: index)
+    }
+
+    /// Puts `element`, whose key has just changed, where it belongs now; does nothing when it is in no heap.
+    package mutating func keyChanged(of element: Element) {
+        guard let index = element.heapIndex else { return }
+        siftUp(from: index)
+        siftDown(from: element.heapIndex ?? index)
     }
 
     package mutating func removeFirst() -> Element? {

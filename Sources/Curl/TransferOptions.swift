@@ -66,7 +66,7 @@ package struct TransferOptions: Sendable, Equatable {
         }
         // libcurl keeps the parsed certificates from one connection to the next only where they come from a file alone;
         // parsing them costs 50 ms of CPU.
-        if CurlLibrary.hasCAFile { try easy.clear(CURLOPT_CAPATH) }
+        if CurlLibrary.hasCAFile, !url.hasPrefix("http:") { try easy.clear(CURLOPT_CAPATH) }
         if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
         if let connectTimeout {

@@ -20,25 +20,35 @@ struct ResponseHead: Sendable, Equatable {
 
     /// Fields of the same name are one field, their values joined by a comma (RFC 9110 §5.3).
     var combinedFields: [String: String] {
+        guard mayRepeatFields else {
+            return Dictionary(fields.lazy.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+        }
         var combined = [String: String](minimumCapacity: fields.count)
         var spellings: [String: String] = [:]
-        for (position, field) in fields.enumerated() {
-            let first: String?
-            if fields.count <= 32 {
-                // Most names differ in their length already.
-                first = fields[..<position].first { $0.name.isEqualIgnoringASCIICase(to: field.name) }?.name
-            } else {
-                let lowercased = field.name.lowercased()
-                first = spellings[lowercased]
-                if first == nil { spellings[lowercased] = field.name }
-            }
-            if let first {
+        for field in fields {
+            let lowercased = field.name.lowercased()
+            if let first = spellings[lowercased] {
                 combined[first, default: ""] += ", " + field.value
             } else {
+                spellings[lowercased] = field.name
                 combined[field.name] = field.value
             }
         }
         return combined
+    }
+
+    /// False where no two names are the same: most differ in their length already.
+    private var mayRepeatFields: Bool {
+        fields.withUnsafeBufferPointer { fields in
+            guard fields.count <= 32 else { return true }
+            for index in fields.indices {
+                let length = fields[index].name.utf8.count
+                for other in 0..<index where fields[other].name.utf8.count == length {
+                    if fields[other].name.isEqualIgnoringASCIICase(to: fields[index].name) { return true }
+                }
+            }
+            return false
+        }
     }
 
     /// The fields as they are true of the decoded body: its length isn't the one that came over the wire.

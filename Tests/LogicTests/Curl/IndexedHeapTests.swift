@@ -5,7 +5,7 @@ import Testing
 @Suite("The indexed heap")
 struct IndexedHeapTests {
     final class Item: IndexedHeapElement {
-        let heapKey: Int
+        var heapKey: Int
         var heapIndex: Int?
 
         init(_ key: Int) {
@@ -36,6 +36,19 @@ struct IndexedHeapTests {
         var keys: [Int] = []
         while let item = heap.removeFirst() { keys.append(item.heapKey) }
         #expect(keys == expected.sorted())
+    }
+
+    @Test("An element whose key changes finds its new place", arguments: 0..<15, [-1, 11, 100])
+    func change(position: Int, key: Int) {
+        var heap = IndexedHeap<Item>()
+        let items = [10, 4, 15, 20, 0, 30, 2, 7, 31, 16, 17, 5, 6, 8, 9].map(Item.init)
+        for item in items { heap.insert(item) }
+        items[position].heapKey = key
+        heap.keyChanged(of: items[position])
+        let expected = items.map(\.heapKey).sorted()
+        var keys: [Int] = []
+        while let item = heap.removeFirst() { keys.append(item.heapKey) }
+        #expect(keys == expected)
     }
 
     @Test("Removing what is in no heap does nothing")
