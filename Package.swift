@@ -6,6 +6,7 @@ let package = Package(
     products: [
         .library(name: "CurlNetworking", targets: ["CurlNetworking"]),
         .executable(name: "halftunes", targets: ["halftunes"]),
+        .executable(name: "urlsession-parity", targets: ["urlsession-parity"]),
     ],
     targets: [
         .systemLibrary(
@@ -20,6 +21,23 @@ let package = Package(
         .target(name: "CurlNetworking", dependencies: ["Curl", "Locks"]),
         .target(name: "LoopbackServer", dependencies: ["CLinux"]),
         .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
+        // `ParityOurs` and `ParityStock` both compile `Scenarios/Shared`: one text, compiled twice; only the imported module
+        // differs.
+        .plugin(name: "SharedSources", capability: .buildTool(), path: "Sources/Parity/SharedSources"),
+        .target(name: "ParityStage", dependencies: ["LoopbackServer"], path: "Sources/Parity/Stage"),
+        .target(
+            name: "ParityOurs",
+            dependencies: ["CurlNetworking", "LoopbackServer", "ParityStage"],
+            path: "Sources/Parity/Scenarios/Ours",
+            plugins: ["SharedSources"]
+        ),
+        .target(
+            name: "ParityStock",
+            dependencies: ["LoopbackServer", "ParityStage"],
+            path: "Sources/Parity/Scenarios/Stock",
+            plugins: ["SharedSources"]
+        ),
+        .executableTarget(name: "urlsession-parity", dependencies: ["ParityOurs", "ParityStage", "ParityStock"]),
         .target(
             name: "TestSupport",
             dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],

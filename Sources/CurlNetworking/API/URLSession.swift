@@ -135,6 +135,9 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Hands over the tasks that are not completed, by kind, on the delegate queue.
+    ///
+    /// Disfavoured: a trailing closure fits both spellings.
+    @_disfavoredOverload
     public func getTasksWithCompletionHandler(
         completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
@@ -208,8 +211,8 @@ open class URLSession: NSObject, @unchecked Sendable {
         makeUploadTask(request, .data(bodyData ?? Data()), .memory, .dataHandler(completionHandler))
     }
 
-    /// A task that sends `request` with the body of its `httpBodyStream`, or else of the stream that the delegate
-    /// returns from `urlSession(_:task:needNewBodyStream:)`.
+    /// A task that sends `request` with the body of the stream that the delegate returns from
+    /// `urlSession(_:task:needNewBodyStream:)`, or else of its `httpBodyStream`.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         makeUploadTask(request, .stream, .stream, .delegate)
     }
