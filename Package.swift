@@ -1,6 +1,22 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
+/// Ways of importing the module, each in both language modes. That they compile is what is tested first.
+let importShapes: [Target] = [
+    ("OnlyOurs", ["CurlNetworking"]), ("BesideReexport", ["CurlNetworking", "Reexporting"]),
+    ("BesideStock", ["CurlNetworking"]), ("StockApp", ["OurLibrary"]),
+].flatMap { (shape: String, dependencies: [Target.Dependency]) in
+    [("5", SwiftLanguageMode.v5), ("6", .v6)].map { name, mode in
+        .target(
+            name: shape + name,
+            dependencies: dependencies,
+            path: "Tests/ImportShapes/\(shape)/Swift\(name)",
+            swiftSettings: [.swiftLanguageMode(mode)],
+            plugins: ["SharedSources"]
+        )
+    }
+}
+
 let package = Package(
     name: "CurlNetworking",
     products: [
@@ -56,6 +72,13 @@ let package = Package(
             name: "CrashTests",
             dependencies: ["CurlNetworking", "LoopbackServer", "TestSupport", "test-helper"]
         ),
-    ],
+        .testTarget(
+            name: "ParityTests",
+            dependencies: ["LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
+                + importShapes.map { .byName(name: $0.name) }
+        ),
+        .target(name: "Reexporting", path: "Tests/ImportShapes/Reexporting"),
+        .target(name: "OurLibrary", dependencies: ["CurlNetworking"], path: "Tests/ImportShapes/OurLibrary"),
+    ] + importShapes,
     swiftLanguageModes: [.v6]
 )

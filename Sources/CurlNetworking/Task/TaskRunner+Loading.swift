@@ -171,6 +171,7 @@ extension TaskRunner: LoopWork {
                     .failure(URLError(.requestBodyStreamExhausted, url, "There is no stream with the request's body."))
                 )
             }
+            self.loading.hasOpenedOwnStream = true
             self.loading.bodyStream = stream
             self.prepared()
         }

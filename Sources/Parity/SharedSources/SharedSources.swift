@@ -5,7 +5,11 @@ import PackagePlugin
 @main
 struct SharedSources: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
-        let folder = target.directoryURL.deletingLastPathComponent().appending(path: "Shared")
+        // The target's own directory is only told from PackageDescription 6.1 on.
+        guard let module = target as? any SourceModuleTarget, let own = Array(module.sourceFiles).first else {
+            return []
+        }
+        let folder = own.url.deletingLastPathComponent().deletingLastPathComponent().appending(path: "Shared")
         return try FileManager.default.subpathsOfDirectory(atPath: folder.path())
             .filter { $0.hasSuffix(".swift") }
             .map { path in

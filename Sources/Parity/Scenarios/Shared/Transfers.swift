@@ -262,18 +262,6 @@ let resuming = Topic("resuming") {
     }
     .stockHangs()
     .stockIsUnsteady()
-    Scenario("resume data that is none") { stage in
-        await withCheckedContinuation { continuation in
-            stage.session().downloadTask(withResumeData: Data("rubbish".utf8)) { file, response, error in
-                stage.noteDownload(file, response, error)
-                continuation.resume()
-            }.resume()
-        }
-    }
-    .promised(
-        "`unsupportedURL`: a properly formed URL couldn't be handled. Here is none; it's the data that can't be decoded.",
-        by: "\(Scenario.foundation)/urlerror/unsupportedurl"
-    ) { $0.has("handler", ["error": "NSURLErrorDomain -1015"]) }
 }
 
 /// "Hello, compressed world! " four times, in codings.
