@@ -35,16 +35,19 @@ struct Comparison: Sendable {
         self.scenario = scenario
         self.stock = stock
         self.ours = ours
-        (verdict, reason) = Self.judge(scenario.promise, stock, ours)
+        (verdict, reason) = Self.judge(scenario, stock, ours)
     }
 
-    private static func judge(_ promise: Promise?, _ stock: Run, _ ours: Run) -> (Verdict, String?) {
+    private static func judge(_ scenario: Scenario, _ stock: Run, _ ours: Run) -> (Verdict, String?) {
+        let promise = scenario.promise
         switch ours.ending {
         case .completed: break
         case .crashed(let words): return (.different, "ours crashes: \(words)")
         case .hung: return (.different, "ours hangs")
         }
         if let promise, !promise.isKept(ours.timeline) { return (.different, "ours doesn't keep the promise") }
+        // A promise that is kept now and then is none.
+        if promise != nil, !scenario.isStockSteady { return (.oursBetter, nil) }
         switch stock.ending {
         case .completed: break
         case .crashed: return (.stockCrashes, nil)

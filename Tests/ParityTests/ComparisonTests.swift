@@ -30,6 +30,16 @@ struct ComparisonTests {
         #expect(Comparison(Self.promising, stock: said, ours: said).verdict == .same)
     }
 
+    @Test("A promise that the stock module keeps by luck doesn't count as kept, and ours must keep it always")
+    func unsteady() {
+        let scenario = Self.promising.stockIsUnsteady()
+        let said = Self.run("said")
+        for stock in [said, Self.run("silent"), Self.run(ending: .hung), Self.run(ending: .crashed("boom"))] {
+            #expect(Comparison(scenario, stock: stock, ours: said).verdict == .oursBetter)
+            #expect(Comparison(scenario, stock: stock, ours: Self.run("silent")).verdict == .different)
+        }
+    }
+
     @Test("The stock module's crash or hang excuses nothing in ours")
     func crashes() {
         let crashed = Self.run(ending: .crashed("boom"))

@@ -8,7 +8,8 @@ package struct Scenario: Sendable {
     package private(set) var limit = Duration.seconds(30)
     /// How long the stock module may take, where it is known to hang: waiting longer would teach nothing.
     package private(set) var stockLimit: Duration?
-    /// False where the stock module does now one thing and now another: what it did this time is then not shown.
+    /// False where the stock module does now one thing and now another: what it did this time is then neither judged nor
+    /// shown.
     package private(set) var isStockSteady = true
     package let run: @Sendable (Stage) async throws -> Void
 
@@ -39,7 +40,7 @@ package struct Scenario: Sendable {
         return scenario
     }
 
-    /// The stock module's result depends on luck.
+    /// The stock module's result depends on luck: whether it keeps the promise this time says nothing.
     package func stockIsUnsteady() -> Scenario {
         var scenario = self
         scenario.isStockSteady = false

@@ -314,6 +314,11 @@ let asyncCalls = Topic("async") {
         task.cancel()
         await task.value
     }
+    .promised(
+        "cancelling the Swift task cancels what it awaits of the session.",
+        by: "https://developer.apple.com/videos/play/wwdc2021/10095/"
+    ) { $0.first("threw", "error") == "NSURLErrorDomain -999" }
+    .stockIsUnsteady()
     Scenario("with a delegate of its own") { stage in
         let server = try stage.serve { .text("got \($0.bodyLength)") }
         let own = TaskMessages(stage)

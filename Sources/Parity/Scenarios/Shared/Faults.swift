@@ -63,6 +63,7 @@ let connectionFaults = Topic("connection faults") {
         await stage.load(server.url("/"))
     }
     .promised(.networkConnectionLost)
+    .stockIsUnsteady()
     Scenario("a kept connection that has gone stale") { stage in
         let server = try stage.serve { _ in .text("Hello") }
         let session = stage.session()

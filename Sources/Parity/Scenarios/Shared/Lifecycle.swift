@@ -9,7 +9,7 @@ let cancellation = Topic("cancellation") {
         let task = stage.session(recorder).dataTask(with: server.url("/"))
         task.cancel()
         try await recorder.completions()
-        stage.note(task, as: "task")
+        stage.note("task", Describe.error(task.error))
     }
     Scenario("while the server is silent") { stage in
         let server = try stage.serve { _ in .never }
@@ -74,6 +74,11 @@ let cancellation = Topic("cancellation") {
         try await recorder.invalidation()
         stage.note(task, as: "task")
     }
+    .promised(
+        "the error of a task that has completed successfully is nil.",
+        by: "https://developer.apple.com/documentation/foundation/urlsessiontask/error"
+    ) { $0.has("task") && $0.first("task", "error") == nil }
+    .stockIsUnsteady()
     Scenario("one of three") { stage in
         let server = try stage.serve(inOrder: false) { $0.path == "/b" ? .never : .text("Hello") }
         let recorder = Recorder(stage)
@@ -399,6 +404,7 @@ let progress = Topic("progress") {
         "the fraction is 1 once all of the task's units are completed.",
         by: "https://developer.apple.com/documentation/foundation/urlsessiontask/progress"
     ) { $0.has("progress", ["fraction": "1.0"]) }
+    .stockIsUnsteady()
 }
 
 let timeouts = Topic("time-outs") {
@@ -442,6 +448,7 @@ let timeouts = Topic("time-outs") {
     .promised("an interval in seconds, a `TimeInterval`: 0.9 is not zero.", by: page + "request") {
         $0.has("handler", ["body": "“Hello”"])
     }
+    .stockIsUnsteady()
     Scenario("the whole resource") { stage in
         let server = try stage.serve { _ in
             LoopbackServer.Response.generated(length: 1 << 20).throttled(bytesPerSecond: 1000)

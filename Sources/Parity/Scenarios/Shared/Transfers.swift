@@ -197,8 +197,11 @@ let downloads = Topic("downloads") {
 let resuming = Topic("resuming") {
     let page = "https://developer.apple.com/documentation/foundation/pausing-and-resuming-downloads"
     Scenario("cancelling gives resume data") { stage in
-        let server = try stage.serve { request in
-            .resource(.generated(length: 300_000), for: request, etag: "v1").throttled(bytesPerSecond: 50_000)
+        let server = try stage.serve { _ in
+            .raw([
+                .bytes("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nETag: \"v1\"\r\nAccept-Ranges: bytes\r\n\r\n"),
+                .body(.generated(length: 1000)), .never,
+            ])
         }
         let recorder = Recorder(stage)
         let task = stage.session(recorder).downloadTask(with: server.url("/"))
@@ -210,6 +213,7 @@ let resuming = Topic("resuming") {
                 continuation.resume()
             }
         }
+        try await recorder.completions()
     }
     .promised("resume data from a server that gives a validator and takes ranges.", by: page) {
         $0.has("resume data", ["given": "yes"])
@@ -231,8 +235,13 @@ let resuming = Topic("resuming") {
     Scenario("going on from resume data") { stage in
         let gate = Gate()
         let server = try stage.serve { request in
-            let response = LoopbackServer.Response.resource(.generated(length: 300_000), for: request, etag: "v1")
-            return request.ordinal == 1 ? response.throttled(bytesPerSecond: 50_000) : response
+            guard request.ordinal == 1 else {
+                return .resource(.generated(length: 300_000), for: request, etag: "v1")
+            }
+            return .raw([
+                .bytes("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\nETag: \"v1\"\r\nAccept-Ranges: bytes\r\n\r\n"),
+                .body(.generated(length: 1000)), .never,
+            ])
         }
         let recorder = Recorder(stage)
         let session = stage.session(recorder)
