@@ -6,11 +6,12 @@ ifdef CI
 FLAGS := -Xswiftc -warnings-as-errors
 endif
 SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/LogicTests Tests/BehaviourTests Tests/CrashTests \
+	Tests/ParityTests Tests/ImportShapes \
 	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: demo test lint format bench docs test-tsan test-asan setup-build setup-test clean
+.PHONY: demo test lint format bench parity docs test-tsan test-asan setup-build setup-test clean
 
 ## The main job: search, download, pause, resume in another process, cancel, check.
 demo: setup-build
@@ -36,6 +37,12 @@ format:
 bench: setup-test
 	$(SWIFT) build -c release --package-path Tests/Benchmarks
 	$(SWIFT) run -c release --skip-build --package-path Tests/Benchmarks bench $(BENCH)
+
+## The documentation's page on how the same programs fare on both transports. `swift run urlsession-parity --help` says more.
+parity: setup-build
+	$(SWIFT) build $(FLAGS) --product urlsession-parity
+	$(SWIFT) run $(FLAGS) urlsession-parity --markdown > .build/Parity.md
+	mv .build/Parity.md Sources/CurlNetworking/CurlNetworking.docc/Parity.md
 
 ## The documentation, as a web site in .build/docs.
 docs: setup-build

@@ -1,11 +1,28 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
+/// Ways of importing the module, each in both language modes. That they compile is what is tested first.
+let importShapes: [Target] = [
+    ("OnlyOurs", ["CurlNetworking"]), ("BesideReexport", ["CurlNetworking", "Reexporting"]),
+    ("BesideStock", ["CurlNetworking"]), ("StockApp", ["OurLibrary"]),
+].flatMap { (shape: String, dependencies: [Target.Dependency]) in
+    [("5", SwiftLanguageMode.v5), ("6", .v6)].map { name, mode in
+        .target(
+            name: shape + name,
+            dependencies: dependencies,
+            path: "Tests/ImportShapes/\(shape)/Swift\(name)",
+            swiftSettings: [.swiftLanguageMode(mode)],
+            plugins: ["SharedSources"]
+        )
+    }
+}
+
 let package = Package(
     name: "CurlNetworking",
     products: [
         .library(name: "CurlNetworking", targets: ["CurlNetworking"]),
         .executable(name: "halftunes", targets: ["halftunes"]),
+        .executable(name: "urlsession-parity", targets: ["urlsession-parity"]),
     ],
     targets: [
         .systemLibrary(
@@ -20,6 +37,23 @@ let package = Package(
         .target(name: "CurlNetworking", dependencies: ["Curl", "Locks"]),
         .target(name: "LoopbackServer", dependencies: ["CLinux"]),
         .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
+        // `ParityOurs` and `ParityStock` both compile `Scenarios/Shared`: one text, compiled twice; only the imported module
+        // differs.
+        .plugin(name: "SharedSources", capability: .buildTool(), path: "Sources/Parity/SharedSources"),
+        .target(name: "ParityStage", dependencies: ["LoopbackServer"], path: "Sources/Parity/Stage"),
+        .target(
+            name: "ParityOurs",
+            dependencies: ["CurlNetworking", "LoopbackServer", "ParityStage"],
+            path: "Sources/Parity/Scenarios/Ours",
+            plugins: ["SharedSources"]
+        ),
+        .target(
+            name: "ParityStock",
+            dependencies: ["LoopbackServer", "ParityStage"],
+            path: "Sources/Parity/Scenarios/Stock",
+            plugins: ["SharedSources"]
+        ),
+        .executableTarget(name: "urlsession-parity", dependencies: ["ParityOurs", "ParityStage", "ParityStock"]),
         .target(
             name: "TestSupport",
             dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],
@@ -38,6 +72,13 @@ let package = Package(
             name: "CrashTests",
             dependencies: ["CurlNetworking", "LoopbackServer", "TestSupport", "test-helper"]
         ),
-    ],
+        .testTarget(
+            name: "ParityTests",
+            dependencies: ["LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
+                + importShapes.map { .byName(name: $0.name) }
+        ),
+        .target(name: "Reexporting", path: "Tests/ImportShapes/Reexporting"),
+        .target(name: "OurLibrary", dependencies: ["CurlNetworking"], path: "Tests/ImportShapes/OurLibrary"),
+    ] + importShapes,
     swiftLanguageModes: [.v6]
 )

@@ -81,7 +81,7 @@ struct ContentCodingTests {
         defer { server.stop() }
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).error?.code == .cannotDecodeContentData)
+        #expect(await session.load(server.url("/")).error?.code == .cannotDecodeRawData)
     }
 
     @Test("A coded body that is cut short fails the task")

@@ -58,6 +58,33 @@ struct UploadStreamTests {
         #expect(server.requests[0].body == Self.content)
     }
 
+    @Test("The delegate's stream comes before the request's own")
+    func delegateFirst() async throws {
+        final class Source: NSObject, URLSessionDataDelegate {
+            let completed = Watched(false)
+
+            func urlSession(
+                _ session: URLSession,
+                task: URLSessionTask,
+                needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+            ) {
+                completionHandler(InputStream(data: Data("the delegate's".utf8)))
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                completed.update { $0 = true }
+            }
+        }
+        let server = try LoopbackServer { _ in .status(200) }
+        defer { server.stop() }
+        let source = Source()
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        session.uploadTask(withStreamedRequest: request(server.url("/"))).resume()
+        try await source.completed.wait { $0 }
+        #expect(server.requests.map(\.text) == ["the delegate's"])
+    }
+
     @Test("A stream that can't be sent again fails a redirect that wants it again, rather than sending something else")
     func redirected() async throws {
         let server = try LoopbackServer { request in

@@ -21,8 +21,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     open class var shared: URLSession { sharedSession }
 
     /// A session with a copy of `configuration` and without a delegate.
-    public convenience init(configuration: URLSessionConfiguration) {
-        self.init(configuration: configuration, delegate: nil, delegateQueue: nil)
+    public init(configuration: URLSessionConfiguration) {
+        (storedConfiguration, core) = Self.make(configuration, nil, nil)
     }
 
     /// A session.
@@ -36,14 +36,23 @@ open class URLSession: NSObject, @unchecked Sendable {
         delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
     ) {
+        (storedConfiguration, core) = Self.make(configuration, delegate, queue)
+    }
+
+    /// Both public initialisers are designated: a subclass may call either.
+    private static func make(
+        _ configuration: URLSessionConfiguration,
+        _ delegate: (any URLSessionDelegate)?,
+        _ queue: OperationQueue?
+    ) -> (URLSessionConfiguration, SessionCore) {
         let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
-        storedConfiguration = copy
-        core = SessionCore(
+        let core = SessionCore(
             settings: SessionSettings(copy),
             delegate: delegate,
-            delegateQueue: queue ?? Self.makeDelegateQueue()
+            delegateQueue: queue ?? makeDelegateQueue()
         )
+        return (copy, core)
     }
 
     private init(shared configuration: URLSessionConfiguration) {
@@ -135,6 +144,9 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Hands over the tasks that are not completed, by kind, on the delegate queue.
+    ///
+    /// Disfavoured: a trailing closure fits both spellings.
+    @_disfavoredOverload
     public func getTasksWithCompletionHandler(
         completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
@@ -208,8 +220,8 @@ open class URLSession: NSObject, @unchecked Sendable {
         makeUploadTask(request, .data(bodyData ?? Data()), .memory, .dataHandler(completionHandler))
     }
 
-    /// A task that sends `request` with the body of its `httpBodyStream`, or else of the stream that the delegate
-    /// returns from `urlSession(_:task:needNewBodyStream:)`.
+    /// A task that sends `request` with the body of the stream that the delegate returns from
+    /// `urlSession(_:task:needNewBodyStream:)`, or else of its `httpBodyStream`.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         makeUploadTask(request, .stream, .stream, .delegate)
     }

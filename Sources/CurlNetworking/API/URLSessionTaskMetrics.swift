@@ -51,6 +51,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         /// From the network.
         case networkLoad
         /// Pushed by the server before it was asked for; never on Linux.
+        @available(swift, deprecated: 6.1, message: "Server push is not supported")
         case serverPush
         /// From the cache.
         case localCache

@@ -131,36 +131,47 @@ extension TaskRunner: LoopWork {
         }
     }
 
-    /// The request's own stream serves the first exchange; every other one is the delegate's.
+    /// A task for a streamed request asks its delegate for each stream; others send the request's own first.
     private func prepareBodyStream() {
-        let request = shared.withLock { $0.currentRequest }
-        let stream = request?.httpBodyStream
         guard sendsStream else { return prepared() }
-        if let stream, !loading.hasOpenedOwnStream {
-            loading.hasOpenedOwnStream = true
+        if !asksForStreams, let stream = takeOwnBodyStream() {
             loading.bodyStream = stream
             return prepared()
         }
-        guard keepsBody(request) else { return prepared() }
+        guard keepsBody(shared.withLock({ $0.currentRequest })) else { return prepared() }
         loading.preparation = .underway
         post(.needsBodyStream)
     }
 
-    var sendsStream: Bool {
-        if case .stream = bodySource { true } else { originalRequest?.httpBodyStream != nil }
+    private var asksForStreams: Bool {
+        if case .stream = bodySource { true } else { false }
     }
 
-    /// The delegate's answer; any thread, and only the first counts.
+    /// The request's own stream, the first time: it serves once.
+    private func takeOwnBodyStream() -> InputStream? {
+        guard !loading.hasOpenedOwnStream, let stream = shared.withLock({ $0.currentRequest?.httpBodyStream }) else {
+            return nil
+        }
+        loading.hasOpenedOwnStream = true
+        return stream
+    }
+
+    var sendsStream: Bool {
+        asksForStreams || originalRequest?.httpBodyStream != nil
+    }
+
+    /// The delegate's answer; any thread, and only the first counts. Where it has none, the request's own stream serves.
     func bodyStreamArrived(_ stream: InputStream?) {
         nonisolated(unsafe) let stream = stream
         session.loop.submit {
             guard case .underway = self.loading.preparation, self.resumption == nil else { return }
-            guard let stream else {
+            guard let stream = stream ?? self.takeOwnBodyStream() else {
                 let url = self.shared.withLock { $0.currentRequest?.url }
                 return self.finish(
                     .failure(URLError(.requestBodyStreamExhausted, url, "There is no stream with the request's body."))
                 )
             }
+            self.loading.hasOpenedOwnStream = true
             self.loading.bodyStream = stream
             self.prepared()
         }
@@ -285,7 +296,7 @@ extension TaskRunner: LoopWork {
         if let stream = loading.bodyStream.take() { return makeBody(from: stream, for: request) }
         switch bodySource {
         case .data(let data) where keepsBody(request): return DataBody(data)
-        case .file(let url) where keepsBody(request): return try FileBody(url)
+        case .file(let url) where keepsBody(request): return try FileBody(url, for: request.url)
         case .request, .data, .file, .stream: break
         }
         if let data = request.httpBody { return DataBody(data) }

@@ -75,21 +75,31 @@ enum ErrorTable {
 
     private static let codeByCurlCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.curl, $0.code) })
 
-    static func code(for failure: TransferFailure) -> URLError.Code {
+    /// - Parameter coding: The response's Content-Encoding.
+    static func code(for failure: TransferFailure, contentCoding coding: String? = nil) -> URLError.Code {
         switch (failure.code.rawValue, failure.systemErrno) {
         case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
         case (7, ETIMEDOUT): .timedOut
+        case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown
+        }
+    }
+
+    /// Whether it is the content that is wrong, and not its coding that nobody knows (RFC 9110 §8.4.1).
+    private static func isKnown(_ coding: String) -> Bool {
+        coding.split(separator: ",").allSatisfy { name in
+            ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
+                .contains(name.trimmingCharacters(in: .whitespaces).lowercased())
         }
     }
 }
 
 extension URLError {
     /// The error for a transfer to `url` that failed.
-    init(_ failure: TransferFailure, url: URL?) {
+    init(_ failure: TransferFailure, url: URL?, head: ResponseHead? = nil) {
         let systemError = failure.systemErrno == 0 ? nil : SystemError(code: failure.systemErrno)
         self.init(
-            ErrorTable.code(for: failure),
+            ErrorTable.code(for: failure, contentCoding: head?["Content-Encoding"]),
             url,
             failure.text,
             systemError,

@@ -259,7 +259,7 @@ final class Exchange: TransferHandler {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
         // A dropped body that was cut short, by us or by the server, says nothing about the task.
         if head != nil, case .discard = route { return nil }
-        if let failure { return URLError(failure, url: request.url) }
+        if let failure { return URLError(failure, url: request.url, head: head) }
         return head == nil ? URLError(Self.noHead, url: request.url) : nil
     }
 

@@ -59,24 +59,29 @@ final class FileBody: RequestBody {
     private let descriptor: Int32
     private var position: Int64 = 0
     private let url: URL
+    private let requestURL: URL?
 
-    /// Opens the file. Blocks for as long as that takes.
-    init(_ url: URL) throws(URLError) {
+    /// Opens the file. Blocks for as long as that takes. Errors are about `requestURL`, and name the file.
+    init(_ url: URL, for requestURL: URL? = nil) throws(URLError) {
+        let details = [NSFilePathErrorKey: url.path]
         guard url.isFileURL else {
-            throw URLError(.fileDoesNotExist, url, "an upload's file must be a file URL")
+            throw URLError(.fileDoesNotExist, requestURL, "an upload's file must be a file URL", nil, details)
         }
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let error = SystemError.current
-            throw URLError(error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist, url, "\(error)", error)
+            let code: URLError.Code = error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist
+            throw URLError(code, requestURL, "\(error)", error, details)
         }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
             Glibc.close(descriptor)
-            throw URLError(isDirectory ? .fileIsDirectory : .fileDoesNotExist, url, "not a regular file")
+            let code: URLError.Code = isDirectory ? .fileIsDirectory : .fileDoesNotExist
+            throw URLError(code, requestURL, "not a regular file", nil, details)
         }
         self.url = url
+        self.requestURL = requestURL
         self.descriptor = descriptor
         size = Int64(status.st_size)
     }
@@ -89,9 +94,10 @@ final class FileBody: RequestBody {
             let error = count < 0 ? SystemError.current : nil
             throw URLError(
                 .cannotOpenFile,
-                url,
+                requestURL,
                 error?.description ?? "the file became shorter while it was sent",
-                error
+                error,
+                [NSFilePathErrorKey: url.path]
             )
         }
         position += Int64(count)

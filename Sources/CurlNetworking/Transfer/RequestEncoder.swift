@@ -19,6 +19,9 @@ enum RequestEncoder {
             keepsCredentials
                 || !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
         }
+        if method == "GET", let body, body.length != 0 {
+            throw URLError(.dataLengthExceedsMaximum, url, "A GET can't have a body.")
+        }
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
         var options = TransferOptions(url: text, method: method)
@@ -51,7 +54,8 @@ enum RequestEncoder {
         guard let body else { return lines }
         // libcurl would wait up to a second for the server's permission to send a body.
         if !fields.contains("Expect") { lines.append("Expect:") }
-        if request.httpMethod == "POST", request.httpBody != nil, body.length != 0, !fields.contains("Content-Type") {
+        let isOwnBody = request.httpBody != nil || body is StreamedBody
+        if request.httpMethod == "POST", isOwnBody, body.length != 0, !fields.contains("Content-Type") {
             lines.append("Content-Type: application/x-www-form-urlencoded")
         }
         return lines
@@ -72,10 +76,11 @@ enum RequestEncoder {
         ProcessInfo.processInfo.processName.filter { $0.isASCII && !$0.isNewline }
     }
 
-    /// The user's languages with falling weights (RFC 9110 §12.5.4).
+    /// The user's languages with falling weights (RFC 9110 §12.5.4). Region 001 is the world: no region at all.
     static func acceptLanguage(_ languages: [String]) -> String {
         let weighted = languages.prefix(9).enumerated().map { index, language in
-            index == 0 ? language : "\(language);q=0.\(10 - index)"
+            let language = language.hasSuffix("-001") ? String(language.dropLast(4)) : language
+            return index == 0 ? language : "\(language);q=0.\(10 - index)"
         }
         return weighted.isEmpty ? "en" : weighted.joined(separator: ",")
     }

@@ -131,6 +131,20 @@ struct RequestBodyTests {
         #expect(Self.code { _ = try FileBody(remote) } == .fileDoesNotExist)
     }
 
+    @Test("A refusal is about the request, and names the file")
+    func failingURL() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appendingPathComponent("x")
+        let url = try Sample.url("http://example.com/")
+        do {
+            _ = try FileBody(file, for: url)
+            Issue.record("it was opened")
+        } catch {
+            #expect(error.failingURL == url)
+            #expect(error.userInfo[NSFilePathErrorKey] as? String == file.path)
+        }
+    }
+
     @Test("A named pipe is refused without waiting for its writer")
     func pipe() throws {
         let directory = try TemporaryDirectory()

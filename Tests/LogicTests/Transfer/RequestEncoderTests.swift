@@ -184,6 +184,7 @@ struct RequestEncoderTests {
     func languages() {
         #expect(RequestEncoder.acceptLanguage([]) == "en")
         #expect(RequestEncoder.acceptLanguage(["de"]) == "de")
+        #expect(RequestEncoder.acceptLanguage(["en-001", "de"]) == "en,de;q=0.9")
         #expect(RequestEncoder.acceptLanguage(["de-DE", "en", "fr"]) == "de-DE,en;q=0.9,fr;q=0.8")
         let many = RequestEncoder.acceptLanguage((0..<20).map { "l\($0)" })
         #expect(many.hasSuffix("l8;q=0.2"))
@@ -225,6 +226,20 @@ struct RequestEncoderTests {
         #expect(try type("PUT", httpBody: body) == [])
         #expect(try type("POST", httpBody: nil) == [], "an upload task's body is not the request's")
         #expect(try type("POST", httpBody: Data()) == [])
+        let stream = StreamedBody(InputStream(data: body), length: nil, url: nil) {}
+        let streamed = try Self.options(Sample.request("http://example.com/", "POST"), body: stream)
+        #expect(Self.lines(streamed, named: "Content-Type").count == 1)
+    }
+
+    @Test("A GET with a body is refused, as by the stock module and Apple's")
+    func bodyOfGET() throws {
+        let request = try Sample.request("http://example.com/", "GET")
+        #expect {
+            _ = try Self.options(request, body: DataBody(Data("body".utf8)))
+        } throws: {
+            ($0 as? URLError)?.code == .dataLengthExceedsMaximum
+        }
+        _ = try Self.options(request, body: DataBody(Data()))
     }
 
     @Test("Replacing headers drops the old lines of those names, however they are spelt")

@@ -1,0 +1,2 @@
+// What `ParityOurs` runs on; the rest of it is `Shared`.
+@_exported import CurlNetworking

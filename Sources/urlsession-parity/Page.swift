@@ -1,0 +1,65 @@
+import ParityStage
+
+/// The documentation's page about the results: what the run found, without times and versions.
+struct Page {
+    let comparisons: [Comparison]
+
+    var text: String {
+        ([heading, table] + details).joined(separator: "\n\n")
+    }
+
+    private var heading: String {
+        """
+        # Parity
+
+        The same programs on FoundationNetworking and on CurlNetworking, and how they compare.
+
+        ## Overview
+
+        Each scenario is a small program on plain URLSession API, compiled once with either import and run against a server on
+        the same machine. What it sees, every delegate call and handler in order with responses, bodies and errors, is compared,
+        and so is what the server has seen of it. `make parity` writes this page; `swift run urlsession-parity` prints the same as
+        a table. A test fails when the two no longer agree.
+
+        *same*: both did the same, but for more keys in an error's `userInfo`. *ours better*: the stock module breaks a promise of
+        Apple's documentation that ours keeps. *stock crashes* and *stock hangs*: ours comes to an end. Nothing may be
+        *different* in any other way.
+
+        \(comparisons.count) scenarios: \(Report(comparisons: comparisons).counts).
+        """
+    }
+
+    private var table: String {
+        let rows = comparisons.map { "| \(escaped($0.scenario.name)) | \($0.verdict.rawValue) |" }
+        return (["| Scenario | Verdict |", "| --- | --- |"] + rows).joined(separator: "\n")
+    }
+
+    /// What stands behind each verdict but *same*.
+    private var details: [String] {
+        let others = comparisons.filter { $0.verdict != .same }
+        return others.isEmpty ? [] : ["## What differs"] + others.map(section)
+    }
+
+    private func section(_ comparison: Comparison) -> String {
+        var parts = ["### \(escaped(comparison.scenario.name))", "*\(comparison.verdict.rawValue)*"]
+        if let reason = comparison.reason { parts.append(reason) }
+        if let promise = comparison.scenario.promise {
+            parts.append("Promised: \(promise.text) <\(promise.source)>")
+        }
+        let lines = shown(comparison)
+        if !lines.isEmpty { parts.append((["```diff"] + lines + ["```"]).joined(separator: "\n")) }
+        return parts.joined(separator: "\n\n")
+    }
+
+    /// Where the stock module came to no end, or does one thing and then another, only ours says something.
+    private func shown(_ comparison: Comparison) -> [String] {
+        if comparison.stock.ending == .completed, comparison.scenario.isStockSteady { return comparison.difference }
+        return comparison.ours.timeline.lanes.flatMap { lane in
+            lane.events.map { "+ \(lane.name): \($0)" }
+        }
+    }
+
+    private func escaped(_ text: String) -> String {
+        text.replacing("|", with: "\\|")
+    }
+}

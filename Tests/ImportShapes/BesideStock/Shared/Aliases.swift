@@ -1,0 +1,16 @@
+// The lines that the documentation gives, in the page on switching the import.
+
+import CurlNetworking
+
+typealias URLSession = CurlNetworking.URLSession
+typealias URLSessionConfiguration = CurlNetworking.URLSessionConfiguration
+typealias URLSessionTask = CurlNetworking.URLSessionTask
+typealias URLSessionDataTask = CurlNetworking.URLSessionDataTask
+typealias URLSessionUploadTask = CurlNetworking.URLSessionUploadTask
+typealias URLSessionDownloadTask = CurlNetworking.URLSessionDownloadTask
+typealias URLSessionDelegate = CurlNetworking.URLSessionDelegate
+typealias URLSessionTaskDelegate = CurlNetworking.URLSessionTaskDelegate
+typealias URLSessionDataDelegate = CurlNetworking.URLSessionDataDelegate
+typealias URLSessionDownloadDelegate = CurlNetworking.URLSessionDownloadDelegate
+typealias URLSessionTaskMetrics = CurlNetworking.URLSessionTaskMetrics
+typealias URLSessionTaskTransactionMetrics = CurlNetworking.URLSessionTaskTransactionMetrics

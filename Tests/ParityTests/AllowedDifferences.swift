@@ -1,0 +1,34 @@
+/// Where the public interface may differ from the stock module's, and why.
+enum AllowedDifferences {
+    /// By path; what ends in "*" covers everything that begins like it.
+    static let reasons: [String: String] = [
+        "URLSessionWebSocket*": "web-socket tasks are to come",
+        "URLSession.webSocketTask*": "web-socket tasks are to come",
+        "URLSessionStream*": "stream tasks are to come",
+        "URLSessionDataDelegate.urlSession(_:dataTask:didBecome:)": "stream tasks are to come",
+        "URLSession.ResponseDisposition.becomeDownload": "deprecated there because it doesn't work; here it does",
+        "URLSessionTask.earliestBeginDate": "deprecated there because it has no effect; here it has one",
+        "URLSessionTask.countOfBytesExpectedToReceive": setter,
+        "URLSessionTask.countOfBytesExpectedToSend": setter,
+        "URLSessionTask.countOfBytesReceived": setter,
+        "URLSessionTask.countOfBytesSent": setter,
+        "URLSessionTask.currentRequest": setter,
+        "URLSessionTask.response": setter,
+        "URLSessionTask.state": setter,
+    ]
+
+    private static let setter = "the stock module's setter is internal; its symbol graph shows it all the same"
+
+    /// The entry that covers the symbol.
+    static func entry(for symbol: SymbolGraph.Symbol) -> String? {
+        if reasons[symbol.path] != nil { return symbol.path }
+        return reasons.keys.first { entry in
+            entry.hasSuffix("*") && symbol.path.hasPrefix(entry.dropLast())
+        }
+    }
+
+    /// Whether a conformance is one of a type that isn't there.
+    static func covers(_ conformance: String) -> Bool {
+        entry(for: SymbolGraph.Symbol(path: conformance, declaration: "")) != nil
+    }
+}

@@ -1,0 +1,75 @@
+import BesideReexport5
+import BesideReexport6
+import BesideStock5
+import BesideStock6
+import Foundation
+import LoopbackServer
+import OnlyOurs5
+import OnlyOurs6
+import StockApp5
+import StockApp6
+import Testing
+
+/// That the shapes compile is half of the test; the other half is that they work.
+@Suite("Ways of importing, in Swift 5 and in Swift 6", .timeLimit(.minutes(1)))
+struct ImportShapeTests {
+    private static func server() throws -> LoopbackServer {
+        try LoopbackServer { request in
+            .text(request.header("X-Mode") ?? "none").header("Set-Cookie", "from=server; Max-Age=600")
+        }
+    }
+
+    @Test("Only ours")
+    func onlyOurs() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        #expect(try await OnlyOurs5.OnlyOurs.load(server.url("/")) == "Swift 5")
+        #expect(try await OnlyOurs6.OnlyOurs.load(server.url("/")) == "Swift 6")
+    }
+
+    @Test("Ours beside a library that exports the stock module again, with the aliases")
+    func besideReexport() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        #expect(try await BesideReexport5.BesideReexport.load(server.url("/")))
+        #expect(try await BesideReexport6.BesideReexport.load(server.url("/")))
+    }
+
+    @Test("Ours beside the stock module, with the aliases")
+    func besideStock() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        #expect(try await BesideStock5.BesideStock.load(server.url("/")) == [200, 200])
+        #expect(try await BesideStock6.BesideStock.load(server.url("/")) == [200, 200])
+    }
+
+    @Test("Ours in a library, the stock module in the app: requests, responses, cookies and caches pass between them")
+    func stockApp() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        for result in [
+            try await StockApp5.StockApp.load(server.url("/")), try await StockApp6.StockApp.load(server.url("/")),
+        ] {
+            #expect(result.library == 200)
+            #expect(result.app == 200)
+        }
+        // What the library's response left in the storage, the app's request carries.
+        #expect(server.requests.map { $0.header("Cookie") } == [nil, "from=server", nil, "from=server"])
+    }
+
+    @Test("The aliases are those of the documentation")
+    func aliases() throws {
+        let root = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let lines = try [
+            "README.md", "Sources/CurlNetworking/CurlNetworking.docc/SwitchingTheImport.md",
+            "Tests/ImportShapes/BesideReexport/Shared/Aliases.swift",
+            "Tests/ImportShapes/BesideStock/Shared/Aliases.swift",
+        ].map { path in
+            try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+                .split(separator: "\n").filter { $0.hasPrefix("typealias ") }
+        }
+        #expect(!lines[0].isEmpty)
+        for others in lines.dropFirst() { #expect(others == lines[0]) }
+    }
+}
