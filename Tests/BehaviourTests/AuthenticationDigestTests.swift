@@ -147,7 +147,7 @@ struct AuthenticationDigestTests {
         let server = try guardian.server()
         defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: Self.answering)
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         await withTaskGroup(of: Int?.self) { group in
             for _ in 0..<40 { group.addTask { await session.load(server.url("/")).response?.statusCode } }

@@ -54,7 +54,7 @@ struct BecomeDownloadTests {
             guard task.taskDescription == "becoming" else { return answer(.allow) }
             answers.update { $0.append(answer) }
         })
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: server.url("/"))
         task.taskDescription = "becoming"

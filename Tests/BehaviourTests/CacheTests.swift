@@ -285,7 +285,7 @@ struct CacheTests {
         for number in 1...2 {
             #expect(await session.load(URLRequest(server.url("/"), method: "POST")).text == "\(number)")
         }
-        let (data, _) = try await session.upload(for: URLRequest(server.url("/"), method: "GET"), from: Data("x".utf8))
+        let (data, _) = try await session.upload(for: URLRequest(server.url("/"), method: "PUT"), from: Data("x".utf8))
         #expect(String(decoding: data, as: UTF8.self) == "3")
         #expect(await session.load(server.url("/")).text == "4")
     }

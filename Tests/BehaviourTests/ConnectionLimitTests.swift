@@ -14,7 +14,10 @@ struct ConnectionLimitTests {
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = count }
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.httpMaximumConnectionsPerHost = count
+            $0.urlCache = nil
+        }
         defer { session.invalidateAndCancel() }
         let tasks = (0..<20).map { _ in session.dataTask(with: server.url("/")) }
         for task in tasks { task.resume() }
@@ -49,7 +52,10 @@ struct ConnectionLimitTests {
             holder.update { $0 = nil }
             server.stop()
         }
-        let session = URLSession.forTest { $0.httpMaximumConnectionsPerHost = 2 }
+        let session = URLSession.forTest {
+            $0.httpMaximumConnectionsPerHost = 2
+            $0.urlCache = nil
+        }
         defer { session.invalidateAndCancel() }
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<100 { group.addTask { _ = try? await session.data(from: server.url("/")) } }
@@ -63,7 +69,7 @@ struct ConnectionLimitTests {
         let busy = try LoopbackServer { _ in .never }
         let free = try LoopbackServer { _ in .text("hello") }
         defer { for server in [busy, free] { server.stop() } }
-        let session = URLSession.forTest { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         session.dataTask(with: busy.url("/")).resume()
         session.dataTask(with: busy.url("/")).resume()
@@ -76,7 +82,7 @@ struct ConnectionLimitTests {
     func failures() async throws {
         let server = try LoopbackServer { _ in .fault(.beforeAnyByte, then: .reset) }
         defer { server.stop() }
-        let session = URLSession.forTest { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         await withTaskGroup(of: HandlerResult.self) { group in
             for _ in 0..<20 { group.addTask { await session.load(server.url("/")) } }

@@ -42,7 +42,7 @@ struct DispositionTests {
             guard task.taskDescription == "late" else { return answer(.allow) }
             answers.update { $0.append(answer) }
         })
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: server.url("/"))
         task.taskDescription = "late"

@@ -55,7 +55,7 @@ struct TaskCancelTests {
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
         let tasks = (0..<3).map { session.dataTask(with: server.url("/\($0)")) }
         for task in tasks { task.resume() }
         try await server.waitForRequests(1)
@@ -165,7 +165,7 @@ struct TaskCancelTests {
         defer { server.stop() }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
-        let session = URLSession.forTest(delegateQueue: queue) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegateQueue: queue) { $0.useOneConnection() }
         let gate = Gate()
         queue.addOperation { gate.waitBlocking() }
         let calls = Watched<[HandlerResult]>([])

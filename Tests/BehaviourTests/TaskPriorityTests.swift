@@ -14,7 +14,7 @@ struct TaskPriorityTests {
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         let first = session.dataTask(with: server.url("/first"))
         first.resume()

@@ -128,7 +128,7 @@ struct TaskSuspendTests {
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
         defer { session.invalidateAndCancel() }
         let tasks = ["/first", "/second", "/third"].map { session.dataTask(with: server.url($0)) }
         tasks[0].resume()

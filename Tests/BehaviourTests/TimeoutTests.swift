@@ -134,11 +134,9 @@ struct TimeoutTests {
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate) {
-            $0.httpMaximumConnectionsPerHost = 1
+            $0.useOneConnection()
             $0.timeoutIntervalForRequest = 0.2
             $0.timeoutIntervalForResource = 1.5
-            // Looking into it could let the second overtake the first.
-            $0.urlCache = nil
         }
         defer { session.invalidateAndCancel() }
         let first = session.dataTask(with: URLRequest(server.url("/first"), timeout: 30))

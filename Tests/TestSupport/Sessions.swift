@@ -26,6 +26,14 @@ extension URLSession {
     }
 }
 
+extension URLSessionConfiguration {
+    /// Requests wait for each other in the order they were made: no look into a cache lets one overtake another.
+    package func useOneConnection() {
+        httpMaximumConnectionsPerHost = 1
+        urlCache = nil
+    }
+}
+
 /// What a completion handler was given.
 package struct HandlerResult: Sendable {
     package let data: Data?
