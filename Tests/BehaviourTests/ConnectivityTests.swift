@@ -172,7 +172,9 @@ struct ConnectivityTests {
         task.resume()
         let story = try await delegate.completeStory()
         #expect(
-            story == ["created", "waiting", "body stream", "sent", "response", "data", "metrics", "completed"]
+            story == [
+                "created", "body stream", "waiting", "body stream", "sent", "response", "data", "metrics", "completed",
+            ]
         )
         #expect(host.server.value?.requests.first?.body == Data("again".utf8))
     }

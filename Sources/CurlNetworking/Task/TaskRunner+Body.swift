@@ -15,7 +15,7 @@ extension TaskRunner {
     /// as well; there the request's own is what remains where the delegate has none.
     func prepareBodyStream() {
         let request = shared.withLock { $0.currentRequest }
-        guard sendsStream, keepsBody(request) else { return prepared() }
+        guard sendsStream, keepsBody(request), !isHead(request) else { return prepared() }
         if case .request = bodySource, let stream = unspentStream(of: request) {
             loading.bodyStream = stream
             return prepared()
@@ -45,8 +45,10 @@ extension TaskRunner {
 
     // MARK: - Making a body
 
-    /// nil where the request has none. A redirect that turned a POST into a GET has left the body behind.
+    /// nil where the request has none. A redirect that turned a POST into a GET has left the body behind, and a HEAD's means
+    /// nothing and is not sent (RFC 9110 §9.3.2).
     func makeBody(for request: URLRequest) throws(URLError) -> (any RequestBody)? {
+        if isHead(request) { return nil }
         if let stream = loading.bodyStream.take() {
             loading.hasSpentStream = true
             return makeBody(from: stream, for: request)
@@ -63,6 +65,10 @@ extension TaskRunner {
 
     private func keepsBody(_ request: URLRequest?) -> Bool {
         loading.redirectCount == 0 || request?.httpMethod == originalRequest?.httpMethod
+    }
+
+    private func isHead(_ request: URLRequest?) -> Bool {
+        request?.httpMethod == "HEAD"
     }
 
     private func makeBody(from stream: InputStream, for request: URLRequest) -> StreamedBody {
