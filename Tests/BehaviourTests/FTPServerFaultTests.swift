@@ -4,7 +4,7 @@ import LoopbackServer
 import TestSupport
 import Testing
 
-@Suite("FTP servers that do what they like", .timeLimit(.minutes(2)))
+@Suite("FTP servers that do what they like", .timeLimit(.minutes(1)))
 struct FTPServerFaultTests {
     private static let content = GeneratedBody.bytes(seed: 5, length: 100_000)
 

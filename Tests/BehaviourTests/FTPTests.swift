@@ -4,7 +4,7 @@ import LoopbackServer
 import TestSupport
 import Testing
 
-@Suite("FTP, with vsftpd", .timeLimit(.minutes(2)))
+@Suite("FTP, with vsftpd", .timeLimit(.minutes(1)))
 struct FTPTests {
     private let server: Vsftpd
 
