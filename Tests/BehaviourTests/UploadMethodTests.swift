@@ -4,9 +4,9 @@ import LoopbackServer
 import TestSupport
 import Testing
 
-@Suite("Bodies travel with every method but HEAD", .timeLimit(.minutes(1)))
+@Suite("Bodies travel with every method but GET and HEAD", .timeLimit(.minutes(1)))
 struct UploadMethodTests {
-    private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "get"]
+    private static let methods = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "post"]
 
     @Test("An upload task's data", arguments: methods)
     func data(method: String) async throws {
