@@ -60,7 +60,7 @@ setup-build:
 	@.ci/install libcurl4-openssl-dev pkg-config
 
 setup-test:
-	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl
+	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd
 
 clean:
 	rm -rf .build Tests/Benchmarks/.build

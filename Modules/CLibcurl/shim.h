@@ -75,6 +75,14 @@ static inline CURLMcode clibcurl_multi_set_socket(CURLM *multi, clibcurl_socket_
 static inline CURLMcode clibcurl_multi_set_timer(CURLM *multi, clibcurl_timer_function value) {
     return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value);
 }
+// Deprecated since it costs more than curl_multi_socket_action, and without a successor: the only call that has libcurl look at
+// sockets that it has forgotten to ask for.
+static inline CURLMcode clibcurl_multi_run_all(CURLM *multi, int *running) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return curl_multi_socket_all(multi, running);
+#pragma GCC diagnostic pop
+}
 static inline const curl_version_info_data *clibcurl_version_info(void) {
     return curl_version_info(CURLVERSION_NOW);
 }

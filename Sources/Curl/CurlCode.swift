@@ -38,6 +38,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
     /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 where there is none.
     package var systemErrno: Int32
     package var phase: TransferPhase
+    /// The transfer ran on a connection of an earlier one.
+    package var isOnKeptConnection = false
 
     package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {
         self.code = code

@@ -16,7 +16,10 @@ package enum CurlLibrary {
         let succeeded = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
         // Where the program had OpenSSL register an exit handler before us, this one runs ahead of it, as the last in: the
         // loops stand still before OpenSSL frees what they use.
-        atexit { EventLoopGroup.shared.stopForProcessExit() }
+        atexit {
+            EventLoopGroup.shared.stopForProcessExit()
+            EventLoopGroup.ftp.stopForProcessExit()
+        }
         return succeeded
     }()
 

@@ -46,9 +46,9 @@ package final class EasyHandle {
 
     /// Writes `options` onto the handle, which must be fresh or reset. Fails with libcurl's code for the first option it
     /// refuses.
-    package func configure(_ options: TransferOptions, on loop: EventLoop) throws(TransferFailure) {
+    package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
         errorBuffer[0] = 0
-        try setUpCallbacks(sendsBody: options.body != .none)
+        try setUpCallbacks(sendsBody: options.sendsBody)
         let loopContext = Unmanaged.passUnretained(loop).toOpaque()
         try check(clibcurl_easy_set_open_socket(handle, Callbacks.openSocket))
         try set(CURLOPT_OPENSOCKETDATA, loopContext)
@@ -185,13 +185,15 @@ package final class EasyHandle {
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
     func failure(_ code: CURLcode) -> TransferFailure {
         let text = String(cString: errorBuffer)
-        return TransferFailure(
+        var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
             // Of another failure it would be an earlier transfer's.
             systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
             phase: phase
         )
+        failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
+        return failure
     }
 
     /// libcurl stamps each stage when it is over.

@@ -4,8 +4,15 @@ import Locks
 /// The process's event loops. Sessions take them in turn and share them; a loop without work costs two descriptors and
 /// neither a thread nor CPU. Any thread.
 package final class EventLoopGroup: Sendable {
-    package static let shared = EventLoopGroup(count: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2)))
+    package static let shared = EventLoopGroup(
+        label: "CurlNetworking.loop",
+        count: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2))
+    )
 
+    /// The loops of FTP alone: libcurl waits for some of FTP's replies without returning, for a minute at worst.
+    package static let ftp = EventLoopGroup(label: "CurlNetworking.ftp", count: 2)
+
+    private let label: String
     private let count: Int
     private let state = Mutex(State())
 
@@ -14,7 +21,8 @@ package final class EventLoopGroup: Sendable {
         var taken = 0
     }
 
-    init(count: Int) {
+    init(label: String = "CurlNetworking.loop", count: Int) {
+        self.label = label
         self.count = count
     }
 
@@ -25,7 +33,7 @@ package final class EventLoopGroup: Sendable {
             defer { state.taken += 1 }
             let index = state.taken % count
             if index < state.loops.count { return state.loops[index] }
-            let loop = EventLoop(label: "CurlNetworking.loop.\(state.loops.count)")
+            let loop = EventLoop(label: "\(label).\(state.loops.count)")
             if loop.failure == nil { state.loops.append(loop) }
             return loop
         }

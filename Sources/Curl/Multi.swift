@@ -74,7 +74,7 @@ package final class Multi {
     /// Starts a transfer; `handler` is kept until it has finished or been cancelled. Fails with libcurl's code when an
     /// option is refused or memory is short, and then nothing has begun.
     package func start(
-        _ options: TransferOptions,
+        _ options: some EasyOptions,
         handler: any TransferHandler
     ) throws(TransferFailure) -> EasyHandle {
         loop.preconditionOnLoop()
@@ -142,6 +142,15 @@ package final class Multi {
     private func act(on socket: Int32, _ action: Int32) {
         var stillRunning: Int32 = 0
         curl_multi_socket_action(handle, socket, action, &stillRunning)
+        needsSettling()
+    }
+
+    /// Has libcurl look at every transfer, whether something happened to it or not. Outside of libcurl.
+    package func runAll() {
+        loop.preconditionOnLoop()
+        guard !isClosed else { return }
+        var stillRunning: Int32 = 0
+        _ = clibcurl_multi_run_all(handle, &stillRunning)
         needsSettling()
     }
 

@@ -1,7 +1,15 @@
 import CLibcurl
 
+/// What libcurl is told about a transfer: a value that knows how to write itself onto an easy handle.
+package protocol EasyOptions {
+    /// Whether libcurl is to ask for bytes to send.
+    var sendsBody: Bool { get }
+
+    func apply(to easy: EasyHandle) throws(TransferFailure)
+}
+
 /// Everything libcurl is told about one HTTP exchange. A value that knows how to write itself onto an easy handle.
-package struct TransferOptions: Sendable, Equatable {
+package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// The body that goes with a request.
     package enum Body: Sendable, Equatable {
         case none
@@ -37,6 +45,8 @@ package struct TransferOptions: Sendable, Equatable {
     package var decodesContent = true
     /// In bytes: what one read from the socket can bring.
     package var receiveBufferSize = 16 * 1024
+    /// Leaves kept connections alone, and makes one.
+    package var usesNewConnection = false
     /// Rather wait for a multiplexed connection than open another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
     /// How long the attempts to connect may take together, the lookup of the name and TLS included: each of a host's
@@ -52,7 +62,9 @@ package struct TransferOptions: Sendable, Equatable {
     /// In bytes: what one write to the socket can carry.
     private static let sendBufferSize = 256 * 1024
 
-    func apply(to easy: EasyHandle) throws(TransferFailure) {
+    package var sendsBody: Bool { body != .none }
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_URL, url)
         // "." and ".." segments are the caller's business.
         try easy.set(CURLOPT_PATH_AS_IS, true)
@@ -68,6 +80,7 @@ package struct TransferOptions: Sendable, Equatable {
         // parsing them costs 50 ms of CPU.
         if CurlLibrary.hasCAFile, !url.hasPrefix("http:") { try easy.clear(CURLOPT_CAPATH) }
         if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+        if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
         if let connectTimeout {
             // 0 would be libcurl's default, and more it can't count.
@@ -107,6 +120,6 @@ package struct TransferOptions: Sendable, Equatable {
             && a.user == b.user && a.password == b.password
             && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
-            && a.connectTimeout == b.connectTimeout
+            && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
     }
 }

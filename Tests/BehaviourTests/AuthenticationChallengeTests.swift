@@ -206,7 +206,7 @@ struct AuthenticationChallengeTests {
             session.uploadTask(withStreamedRequest: request).resume()
             try await source.completed.wait { !$0.isEmpty }
             #expect(source.completed.value[0]?.code == (givesStreams ? nil : .requestBodyStreamExhausted))
-            // Before the first try, and before the one with the credential.
+            // For each request, and the request's own stream serves once where there is none.
             #expect(source.streams.value == 2)
             #expect(server.requests.map(\.text) == (givesStreams ? ["stream", "stream"] : ["stream"]))
         }

@@ -108,7 +108,7 @@ struct ResumeForgeryTests {
         Forgery("version", "1"),
         Forgery(without: "version"),
         Forgery("url.relative", "file:///etc/passwd"),
-        Forgery("url.relative", "ftp://127.0.0.1/"),
+        Forgery("url.relative", "gopher://127.0.0.1/"),
         Forgery("url.relative", "http://"),
         Forgery("url.relative", "http:///etc/passwd"),
         Forgery("url.relative", "/etc/passwd"),

@@ -27,6 +27,7 @@ struct ErrorPageTests {
             .unsupportedURL: "unsupportedURL", .cannotFindHost: "cannotFindHost",
             .cannotConnectToHost: "cannotConnectToHost", .badServerResponse: "badServerResponse",
             .noPermissionsToReadFile: "noPermissionsToReadFile", .networkConnectionLost: "networkConnectionLost",
+            .cannotCreateFile: "cannotCreateFile", .fileDoesNotExist: "fileDoesNotExist",
             .cannotWriteToFile: "cannotWriteToFile", .cannotOpenFile: "cannotOpenFile", .timedOut: "timedOut",
             .secureConnectionFailed: "secureConnectionFailed", .cancelled: "cancelled",
             .httpTooManyRedirects: "httpTooManyRedirects", .clientCertificateRejected: "clientCertificateRejected",

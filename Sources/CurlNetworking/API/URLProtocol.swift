@@ -30,8 +30,12 @@ open class URLProtocol: NSObject {
         cachedResponse: CachedURLResponse?,
         client: (any URLProtocolClient)?
     ) {
-        let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/dev/null"))
-        self.init(request: request, cachedResponse: cachedResponse, client: client)
+        let request = task.runner?.requestWithBody ?? task.currentRequest
+        self.init(
+            request: request ?? URLRequest(url: URL(fileURLWithPath: "/dev/null")),
+            cachedResponse: cachedResponse,
+            client: client
+        )
         storedTask = task
     }
 
@@ -71,7 +75,7 @@ open class URLProtocol: NSObject {
 
     /// Whether the class loads `task`; asks for its current request.
     open class func canInit(with task: URLSessionTask) -> Bool {
-        task.currentRequest.map { canInit(with: $0) } ?? false
+        (task.runner?.requestWithBody ?? task.currentRequest).map { canInit(with: $0) } ?? false
     }
 
     /// `request` in the form that equivalent requests share; by default itself.

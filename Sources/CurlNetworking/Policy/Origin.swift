@@ -8,17 +8,23 @@ struct Origin: Hashable, Sendable {
 
     /// nil unless `url` is an http or https URL with a host.
     init?(_ url: URL) {
-        guard let scheme = url.scheme?.lowercased(), let host = url.host(percentEncoded: true), !host.isEmpty else {
-            return nil
-        }
-        switch scheme {
-        case "http": port = url.port ?? 80
-        case "https": port = url.port ?? 443
-        default: return nil
-        }
-        self.scheme = scheme
-        self.host = host.lowercased()
+        self.init(url) { $0 == "http" ? 80 : $0 == "https" ? 443 : nil }
     }
 
+    /// The same for FTP: nil unless `url` is an ftp or ftps URL with a host.
+    static func ofFTP(_ url: URL) -> Origin? {
+        Origin(url) { $0 == "ftp" ? 21 : $0 == "ftps" ? 990 : nil }
+    }
+
+    private init?(_ url: URL, portOf: (String) -> Int?) {
+        guard let scheme = url.scheme?.lowercased(), let defaultPort = portOf(scheme),
+            let host = url.host(percentEncoded: true), !host.isEmpty
+        else { return nil }
+        self.scheme = scheme
+        self.host = host.lowercased()
+        port = url.port ?? defaultPort
+    }
+
+    var isFTP: Bool { scheme == "ftp" || scheme == "ftps" }
     var isSecure: Bool { scheme == "https" }
 }

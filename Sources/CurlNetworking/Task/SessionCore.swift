@@ -47,6 +47,7 @@ final class SessionCore: @unchecked Sendable {
 
     private var admission: Admission
     private var multi: Multi?
+    private var ftp: FTPConnections?
     /// Multis that finish their transfers but get no new ones.
     private var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
@@ -144,6 +145,7 @@ final class SessionCore: @unchecked Sendable {
             self.multi?.close()
             self.multi = nil
             self.closeIdleRetiredMultis(all: true)
+            self.ftp.take()?.close()
         }
     }
 
@@ -156,6 +158,7 @@ final class SessionCore: @unchecked Sendable {
             if let multi = self.multi { self.retiredMultis.append(multi) }
             self.multi = nil
             self.closeIdleRetiredMultis()
+            self.ftp?.renew()
             completion()
         }
     }
@@ -174,6 +177,14 @@ final class SessionCore: @unchecked Sendable {
         let multi = try Multi(loop: loop, maxIdleConnections: settings.maximumIdleConnections)
         self.multi = multi
         return multi
+    }
+
+    /// The session's connections to FTP servers. Loop only.
+    var ftpConnections: FTPConnections {
+        if let ftp { return ftp }
+        let connections = FTPConnections(maxIdleConnections: settings.maximumIdleConnections)
+        ftp = connections
+        return connections
     }
 
     // MARK: - Deliveries (loop only)

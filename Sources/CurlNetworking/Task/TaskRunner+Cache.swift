@@ -38,7 +38,8 @@ extension TaskRunner {
         }
         let policy = session.settings.cachePolicy(for: request)
         let cache = session.settings.cache
-        guard cache != nil || policy == .returnCacheDataDontLoad else { return prepareExchange() }
+        guard cache != nil || policy == .returnCacheDataDontLoad, url.scheme?.lowercased().hasPrefix("http") ?? false
+        else { return prepareExchange() }
         var demand = CacheDemand(request, policy: policy)
         if deliversBody, takesBodyFromRequest, !sendsStream {
             loading.caching.demand = demand

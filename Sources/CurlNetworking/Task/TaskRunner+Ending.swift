@@ -29,7 +29,7 @@ extension TaskRunner {
         }
         loading.held = nil
         endAuthentication()
-        loading.protocolLoad.take()?.stop()
+        loading.load.take()?.stop()
         stopWaiting()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)

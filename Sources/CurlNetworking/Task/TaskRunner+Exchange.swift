@@ -25,8 +25,8 @@ extension TaskRunner: ExchangeOwner {
 
     /// The response is the task's own.
     func deliver(_ head: ResponseHead, of exchange: Exchange) throws(URLError) -> Exchange.BodyRoute {
-        if let resumption = loading.resumption { return try resume(resumption, with: head, of: exchange) }
-        try accept(head, of: exchange)
+        if let resumption = loading.resumption { return try resume(resumption, with: head, to: exchange.request) }
+        try accept(head, to: exchange.request)
         return .deliver
     }
 
@@ -36,16 +36,16 @@ extension TaskRunner: ExchangeOwner {
     }
 
     /// The body that follows is the task's own.
-    private func accept(
+    func accept(
         _ head: ResponseHead,
-        of exchange: Exchange,
+        to request: URLRequest,
         offset: Int64 = 0,
         length: Int64? = nil
     ) throws(URLError) {
         loading.head = head
-        let expected = length ?? Self.expectedLength(of: head, to: exchange.request)
-        try accept(Self.response(head, to: exchange.request), received: offset, expected: expected)
-        beginCaching(head, to: exchange.request, expected: expected)
+        let expected = length ?? Self.expectedLength(of: head, to: request)
+        try accept(Self.shownResponse(head, to: request), received: offset, expected: expected)
+        beginCaching(head, to: request, expected: expected)
     }
 
     /// Makes room for the body, and shows the response to whom it concerns.
@@ -65,6 +65,17 @@ extension TaskRunner: ExchangeOwner {
         if request.httpMethod == "HEAD" || head.status == 204 || head.status == 304 { return 0 }
         return head.isContentCoded
             ? NSURLSessionTransferSizeUnknown : head.contentLength ?? NSURLSessionTransferSizeUnknown
+    }
+
+    /// The response as the task shows it: FTP has no status and no fields.
+    private static func shownResponse(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> URLResponse {
+        guard head.version == FTPReplies.version, let url = request.url else { return try response(head, to: request) }
+        return URLResponse(
+            url: url,
+            mimeType: url.path.hasSuffix("/") ? "text/plain" : MIMEType.guess(forPath: url.path),
+            expectedContentLength: Int(head.contentLength ?? NSURLSessionTransferSizeUnknown),
+            textEncodingName: nil
+        )
     }
 
     static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> HTTPURLResponse {
@@ -97,39 +108,39 @@ extension TaskRunner: ExchangeOwner {
 
     // MARK: - Resuming
 
-    private func resume(
+    func resume(
         _ resumption: Resumption,
         with head: ResponseHead,
-        of exchange: Exchange
+        to request: URLRequest
     ) throws(URLError) -> Exchange.BodyRoute {
         let offset = resumption.offset
         switch ResumePolicy.decision(for: head, to: resumption) {
         case .append(let end, let completeLength):
             let length = completeLength ?? NSURLSessionTransferSizeUnknown
-            try accept(head, of: exchange, offset: offset, length: length)
+            try accept(head, to: request, offset: offset, length: length)
             loading.resumption = nil
             loading.appending = Loading.Appending(offset: offset, end: end, completeLength: completeLength)
             if loading.appendedValidator == nil { post(.resumed(offset: offset, expectedTotalBytes: length)) }
             loading.appendedValidator = resumption.validator
             return .deliver
         case .complete:
-            try accept(head.completed(length: offset), of: exchange, offset: offset, length: offset)
+            try accept(head.completed(length: offset), to: request, offset: offset, length: offset)
             loading.resumption = nil
             post(.resumed(offset: offset, expectedTotalBytes: offset))
             return .discard
         case .startOver:
             try startOver()
-            try accept(head, of: exchange)
+            try accept(head, to: request)
             return .deliver
         case .askAgain:
             try startOver()
-            loading.nextRequest = exchange.request
+            loading.nextRequest = request
             return .discard
         case .deliver:
             // The server's trouble is not the partial file's: it can still be resumed from later.
             loading.supersedesPartialFile = false
             try startOver()
-            try accept(head, of: exchange)
+            try accept(head, to: request)
             return .deliver
         }
     }
@@ -141,7 +152,7 @@ extension TaskRunner: ExchangeOwner {
     }
 
     /// Whether something is still to be asked for, now that an appended body is over; true where that goes on.
-    private func continuesAppending(_ exchange: Exchange) throws(URLError) -> Bool {
+    func continuesAppending(_ request: URLRequest) throws(URLError) -> Bool {
         guard let appending = loading.appending.take(), let file = loading.file,
             let validator = loading.appendedValidator
         else { return false }
@@ -163,9 +174,9 @@ extension TaskRunner: ExchangeOwner {
         case .askAgain:
             try startOver()
         case .fail:
-            throw URLError(.networkConnectionLost, exchange.request.url, "The server sent less than it announced.")
+            throw URLError(.networkConnectionLost, request.url, "The server sent less than it announced.")
         }
-        follow(exchange.request)
+        follow(request)
         return true
     }
 
@@ -222,6 +233,11 @@ extension TaskRunner: ExchangeOwner {
     }
 
     func exchange(_ exchange: Exchange, sent totalBytes: Int64) {
+        noteSent(totalBytes)
+    }
+
+    /// So many bytes of the request's body are on their way, in all.
+    func noteSent(_ totalBytes: Int64) {
         let isWatched = delegates.task != nil
         let schedules = shared.withLock { shared in
             shared.counters.sent = totalBytes
@@ -260,10 +276,11 @@ extension TaskRunner: ExchangeOwner {
         if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {
             if let error {
+                if sendsAgain(after: exchange) { return }
                 if waitsForConnectivity(after: error) || triesAgainOnceResumed(after: error) { return }
                 throw error
             }
-            if try continuesAppending(exchange) { return }
+            if try continuesAppending(exchange.request) { return }
             finishWithBody()
         } catch {
             finish(.failure(error))
@@ -312,8 +329,9 @@ extension TaskRunner: ExchangeOwner {
     }
 
     private var idleEnd: ContinuousClock.Instant? {
-        guard let exchange = loading.exchange, shared.withLock({ $0.machine.mayTimeOut }) else { return nil }
-        return exchange.lastActivity + session.settings.idleTimeout(for: exchange.request)
+        guard let lastActivity = loading.exchange?.lastActivity ?? loading.load?.lastActivity else { return nil }
+        let request = shared.withLock { $0.machine.mayTimeOut ? $0.currentRequest : nil }
+        return request.map { lastActivity + session.settings.idleTimeout(for: $0) }
     }
 
     private func checkClocks() {
@@ -323,12 +341,13 @@ extension TaskRunner: ExchangeOwner {
             let description = "The task took longer than its configuration's timeoutIntervalForResource."
             return finish(.failure(timeoutError(description, cause)))
         }
-        if let idleEnd, idleEnd <= now, let exchange = loading.exchange {
+        if let idleEnd, idleEnd <= now {
             // libcurl may still be sending what it was given long ago.
-            let bytesMoved = exchange.bytesMoved
-            guard loading.isSending, bytesMoved > loading.bytesMovedAtLastActivity else {
+            let bytesMoved = loading.exchange?.bytesMoved ?? 0
+            guard let exchange = loading.exchange, loading.isSending, bytesMoved > loading.bytesMovedAtLastActivity
+            else {
                 let error = timeoutError("Nothing was sent or received for as long as the request's time-out allows.")
-                if waitsForConnectivity(afterTimingOut: exchange, error) { return }
+                if let exchange = loading.exchange, waitsForConnectivity(afterTimingOut: exchange, error) { return }
                 return finish(.failure(error))
             }
             loading.bytesMovedAtLastActivity = bytesMoved

@@ -6,7 +6,12 @@ import Foundation
 extension TaskRunner {
     /// What the loop knows of the task.
     struct Loading {
-        enum Preparation { case none, underway, done }
+        enum Preparation {
+            case none
+            /// No protocol class takes the request: it is the network's.
+            case declined
+            case underway, done
+        }
 
         /// The body being received goes from `offset` to `end` of the file.
         struct Appending {
@@ -19,8 +24,8 @@ extension TaskRunner {
         var preparation = Preparation.none
         var ticket: Admission.Ticket?
         var exchange: Exchange?
-        /// A program's own protocol class loads instead of an exchange.
-        var protocolLoad: ProtocolLoad?
+        /// Something else loads instead of an exchange.
+        var load: (any Load)?
         /// nil for tasks that have nothing to do with credentials.
         var authentication: Authentication?
         /// The response that waits for a decision.
@@ -34,8 +39,10 @@ extension TaskRunner {
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
-        /// The request's own stream was given to an exchange, and can't be to another.
-        var hasOpenedOwnStream = false
+        /// The request's own stream has been read from.
+        var hasSpentStream = false
+        /// A kept connection turned out to be dead after the body had begun: the next exchange makes its own.
+        var avoidsKeptConnections = false
 
         var cookies = TaskRunner.Cookies()
         var caching = TaskRunner.Caching()
@@ -78,6 +85,7 @@ extension TaskRunner: LoopWork {
             case .enterQueue: enterQueue()
             case .leaveQueue: leaveQueue()
             case .setPaused(let isPaused):
+                loading.load?.setPaused(isPaused)
                 guard loading.exchange?.setPaused(isPaused) ?? true else {
                     // Tried again when libcurl next calls.
                     return shared.withLock { $0.machine.pauseFailed() }
@@ -94,7 +102,7 @@ extension TaskRunner: LoopWork {
         startClocks()
         if mustWait() { return }
         switch loading.preparation {
-        case .none: prepare()
+        case .none, .declined: prepare()
         case .underway: break
         case .done: enterAdmission()
         }
@@ -113,7 +121,8 @@ extension TaskRunner: LoopWork {
 
     /// The cache has no answer, or was not asked.
     func prepareExchange() {
-        switch resumption {
+        // What follows an exchange goes on with the file there is.
+        switch loading.file == nil ? resumption : nil {
         case nil:
             prepareBodyStream()
         case .failure(let error):
@@ -128,52 +137,6 @@ extension TaskRunner: LoopWork {
                 }
                 session.loop.submit { self.prepared(resuming: resumption, from: copy) }
             }
-        }
-    }
-
-    /// A task for a streamed request asks its delegate for each stream; others send the request's own first.
-    private func prepareBodyStream() {
-        guard sendsStream else { return prepared() }
-        if !asksForStreams, let stream = takeOwnBodyStream() {
-            loading.bodyStream = stream
-            return prepared()
-        }
-        guard keepsBody(shared.withLock({ $0.currentRequest })) else { return prepared() }
-        loading.preparation = .underway
-        post(.needsBodyStream)
-    }
-
-    private var asksForStreams: Bool {
-        if case .stream = bodySource { true } else { false }
-    }
-
-    /// The request's own stream, the first time: it serves once.
-    private func takeOwnBodyStream() -> InputStream? {
-        guard !loading.hasOpenedOwnStream, let stream = shared.withLock({ $0.currentRequest?.httpBodyStream }) else {
-            return nil
-        }
-        loading.hasOpenedOwnStream = true
-        return stream
-    }
-
-    var sendsStream: Bool {
-        asksForStreams || originalRequest?.httpBodyStream != nil
-    }
-
-    /// The delegate's answer; any thread, and only the first counts. Where it has none, the request's own stream serves.
-    func bodyStreamArrived(_ stream: InputStream?) {
-        nonisolated(unsafe) let stream = stream
-        session.loop.submit {
-            guard case .underway = self.loading.preparation, self.resumption == nil else { return }
-            guard let stream = stream ?? self.takeOwnBodyStream() else {
-                let url = self.shared.withLock { $0.currentRequest?.url }
-                return self.finish(
-                    .failure(URLError(.requestBodyStreamExhausted, url, "There is no stream with the request's body."))
-                )
-            }
-            self.loading.hasOpenedOwnStream = true
-            self.loading.bodyStream = stream
-            self.prepared()
         }
     }
 
@@ -215,7 +178,7 @@ extension TaskRunner: LoopWork {
         let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
         do throws(URLError) {
             guard let request else { throw URLError(.badURL, nil, "The task has no request.") }
-            let origin = try RequestEncoder.origin(of: request)
+            guard let origin = try RequestEncoder.origin(of: request) else { return startLocalLoad(request) }
             if let ticket = loading.ticket {
                 // A redirect within an origin keeps its place.
                 if ticket.origin == origin { return admitted(ticket) }
@@ -238,7 +201,7 @@ extension TaskRunner: LoopWork {
             return session.leave(ticket)
         }
         do throws(URLError) {
-            try startExchangeWithCookies(request)
+            try ticket.origin.isFTP ? startFTPLoad(request) : startExchangeWithCookies(request)
         } catch {
             finish(.failure(error))
         }
@@ -259,6 +222,7 @@ extension TaskRunner: LoopWork {
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             authenticate(&options, of: request)
             if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
+            options.usesNewConnection = loading.avoidsKeptConnections
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
             case .memory:
@@ -288,46 +252,6 @@ extension TaskRunner: LoopWork {
 
     /// False once a redirect has led elsewhere: there the session's own credentials have no business either.
     private var isAtOriginalOrigin: Bool {
-        loading.redirectCount == 0 || originalRequest?.url.flatMap(Origin.init) == loading.ticket?.origin
-    }
-
-    /// nil where the request has none. A redirect that turned a POST into a GET has left the body behind.
-    private func makeBody(for request: URLRequest) throws(URLError) -> (any RequestBody)? {
-        if let stream = loading.bodyStream.take() { return makeBody(from: stream, for: request) }
-        switch bodySource {
-        case .data(let data) where keepsBody(request): return DataBody(data)
-        case .file(let url) where keepsBody(request): return try FileBody(url, for: request.url)
-        case .request, .data, .file, .stream: break
-        }
-        if let data = request.httpBody { return DataBody(data) }
-        // Methods that mean a body send the length of an empty one (RFC 9110 §8.6).
-        return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
-    }
-
-    private func keepsBody(_ request: URLRequest?) -> Bool {
-        loading.redirectCount == 0 || request?.httpMethod == originalRequest?.httpMethod
-    }
-
-    private func makeBody(from stream: InputStream, for request: URLRequest) -> StreamedBody {
-        let length = request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap {
-            $0 < 0 ? nil : $0
-        }
-        let loop = session.loop
-        let wake = ExchangeWaker(runner: self)
-        return StreamedBody(stream, length: length, url: request.url) { loop.submit(wake) }
-    }
-}
-
-/// Tells a task's exchange, if there still is one, that its body can be read again.
-private final class ExchangeWaker: LoopWork, @unchecked Sendable {
-    // @unchecked: never changes but to nil.
-    private weak var runner: TaskRunner?
-
-    init(runner: TaskRunner) {
-        self.runner = runner
-    }
-
-    func runOnLoop() {
-        runner?.loading.exchange?.bodyBecameReadable()
+        loading.redirectCount == 0 || originalRequest?.url.flatMap { Origin($0) } == loading.ticket?.origin
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-// A task whose request a program's own `URLProtocol` loads. Everything on the loop.
+// A task whose request a program's own `URLProtocol` loads. Everything on the loop, but for what says otherwise.
 
 extension TaskRunner: ProtocolLoadOwner {
     /// The classes to ask before the network is.
@@ -8,78 +8,48 @@ extension TaskRunner: ProtocolLoadOwner {
         session.settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : session.settings.protocolClasses
     }
 
-    /// True when a protocol class is being asked; `protocolLoadDeclined` goes on if none takes the request.
+    /// True when a protocol class is being asked; `protocolLoadDeclined` goes on if none takes the request. The task counts as
+    /// loading meanwhile: it can be suspended, and no transfer starts beside it.
     func startsProtocolLoad() -> Bool {
+        guard session.settings.hasProtocols, loading.preparation == .none else { return false }
         let classes = protocolClasses
-        guard !classes.isEmpty, let task, var request = shared.withLock({ $0.currentRequest }) else { return false }
-        attachBody(to: &request)
-        let load = ProtocolLoad(session: session, owner: self)
-        loading.protocolLoad = load
-        loading.preparation = .underway
+        guard !classes.isEmpty, let task else { return false }
+        guard shared.withLock({ $0.machine.admit() }) else { return true }
+        let load = ProtocolLoad(classes, for: task, loop: session.loop, owner: self)
+        loading.load = load
         startHop(.other)
-        load.start(classes, task, request)
+        load.start()
         return true
     }
 
-    /// An upload's body is in no request; a protocol class finds it where it would look for one.
-    private func attachBody(to request: inout URLRequest) {
-        switch bodySource {
-        case .data(let data): request.httpBody = data
-        case .file(let url): request.httpBodyStream = InputStream(url: url)
-        case .request, .stream: break
-        }
-    }
-
     func protocolLoadDeclined(_ load: ProtocolLoad) {
-        loading.protocolLoad.take()?.stop()
+        loading.load.take()?.stop()
         loading.hopWithoutExchange = nil
-        prepareForNetwork()
+        loading.preparation = .declined
+        shared.withLock { $0.machine.requeue() }
+        runOnLoop()
     }
 
-    /// The task runs from the first that the protocol reports.
-    private func begins(_ load: ProtocolLoad) {
-        guard case .underway = loading.preparation else { return }
-        loading.preparation = .done
-        _ = shared.withLock { $0.machine.admit() }
-    }
-
-    func protocolLoad(_ load: ProtocolLoad, redirectedTo request: URLRequest) {
-        begins(load)
+    func protocolLoad(_ load: ProtocolLoad, redirectedTo request: URLRequest, by response: URLResponse) {
         guard loading.redirectCount < RedirectPolicy.maximumCount else {
             let description = "More than \(RedirectPolicy.maximumCount) redirects."
             return finish(.failure(URLError(.httpTooManyRedirects, request.url, description)))
         }
         loading.redirectCount += 1
-        loading.protocolLoad.take()?.stop()
-        loading.preparation = .none
+        loading.load.take()?.stop()
         follow(request)
     }
+}
 
-    func protocolLoad(_ load: ProtocolLoad, received response: URLResponse) {
-        begins(load)
-        do throws(URLError) {
-            try accept(response, received: 0, expected: response.expectedContentLength)
-        } catch {
-            finish(.failure(error))
+extension TaskRunner {
+    /// The current request with the task's body, as a protocol class looks for it: an upload's is in no request. Any thread.
+    var requestWithBody: URLRequest? {
+        guard var request = shared.withLock({ $0.currentRequest }) else { return nil }
+        switch bodySource {
+        case .data(let data): request.httpBody = data
+        case .file(let url): request.httpBodyStream = InputStream(url: url)
+        case .request, .stream: break
         }
-    }
-
-    func protocolLoad(_ load: ProtocolLoad, received data: Data) {
-        begins(load)
-        do throws(URLError) {
-            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try receive(bytes) } }.get()
-            countReceivedBytes()
-        } catch {
-            finish(.failure(error))
-        }
-    }
-
-    func protocolLoadFinished(_ load: ProtocolLoad, _ error: URLError?) {
-        begins(load)
-        if let error { return finish(.failure(error)) }
-        guard shared.withLock({ $0.response }) != nil else {
-            return finish(.failure(URLError(.badServerResponse, nil, "The protocol class reported no response.")))
-        }
-        finishWithBody()
+        return request
     }
 }

@@ -153,6 +153,14 @@ extension TaskRunner {
         proceed()
     }
 
+    /// The same for what is no exchange.
+    func waitsForConnectivity(afterLoading error: URLError) -> Bool {
+        guard waitsForConnectivity(after: error) else { return false }
+        loading.load = nil
+        loading.hopWithoutExchange = nil
+        return true
+    }
+
     /// The idle clock has run out on an exchange that has no connection yet: for a task that waits, that is no end.
     func waitsForConnectivity(afterTimingOut exchange: Exchange, _ error: URLError) -> Bool {
         let error = error.with(phase: exchange.phase)

@@ -25,16 +25,29 @@ enum ErrorTable {
         (7, .cannotConnectToHost),  // COULDNT_CONNECT
         (8, .badServerResponse),  // WEIRD_SERVER_REPLY
         (9, .noPermissionsToReadFile),  // REMOTE_ACCESS_DENIED
+        (10, .cannotConnectToHost),  // FTP_ACCEPT_FAILED
+        (11, .badServerResponse),  // FTP_WEIRD_PASS_REPLY
+        (12, .timedOut),  // FTP_ACCEPT_TIMEOUT
+        (13, .badServerResponse),  // FTP_WEIRD_PASV_REPLY
+        (14, .badServerResponse),  // FTP_WEIRD_227_FORMAT
+        (15, .cannotFindHost),  // FTP_CANT_GET_HOST
         (16, .networkConnectionLost),  // HTTP2
+        (17, .badServerResponse),  // FTP_COULDNT_SET_TYPE
         (18, .networkConnectionLost),  // PARTIAL_FILE
+        (19, .cannotOpenFile),  // FTP_COULDNT_RETR_FILE
+        (21, .badServerResponse),  // QUOTE_ERROR
         (22, .badServerResponse),  // HTTP_RETURNED_ERROR
         (23, .cannotWriteToFile),  // WRITE_ERROR
+        (25, .cannotCreateFile),  // UPLOAD_FAILED
         (26, .cannotOpenFile),  // READ_ERROR
         (27, .unknown),  // OUT_OF_MEMORY
         (28, .timedOut),  // OPERATION_TIMEDOUT
+        (30, .cannotConnectToHost),  // FTP_PORT_FAILED
+        (31, .badServerResponse),  // FTP_COULDNT_USE_REST
         (33, .badServerResponse),  // RANGE_ERROR
         (34, .badServerResponse),  // HTTP_POST_ERROR
         (35, .secureConnectionFailed),  // SSL_CONNECT_ERROR
+        (36, .badServerResponse),  // BAD_DOWNLOAD_RESUME
         (42, .cancelled),  // ABORTED_BY_CALLBACK
         (43, .unknown),  // BAD_FUNCTION_ARGUMENT
         (45, .cannotConnectToHost),  // INTERFACE_FAILED
@@ -54,10 +67,15 @@ enum ErrorTable {
         (65, .requestBodyStreamExhausted),  // SEND_FAIL_REWIND
         (66, .secureConnectionFailed),  // SSL_ENGINE_INITFAILED
         (67, .userAuthenticationRequired),  // LOGIN_DENIED
+        (70, .cannotWriteToFile),  // REMOTE_DISK_FULL
+        (73, .cannotCreateFile),  // REMOTE_FILE_EXISTS
         (77, .secureConnectionFailed),  // SSL_CACERT_BADFILE
+        (78, .fileDoesNotExist),  // REMOTE_FILE_NOT_FOUND
         (80, .secureConnectionFailed),  // SSL_SHUTDOWN_FAILED
         (82, .secureConnectionFailed),  // SSL_CRL_BADFILE
         (83, .serverCertificateUntrusted),  // SSL_ISSUER_ERROR
+        (84, .badServerResponse),  // FTP_PRET_FAILED
+        (87, .badServerResponse),  // FTP_BAD_FILE_LIST
         (88, .badServerResponse),  // CHUNK_FAILED
         (89, .cannotConnectToHost),  // NO_CONNECTION_AVAILABLE
         (90, .serverCertificateUntrusted),  // SSL_PINNEDPUBKEYNOTMATCH

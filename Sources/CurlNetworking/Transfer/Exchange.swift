@@ -58,6 +58,9 @@ final class Exchange: TransferHandler {
     private(set) var head: ResponseHead?
     /// libcurl leads a conversation of several heads, whose last is the response's.
     private var handshake: AuthenticationScheme?
+    /// The server had closed the connection before the request came, and that was noticed after the body had begun.
+    private(set) var hasLostKeptConnection = false
+    private var deliveredBytes: Int64 = 0
     /// What the exchange costs, where somebody may want to know; complete when it is over.
     private(set) var metrics: HopMetrics?
     private var receivedBytes: Int64 = 0
@@ -186,6 +189,7 @@ final class Exchange: TransferHandler {
         receivedBytes += Int64(bytes.count)
         switch route {
         case .deliver:
+            deliveredBytes += Int64(bytes.count)
             do throws(URLError) {
                 try owner.exchange(self, received: bytes)
                 return .accepted
@@ -251,6 +255,11 @@ final class Exchange: TransferHandler {
 
     func transferFinished(_ failure: TransferFailure?) {
         settleMetrics()
+        if abortError == nil, head == nil, let failure {
+            hasLostKeptConnection =
+                failure.code.rawValue == Self.rewindFailed
+                || (failure.code.rawValue == Self.sendError && failure.isOnKeptConnection)
+        }
         end()
         owner.exchangeFinished(self, error(for: failure))
     }
@@ -259,9 +268,18 @@ final class Exchange: TransferHandler {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
         // A dropped body that was cut short, by us or by the server, says nothing about the task.
         if head != nil, case .discard = route { return nil }
+        // The server has answered in full, and closed the connection before it had the whole body.
+        if failure?.code.rawValue == Self.sendError, let head, !head.isContentCoded,
+            head.contentLength == deliveredBytes
+        {
+            return nil
+        }
         if let failure { return URLError(failure, url: request.url, head: head) }
         return head == nil ? URLError(Self.noHead, url: request.url) : nil
     }
+
+    private static let sendError: UInt32 = 55
+    private static let rewindFailed: UInt32 = 65
 
     /// What libcurl takes for success: the server has closed the connection inside the head.
     private static let noHead = TransferFailure(

@@ -31,12 +31,16 @@ enum RequestEncoder {
         return options
     }
 
-    /// The origin of the request's URL; fails for what is no http or https URL with a host.
-    static func origin(of request: URLRequest) throws(URLError) -> Origin {
+    /// The origin of the request's URL; nil where it lies on this machine, as with data and file URLs. Fails for other schemes,
+    /// and where there is no host.
+    static func origin(of request: URLRequest) throws(URLError) -> Origin? {
         guard let url = request.url else { throw URLError(.badURL, nil, "The request has no URL.") }
         if let origin = Origin(url) { return origin }
         switch url.scheme?.lowercased() {
-        case "http", "https": throw URLError(.badURL, url, "The URL has no host.")
+        case "data", "file": return nil
+        case "ftp", "ftps", "http", "https":
+            guard let origin = Origin.ofFTP(url) else { throw URLError(.badURL, url, "The URL has no host.") }
+            return origin
         default: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")
         }
     }
@@ -88,7 +92,7 @@ enum RequestEncoder {
     // MARK: - User name and password
 
     /// The URL as libcurl gets it, and the user name and password that stood in it (RFC 3986 §3.2.1).
-    private static func separateCredentials(
+    static func separateCredentials(
         from url: URL
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString

@@ -78,7 +78,8 @@ struct ResumeData: Codable, Equatable, Sendable {
         guard decoded.version == Self.currentVersion else {
             throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
         }
-        guard Origin(decoded.url) != nil, decoded.method == "GET", decoded.partialFile.length >= 0,
+        guard (Origin(decoded.url) ?? Origin.ofFTP(decoded.url)) != nil, decoded.method == "GET",
+            decoded.partialFile.length >= 0,
             decoded.completeLength.map({ $0 >= decoded.partialFile.length }) ?? true,
             !decoded.validator.fieldValue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
         else { throw Self.invalid("The resume data makes no sense.") }

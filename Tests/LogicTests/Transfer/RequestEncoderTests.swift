@@ -127,18 +127,25 @@ struct RequestEncoderTests {
 
     static let originCases: [(String, URLError.Code?)] = [
         ("http://example.com/", nil), ("https://example.com/", nil), ("http:///x", .badURL), ("https:x", .badURL),
-        ("ftp://example.com/", .unsupportedURL), ("file:///etc/passwd", .unsupportedURL), ("x", .unsupportedURL),
+        ("ftp://example.com/", nil), ("ftps://example.com/", nil), ("ftp:///x", .badURL), ("ftps:x", .badURL),
+        ("gopher://example.com/", .unsupportedURL), ("x", .unsupportedURL),
     ]
 
-    @Test("Only http and https URLs with a host have somewhere to go", arguments: originCases)
+    @Test("Only http, https, ftp and ftps URLs with a host have somewhere to go", arguments: originCases)
     func origins(url: String, expected: URLError.Code?) throws {
         let request = try Sample.request(url)
         do {
-            _ = try RequestEncoder.origin(of: request)
+            let origin = try RequestEncoder.origin(of: request)
+            #expect(origin != nil)
             #expect(expected == nil)
         } catch {
             #expect(error.code == expected)
         }
+    }
+
+    @Test("What is on this machine has no origin", arguments: ["file:///etc/passwd", "data:,x"])
+    func local(url: String) throws {
+        #expect(try RequestEncoder.origin(of: Sample.request(url)) == nil)
     }
 
     // MARK: - Method and headers

@@ -142,7 +142,7 @@ struct ResumeDataTests {
     func implausible() throws {
         #expect(try Self.isRefused(Self.changed { $0["method"] = "POST" }))
         #expect(try Self.isRefused(Self.changed { $0["method"] = "GET\r\nX: y" }))
-        for url in ["file:///etc/passwd", "ftp://example.com/", "", "http:///x", "relative"] {
+        for url in ["file:///etc/passwd", "gopher://example.com/", "", "http:///x", "relative"] {
             #expect(try Self.isRefused(Self.changed { $0["url"] = ["relative": url] }), "\(url)")
         }
         #expect(try Self.isRefused(Self.changed { $0["completeLength"] = 2 }), "shorter than the partial file")

@@ -1,0 +1,153 @@
+import Foundation
+import Glibc
+
+/// Reads FTP's replies (RFC 959 §4.2, RFC 3659), as libcurl passes them on, as the head that an HTTP server would have sent for
+/// the same file: so lengths, validators and ranges mean the same to everything behind it.
+///
+/// libcurl sends MDTM before it opens the data connection, and SIZE and REST behind that. Where an HTTP proxy answers for the
+/// server, its head is read as what it is.
+struct FTPReplies {
+    /// What stands in the head instead of "HTTP/1.1".
+    static let version = "FTP"
+
+    private let offset: Int64
+    /// The head of an upload comes at its end, as HTTP's does.
+    private let comesAtEnd: Bool
+    private var size: Int64?
+    private var lastModified: String?
+    private var hasDataConnection = false
+    /// The code of a reply of several lines, of which the last has not come.
+    private var openReply: Int?
+    private var proxy: HeadParser?
+    private var isComplete = false
+
+    init(offset: Int64 = 0, comesAtEnd: Bool = false) {
+        self.offset = offset
+        self.comesAtEnd = comesAtEnd
+    }
+
+    /// One line or several: of a transfer that was paused, libcurl delivers what came meanwhile at once.
+    mutating func consume(lines: UnsafeRawBufferPointer) -> HeadParser.Event {
+        if proxy != nil || (!isComplete && lines.starts(with: "HTTP/".utf8)) {
+            let event = (proxy ?? HeadParser()).consuming(lines, into: &proxy)
+            if case .complete = event { isComplete = true }
+            return event
+        }
+        var rest = lines[...]
+        while !isComplete, !rest.isEmpty {
+            let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+            let event = consume(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            guard case .incomplete = event else { return event }
+            rest = rest[end...]
+        }
+        return .incomplete
+    }
+
+    private mutating func consume(line: UnsafeRawBufferPointer) -> HeadParser.Event {
+        guard let (code, text) = reply(in: line) else { return .incomplete }
+        switch code {
+        case 125, 150:
+            guard !comesAtEnd else { return .incomplete }
+            if size == nil { size = Self.announcedSize(text) }
+            isComplete = true
+            return .complete(head)
+        case 213:
+            if !hasDataConnection, lastModified == nil, let date = Self.httpDate(text) {
+                lastModified = date
+            } else if let value = Int64(text.trimmingCharacters(in: .whitespaces)), value >= 0 {
+                size = value
+            }
+        case 227, 229:
+            hasDataConnection = true
+        default:
+            break
+        }
+        return .incomplete
+    }
+
+    /// The transfer is over, and there was no sign of data to come: an upload, a question for attributes, or a rest of nothing.
+    /// nil where the head is out already. `isRefused` when the server won't go on from the offset.
+    mutating func finish(isRefused: Bool) -> ResponseHead? {
+        guard !isComplete, proxy == nil else { return nil }
+        isComplete = true
+        guard offset > 0 else { return head }
+        var head = ResponseHead(version: Self.version, status: 416, fields: [])
+        if let size, !isRefused {
+            head.fields.append(HeaderField(name: "Content-Range", value: "bytes */\(size)"))
+        }
+        if let lastModified { head.fields.append(HeaderField(name: "Last-Modified", value: lastModified)) }
+        return head
+    }
+
+    private var head: ResponseHead {
+        var head = ResponseHead(version: Self.version, status: offset > 0 ? 206 : 200, fields: [])
+        if let lastModified { head.fields.append(HeaderField(name: "Last-Modified", value: lastModified)) }
+        if comesAtEnd {
+            head.fields.append(HeaderField(name: "Content-Length", value: "0"))
+        } else if let size, size >= offset {
+            head.fields.append(HeaderField(name: "Content-Length", value: "\(size - offset)"))
+            if size > offset, offset > 0 {
+                let range = "bytes \(offset)-\(size - 1)/\(size)"
+                head.fields.append(HeaderField(name: "Content-Range", value: range))
+            }
+        }
+        return head
+    }
+
+    // MARK: - Lines
+
+    /// A complete reply: its code and the text of its last line. Text within a reply of several lines means nothing.
+    private mutating func reply(in line: UnsafeRawBufferPointer) -> (code: Int, text: String)? {
+        guard line.count >= 4, let code = Int(String(decoding: line[..<3], as: UTF8.self)), code >= 100 else {
+            return nil
+        }
+        let isLast = line[3] == UInt8(ascii: " ")
+        if let openReply {
+            guard isLast, code == openReply else { return nil }
+            self.openReply = nil
+        } else if !isLast {
+            if line[3] == UInt8(ascii: "-") { openReply = code }
+            return nil
+        }
+        return (code, String(decoding: line[4...], as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    /// Of a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)".
+    private static func announcedSize(_ text: String) -> Int64? {
+        guard let open = text.lastIndex(of: "("), let end = text[open...].range(of: " bytes") else { return nil }
+        let digits = text[text.index(after: open)..<end.lowerBound]
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int64(digits)
+    }
+
+    /// "YYYYMMDDhhmmss", perhaps with a fraction (RFC 3659 §2.3), in HTTP's form (RFC 9110 §5.6.7).
+    static func httpDate(_ text: String) -> String? {
+        let digits = text.prefix { $0 != "." }.utf8.map { Int32($0) - 0x30 }
+        guard digits.count == 14, digits.allSatisfy({ (0...9).contains($0) }) else { return nil }
+        func number(_ range: Range<Int>) -> Int32 { digits[range].reduce(0) { $0 * 10 + $1 } }
+        var time = tm()
+        (time.tm_year, time.tm_mon, time.tm_mday) = (number(0..<4) - 1900, number(4..<6) - 1, number(6..<8))
+        (time.tm_hour, time.tm_min, time.tm_sec) = (number(8..<10), number(10..<12), number(12..<14))
+        let isPlausible =
+            (0...11).contains(time.tm_mon) && (1...31).contains(time.tm_mday) && time.tm_hour < 24 && time.tm_min < 60
+            && time.tm_sec < 61
+        // Fills in the day of the week.
+        guard isPlausible, timegm(&time) != -1 else { return nil }
+        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        let date = "\(two(time.tm_mday)) \(months[Int(time.tm_mon)]) \(time.tm_year + 1900)"
+        return "\(days[Int(time.tm_wday)]), \(date) \(two(time.tm_hour)):\(two(time.tm_min)):\(two(time.tm_sec)) GMT"
+    }
+}
+
+extension HeadParser {
+    /// The event for `lines`; the parser behind them goes into `next`.
+    fileprivate func consuming(_ lines: UnsafeRawBufferPointer, into next: inout HeadParser?) -> Event {
+        var parser = self
+        defer { next = parser }
+        return parser.consume(lines: lines)
+    }
+}

@@ -1,0 +1,171 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("FTP servers that do what they like", .timeLimit(.minutes(1)))
+struct FTPServerFaultTests {
+    private static let content = GeneratedBody.bytes(seed: 5, length: 100_000)
+
+    @Test("Nobody in particular logs in as anonymous; a user of the URL as that user")
+    func login() async throws {
+        let server = try ScriptedFTPServer(Self.content)
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).data == Self.content)
+        #expect(server.commands.prefix(2) == ["USER anonymous", "PASS ftp@example.com"])
+        let url = try #require(URL(string: "ftp://me:p%40ss%20word@127.0.0.1:\(server.port)/file"))
+        #expect(await session.load(url).data == Self.content)
+        #expect(server.commands.contains("USER me"))
+        #expect(server.commands.contains("PASS p@ss word"))
+    }
+
+    @Test(
+        "A line break in the URL's login or path is no command",
+        arguments: ["a%0D%0ADELE%20x:b@", "a:b%0D%0ADELE%20x@", ""]
+    )
+    func injection(login: String) async throws {
+        let server = try ScriptedFTPServer(Self.content)
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let path = login.isEmpty ? "/file%0D%0ADELE%20x" : "/file"
+        let url = try #require(URL(string: "ftp://\(login)127.0.0.1:\(server.port)\(path)"))
+        #expect(await session.load(url).error?.code == .badURL)
+        #expect(!server.commands.contains { $0.hasPrefix("DELE") })
+    }
+
+    @Test("A server that never confirms the end holds up neither other tasks nor its own task's cancellation")
+    func silentEnd() async throws {
+        let gate = Gate()
+        let ftp = try ScriptedFTPServer(Self.content) { $0 == "226" ? .after(gate) : nil }
+        let http = try LoopbackServer { _ in .text("fine") }
+        defer { http.stop() }
+        defer { ftp.stop() }
+        defer { gate.open() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: ftp.url())
+        task.resume()
+        try await delegate.wait(for: task) { $0.name == "response" }
+        for _ in 0..<5 { #expect(await session.load(http.url("/")).text == "fine") }
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+    }
+
+    @Test("A server that never says goodbye holds up nothing when the session ends")
+    func silentGoodbye() async throws {
+        let gate = Gate()
+        let ftp = try ScriptedFTPServer(Self.content) { $0 == "QUIT" ? .after(gate) : nil }
+        let http = try LoopbackServer { _ in .text("fine") }
+        defer { http.stop() }
+        defer { ftp.stop() }
+        defer { gate.open() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let other = URLSession.forTest()
+        defer { other.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).data == Self.content)
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        try await ftp.wait(for: "QUIT")
+        for _ in 0..<5 { #expect(await other.load(http.url("/")).text == "fine") }
+    }
+
+    @Test("A server that says nothing at all times out")
+    func silence() async throws {
+        let gate = Gate()
+        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix("USER") ? .after(gate) : nil }
+        defer { ftp.stop() }
+        defer { gate.open() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(URLRequest(ftp.url(), timeout: 0.3)).error?.code == .timedOut)
+    }
+
+    @Test("A connection that breaks in the middle fails the task", arguments: ["USER", "EPSV", "SIZE", "226"])
+    func hangUp(place: String) async throws {
+        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix(place) ? .hangUp : nil }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(ftp.url()).error
+        #expect(error != nil)
+        #expect(error?.curlText?.isEmpty == false)
+    }
+
+    @Test("A server without MDTM, or without SIZE, serves all the same", arguments: ["MDTM", "SIZE"])
+    func withoutExtension(command: String) async throws {
+        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix(command) ? .reply("500 What?") : nil }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).data == Self.content)
+    }
+
+    @Test("Of a server without MDTM nothing can be resumed, since nobody could tell a change")
+    func noValidator() async throws {
+        let large = GeneratedBody.bytes(seed: 5, length: 30_000_000)
+        let ftp = try ScriptedFTPServer(large) { $0.hasPrefix("MDTM") ? .reply("500 What?") : nil }
+        defer { ftp.stop() }
+        let directory = try TemporaryDirectory()
+        #expect(try await PausedDownload.pause(URLRequest(ftp.url()), at: 1, in: directory) == nil)
+        #expect(directory.content.isEmpty)
+    }
+
+    @Test("A server that refuses to go on starts over")
+    func refusedRest() async throws {
+        let large = GeneratedBody.bytes(seed: 5, length: 30_000_000)
+        let ftp = try ScriptedFTPServer(large) { $0.hasPrefix("REST") ? .reply("502 No") : nil }
+        defer { ftp.stop() }
+        let directory = try TemporaryDirectory()
+        let data = try #require(try await PausedDownload.pause(URLRequest(ftp.url()), at: 1, in: directory))
+        let resumed = try await ResumedDownload(data, in: directory)
+        #expect(resumed.error == nil)
+        #expect(resumed.body == large)
+        #expect(ftp.commands.contains { $0.hasPrefix("REST") })
+    }
+
+    @Test("Of a file that is complete already, nothing is fetched")
+    func complete() async throws {
+        let large = GeneratedBody.bytes(seed: 5, length: 30_000_000)
+        let gate = Gate()
+        // All bytes are there, and the end is not confirmed.
+        let ftp = try ScriptedFTPServer(large) { $0 == "226" ? .after(gate) : nil }
+        defer { ftp.stop() }
+        let directory = try TemporaryDirectory()
+        let data = try #require(try await PausedDownload.pause(URLRequest(ftp.url()), at: 30_000_000, in: directory))
+        gate.open()
+        let resumed = try await ResumedDownload(data, in: directory)
+        #expect(resumed.error == nil)
+        #expect(resumed.body == large)
+        #expect(ftp.commands.count { $0.hasPrefix("RETR") } == 1)
+    }
+
+    @Test("An upload that the server won't store fails as such")
+    func refusedUpload() async throws {
+        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix("STOR") ? .reply("553 No") : nil }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) {
+            _ = try await session.upload(for: URLRequest(url: ftp.url()), from: Data("x".utf8))
+        }
+        #expect(error?.code == .cannotCreateFile)
+    }
+
+    @Test("A connection is used again, also by uploads")
+    func reuse() async throws {
+        let ftp = try ScriptedFTPServer(Self.content)
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).data == Self.content)
+        _ = try await session.upload(for: URLRequest(url: ftp.url()), from: Data("stored".utf8))
+        #expect(ftp.stored == [Data("stored".utf8)])
+        #expect(ftp.commands.count { $0.hasPrefix("USER") } == 1)
+    }
+}

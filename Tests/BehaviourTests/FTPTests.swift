@@ -1,0 +1,235 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("FTP, with vsftpd", .timeLimit(.minutes(1)))
+struct FTPTests {
+    private let server: Vsftpd
+
+    init() throws {
+        server = try Vsftpd.shared()
+    }
+
+    /// A name of this test's own.
+    private let name = "\(UUID().uuidString).txt"
+    private var url: URL { server.url("/upload/\(name)") }
+
+    @Test("A file comes with length and type, for everybody", arguments: [0, 1, 3_000_000])
+    func content(length: Int) async throws {
+        let content = GeneratedBody.bytes(seed: 8, length: length)
+        try server.publish(name, content)
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: url)
+        #expect(data == content)
+        #expect(response.url == url)
+        #expect(response.mimeType == "text/plain")
+        #expect(response.expectedContentLength == Int64(length))
+        #expect(!(response is HTTPURLResponse))
+    }
+
+    @Test("A delegate hears of response, body and end")
+    func story() async throws {
+        try server.publish(name, Data("hello".utf8))
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: url)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("A download tells how far it is")
+    func download() async throws {
+        let content = GeneratedBody.bytes(seed: 8, length: 2_000_000)
+        try server.publish(name, content)
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.downloadTask(with: url)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == content)
+        #expect(
+            delegate.events(of: task).contains { event in
+                if case .wrote(_, let total, let expected) = event {
+                    total == 2_000_000 && expected == 2_000_000
+                } else {
+                    false
+                }
+            }
+        )
+    }
+
+    @Test("A path that ends with a slash is a listing")
+    func listing() async throws {
+        try server.publish(name, Data("hello".utf8))
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: server.url("/upload/"))
+        #expect(String(decoding: data, as: UTF8.self).contains(name))
+        #expect(response.expectedContentLength == -1)
+    }
+
+    @Test("HEAD asks for the attributes alone")
+    func attributes() async throws {
+        try server.publish(name, Data("hello".utf8))
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(for: URLRequest(url, method: "HEAD"))
+        #expect(data.isEmpty)
+        #expect(response.expectedContentLength == 5)
+    }
+
+    @Test(
+        "What isn't there, and what is no file, doesn't exist",
+        arguments: ["/none", "/none/none", "/upload", "/upload/none/"]
+    )
+    func missing(path: String) async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(server.url(path)).error
+        #expect([.fileDoesNotExist, .noPermissionsToReadFile].contains(error?.code))
+        #expect(error?.curlText?.isEmpty == false)
+    }
+
+    @Test("A login that the server refuses is an authentication error")
+    func login() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "ftp://nobody:wrong@127.0.0.1:\(server.port)/upload/x"))
+        #expect(await session.load(url).error?.code == .userAuthenticationRequired)
+    }
+
+    @Test("Data, files and streams are stored", arguments: ["data", "file", "stream"])
+    func upload(kind: String) async throws {
+        let content = GeneratedBody.bytes(seed: 9, length: 1_000_000)
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let directory = try TemporaryDirectory()
+        var request = URLRequest(url)
+        let task: URLSessionUploadTask
+        switch kind {
+        case "data": task = session.uploadTask(with: request, from: content)
+        case "file": task = session.uploadTask(with: request, fromFile: try directory.file(content))
+        default:
+            request.httpBodyStream = InputStream(data: content)
+            task = session.uploadTask(withStreamedRequest: request)
+        }
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(try Data(contentsOf: server.file(name)) == content)
+        #expect(task.countOfBytesSent == 1_000_000)
+        #expect(delegate.story(of: task) == ["created", "sent", "response", "completed"])
+    }
+
+    @Test("Where the server lets nobody write, an upload fails")
+    func refusedUpload() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.url("/none/\(name)"))
+        let error = await #expect(throws: URLError.self) {
+            _ = try await session.upload(for: request, from: Data("x".utf8))
+        }
+        #expect([.cannotCreateFile, .noPermissionsToReadFile].contains(error?.code))
+    }
+
+    @Test("A paused download goes on where it was")
+    func resuming() async throws {
+        let length = 30_000_000
+        let content = GeneratedBody.bytes(seed: 8, length: length)
+        try server.publish(name, content)
+        let directory = try TemporaryDirectory()
+        let data = try #require(try await PausedDownload.pause(URLRequest(url), at: 1, in: directory))
+        let resumed = try await ResumedDownload(data, in: directory)
+        #expect(resumed.error == nil)
+        #expect(resumed.hasContinued)
+        #expect(resumed.body == content)
+    }
+
+    @Test("A file that has changed since is fetched anew", arguments: [10_000_000, 30_000_000])
+    func changed(length: Int) async throws {
+        try server.publish(name, GeneratedBody.bytes(seed: 8, length: 30_000_000))
+        let directory = try TemporaryDirectory()
+        let data = try #require(try await PausedDownload.pause(URLRequest(url), at: 1, in: directory))
+        let changed = GeneratedBody.bytes(seed: 9, length: length)
+        try server.publish(name, changed)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 1e9)],
+            ofItemAtPath: server.file(name).path
+        )
+        let resumed = try await ResumedDownload(data, in: directory)
+        #expect(resumed.error == nil)
+        #expect(!resumed.hasContinued)
+        #expect(resumed.body == changed)
+    }
+
+    @Test("Suspending pauses the transfer, and a slow reader slows it down")
+    func suspension() async throws {
+        let content = GeneratedBody.bytes(seed: 8, length: 30_000_000)
+        try server.publish(name, content)
+        let suspended = Watched(false)
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard event.name == "data", let task,
+                suspended.update({ isSuspended in
+                    defer { isSuspended = true }
+                    return !isSuspended
+                })
+            else { return }
+            task.suspend()
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: url)
+        task.resume()
+        try await suspended.wait { $0 }
+        _ = try await session.data(from: server.url("/upload/"))
+        #expect(task.countOfBytesReceived < 30_000_000)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == content)
+    }
+
+    @Test("Cancelling ends the transfer")
+    func cancellation() async throws {
+        try server.publish(name, GeneratedBody.bytes(seed: 8, length: 30_000_000))
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            if event.name == "data" { task?.cancel() }
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: url)
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+    }
+
+    @Test("Over TLS an unknown certificate is refused, before the login")
+    func certificate() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let server = try Vsftpd.overTLS()
+        #expect(await session.load(server.url("/upload/")).error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test("Over TLS a trusted server's file arrives", .needsTrust)
+    func trusted() async throws {
+        let server = try Vsftpd.overTLS()
+        try server.publish("file", GeneratedBody.bytes(seed: 8, length: 500_000))
+        let helper = try NginxTrust(try Nginx.shared().site).startHelper(
+            "load",
+            "bytes",
+            server.url("/upload/file").absoluteString
+        )
+        #expect(await helper.line() == "ready")
+        helper.say("go")
+        let line = await helper.line()
+        #expect(line?.contains("500000") == true, "\(line ?? "nothing")")
+        helper.closeInput()
+        _ = await helper.ending()
+    }
+}

@@ -1,0 +1,159 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Streams that make their reader wait", .timeLimit(.minutes(1)))
+struct UploadBlockingStreamTests {
+    private func request(_ url: URL, _ stream: InputStream, length: Int? = nil) -> URLRequest {
+        var request = URLRequest(url, method: "POST")
+        request.httpBodyStream = stream
+        if let length { request.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+        return request
+    }
+
+    @Test("A hundred of them hold up nobody else, and end with their tasks")
+    func others() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forTest { $0.httpMaximumConnectionsPerHost = 200 }
+        defer { session.invalidateAndCancel() }
+        let streams = try (0..<100).map { _ in try BlockingStream(in: directory) }
+        let delegate = RecordingDelegate()
+        let uploads = streams.map { session.dataTask(with: request(server.url("/slow"), $0.stream)) }
+        for task in uploads {
+            task.delegate = delegate
+            task.resume()
+        }
+        try await server.waitForConnections(100)
+        for _ in 0..<10 { #expect(await session.load(server.url("/quick")).text == "0") }
+        for (number, task) in uploads.enumerated() {
+            if number % 2 == 0 { task.cancel() } else { try streams[number].write(Data("x".utf8)) }
+        }
+        try await server.waitForBodyBytesReceived(50)
+        for stream in streams { try stream.finish() }
+        for (number, task) in uploads.enumerated() {
+            #expect(try await delegate.completion(of: task)?.code == (number % 2 == 0 ? .cancelled : nil))
+        }
+    }
+
+    @Test("What comes little by little is sent little by little")
+    func slowly() async throws {
+        let server = try LoopbackServer(answering: .atHead) { .echoBody($0).after([.waitForBody]) }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let source = try BlockingStream(in: directory)
+        let load = Task { await session.load(request(server.url("/"), source.stream)) }
+        for count in 1...5 {
+            try source.write(Data("part\(count)".utf8))
+            try await server.waitForBodyBytesReceived(Int64(5 * count))
+        }
+        try source.finish()
+        #expect(await load.value.error == nil)
+        #expect(server.requests[0].text == "part1part2part3part4part5")
+    }
+
+    @Test("One that says nothing for longer than the request's time-out times out")
+    func timeout() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let source = try BlockingStream(in: directory)
+        var request = request(server.url("/"), source.stream)
+        request.timeoutInterval = 0.3
+        #expect(await session.load(request).error?.code == .timedOut)
+        try source.finish()
+    }
+
+    @Test("One that is shorter than its Content-Length fails, and the server gets no complete request")
+    func tooShort() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(request(server.url("/"), InputStream(data: Data("short".utf8)), length: 10))
+            .error
+        #expect(error?.code == .requestBodyStreamExhausted)
+        #expect(error?.localizedDescription.contains("Content-Length") == true)
+        try await server.waitUntilNoConnections()
+        #expect(server.requests.allSatisfy { $0.bodyState != .complete })
+    }
+
+    @Test("Of one that is longer than its Content-Length no more is sent: it would be another request")
+    func tooLong() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let stream = InputStream(data: Data("fineGET /evil HTTP/1.1\r\n\r\n".utf8))
+        #expect(await session.load(request(server.url("/"), stream, length: 4)).text == "4")
+        #expect(await session.load(server.url("/next")).text == "0")
+        #expect(server.requests.map(\.path) == ["/", "/next"])
+        #expect(server.requests[0].headers(named: "Content-Length") == ["4"])
+        #expect(server.requests[0].header("Transfer-Encoding") == nil)
+    }
+
+    @Test("A length that is known is told, in every message about progress")
+    func knownLength() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let content = GeneratedBody.bytes(seed: 1, length: 700_000)
+        let task = session.dataTask(with: request(server.url("/"), InputStream(data: content), length: content.count))
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(server.requests[0].body == content)
+        let sent = delegate.events(of: task).compactMap { event in
+            if case .sent(_, let total, let expected) = event { (total, expected) } else { nil }
+        }
+        #expect(sent.allSatisfy { $0.1 == 700_000 })
+        #expect(sent.last?.0 == 700_000)
+    }
+
+    @Test("The longest files have their length told, though nobody reads them", arguments: [(5 as Int64) << 30])
+    func longFile(length: Int64) async throws {
+        let server = try LoopbackServer(answering: .atHead) { _ in .text("no", status: 413).closing() }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let file = try directory.file(Data())
+        try FileHandle(forWritingTo: file).truncate(atOffset: UInt64(length))
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), fromFile: file)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 413)
+        #expect(server.requests[0].headers(named: "Content-Length") == ["\(length)"])
+        #expect(task.countOfBytesExpectedToSend == length)
+    }
+
+    @Test("Three gigabytes pass through little memory to a reader that only counts")
+    func largeFile() async {
+        await #expect(processExitsWith: .success) {
+            var options = LoopbackServer.Options()
+            options.bodyLimit = 0
+            let server = try LoopbackServer(options: options) { .text("\($0.bodyLength)") }
+            defer { server.stop() }
+            let directory = try TemporaryDirectory()
+            let file = try directory.file(Data())
+            try FileHandle(forWritingTo: file).truncate(atOffset: 3 << 30)
+            let session = URLSession.forTest()
+            let request = URLRequest(server.url("/"), method: "PUT")
+            _ = try await session.upload(for: request, from: Data(count: 1 << 20))
+            let before = ProcessUsage().resident
+            try ProcessUsage.resetPeak()
+            let (data, _) = try await session.upload(for: request, fromFile: file)
+            #expect(data == Data("\(3 << 30)".utf8))
+            #expect(ProcessUsage().peak - before < 24 << 20)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Bodies that are sent again", .timeLimit(.minutes(1)))
+struct UploadReplayTests {
+    private static let content = GeneratedBody.bytes(seed: 21, length: 1_000_000)
+
+    @Test(
+        "After 307 and 308 data, files and the delegate's next stream follow",
+        arguments: [307, 308],
+        ["data", "file", "stream"]
+    )
+    func redirect(status: Int, kind: String) async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to", status: status) : .text("\(request.bodyLength)")
+        }
+        defer { server.stop() }
+        let source = StreamSource { _ in InputStream(data: Self.content) }
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        let directory = try TemporaryDirectory()
+        let request = URLRequest(server.url("/from"), method: "POST")
+        let task: URLSessionUploadTask
+        switch kind {
+        case "data": task = session.uploadTask(with: request, from: Self.content)
+        case "file": task = session.uploadTask(with: request, fromFile: try directory.file(Self.content))
+        default: task = session.uploadTask(withStreamedRequest: request)
+        }
+        task.resume()
+        #expect(try await source.completion() == nil)
+        #expect(source.record.value.body == Data("1000000".utf8))
+        #expect(server.requests.map(\.path) == ["/from", "/to"])
+        #expect(server.requests[1].body == Self.content)
+        #expect(source.record.value.asked == (kind == "stream" ? 2 : 0))
+        #expect(!source.record.value.wasOffTheQueue)
+        #expect(task.countOfBytesSent == 1_000_000)
+    }
+
+    @Test("A request's own stream serves once; the next is the delegate's")
+    func ownStream() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
+        }
+        defer { server.stop() }
+        let source = StreamSource { _ in InputStream(data: Self.content) }
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(server.url("/from"), method: "POST")
+        request.httpBodyStream = InputStream(data: Self.content)
+        session.dataTask(with: request).resume()
+        #expect(try await source.completion() == nil)
+        #expect(source.record.value.asked == 1)
+        #expect(server.requests[1].body == Self.content)
+    }
+
+    @Test("A delegate that has no other stream fails the task clearly")
+    func exhausted() async throws {
+        let server = try LoopbackServer { _ in .redirect(to: "/to", status: 307) }
+        defer { server.stop() }
+        let source = StreamSource { $0 == 1 ? InputStream(data: Self.content) : nil }
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        session.uploadTask(withStreamedRequest: URLRequest(server.url("/from"), method: "POST")).resume()
+        let error = try await source.completion()
+        #expect(error?.code == .requestBodyStreamExhausted)
+        #expect(error?.localizedDescription.contains("stream") == true)
+    }
+
+    /// When a connection dies under a body.
+    enum Moment: CaseIterable {
+        /// The body may have begun to come, or not.
+        case atHead
+        case behindBody
+    }
+
+    /// Answers a first request, and resets the connection at the second.
+    private func fickleServer(_ moment: Moment) throws -> LoopbackServer {
+        try LoopbackServer(answering: .atHead) { request in
+            switch request.ordinal {
+            case 1: .text("first").after([.waitForBody])
+            case 2: .raw(moment == .atHead ? [.reset] : [.waitForBody, .reset])
+            default: .text("\(request.bodyLength)").after([.waitForBody])
+            }
+        }
+    }
+
+    @Test(
+        "A kept connection that dies under the body is replaced, and the body starts over",
+        arguments: ["data", "file", "stream"],
+        Moment.allCases
+    )
+    func deadConnection(kind: String, moment: Moment) async throws {
+        let server = try fickleServer(moment)
+        defer { server.stop() }
+        let source = StreamSource { _ in InputStream(data: Self.content) }
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "first")
+        let directory = try TemporaryDirectory()
+        let request = URLRequest(server.url("/"), method: "POST")
+        let task: URLSessionUploadTask
+        switch kind {
+        case "data": task = session.uploadTask(with: request, from: Self.content)
+        case "file": task = session.uploadTask(with: request, fromFile: try directory.file(Self.content))
+        default: task = session.uploadTask(withStreamedRequest: request)
+        }
+        task.resume()
+        #expect(try await source.completion() == nil)
+        // Until the first bytes have gone out, the stream is as good as new.
+        let expected = kind != "stream" ? 0...0 : moment == .atHead ? 1...2 : 2...2
+        #expect(expected.contains(source.record.value.asked))
+        #expect(server.requests.last?.body == Self.content)
+        #expect(server.requestCount == 3)
+    }
+
+    @Test("With a stream that can't be had again, a connection that dies under the body fails the task clearly")
+    func deadConnectionUnderStream() async throws {
+        let server = try fickleServer(.behindBody)
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "first")
+        var request = URLRequest(server.url("/"), method: "POST")
+        request.httpBodyStream = InputStream(data: Self.content)
+        #expect(await session.load(request).error?.code == .requestBodyStreamExhausted)
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("A new connection that dies is not tried again")
+    func newConnection() async throws {
+        let server = try LoopbackServer(answering: .atHead) { _ in .raw([.reset]) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(URLRequest(server.url("/"), method: "POST", body: Self.content)).error
+        #expect(error?.code == .networkConnectionLost)
+        #expect(server.requestCount == 1)
+    }
+}

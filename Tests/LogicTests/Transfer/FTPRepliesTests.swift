@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("FTP's replies, read as a head")
+struct FTPRepliesTests {
+    private func head(_ replies: inout FTPReplies, _ lines: String...) -> ResponseHead? {
+        var found: ResponseHead?
+        for line in lines {
+            let event = Data((line + "\r\n").utf8).withUnsafeBytes { replies.consume(lines: $0) }
+            if case .complete(let head) = event { found = head }
+        }
+        return found
+    }
+
+    @Test("A download's head is there when the server announces data, with length and date")
+    func download() {
+        var replies = FTPReplies()
+        let head = head(
+            &replies,
+            "220 (vsFTPd 3.0.3)",
+            "331 Password?",
+            "230 OK",
+            "257 \"/\"",
+            "250 OK",
+            "213 19941106084937",
+            "229 Entering Extended Passive Mode (|||43370|)",
+            "200 Binary",
+            "213 1234",
+            "150 Opening"
+        )
+        #expect(head?.status == 200)
+        #expect(head?.version == FTPReplies.version)
+        #expect(head?["Last-Modified"] == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(head?.contentLength == 1234)
+        #expect(replies.finish(isRefused: false) == nil)
+    }
+
+    @Test("A rest is a range of the whole")
+    func range() {
+        var replies = FTPReplies(offset: 1000)
+        let head = head(&replies, "213 19941106084937.123", "227 (127,0,0,1,1,1)", "213 1234", "350 OK", "125 Go on")
+        #expect(head?.status == 206)
+        #expect(head?.contentRange == ResponseHead.ContentRange(bytes: 1000...1233, completeLength: 1234))
+        #expect(head?["Last-Modified"] == "Sun, 06 Nov 1994 08:49:37 GMT")
+    }
+
+    @Test("A rest of nothing, and one that the server won't send, are ranges that can't be satisfied")
+    func unsatisfiable() {
+        var replies = FTPReplies(offset: 1234)
+        #expect(head(&replies, "213 19941106084937", "229 (|||1|)", "213 1234") == nil)
+        let whole = replies.finish(isRefused: false)
+        #expect(whole?.status == 416)
+        #expect(whole?.contentRange == ResponseHead.ContentRange(bytes: nil, completeLength: 1234))
+        replies = FTPReplies(offset: 1234)
+        _ = head(&replies, "229 (|||1|)", "213 1234", "502 No REST")
+        #expect(replies.finish(isRefused: true)?["Content-Range"] == nil)
+    }
+
+    @Test("A server without SIZE may still say how long the file is")
+    func announcedSize() {
+        var replies = FTPReplies()
+        let known = head(
+            &replies,
+            "229 (|||1|)",
+            "550 No SIZE",
+            "150 Opening BINARY mode data connection for a (b) (77 bytes)."
+        )
+        #expect(known?.contentLength == 77)
+        replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "150 Here comes the listing (many bytes).")?.contentLength == nil)
+    }
+
+    @Test("What stands inside a reply of several lines means nothing")
+    func severalLines() {
+        var replies = FTPReplies()
+        #expect(head(&replies, "220-Welcome", "150 fake", "213 5", " 220 fake", "220 End") == nil)
+        #expect(head(&replies, "229 (|||1|)", "213 6", "150 Now")?.contentLength == 6)
+    }
+
+    @Test("An upload's head comes at its end")
+    func upload() {
+        var replies = FTPReplies(comesAtEnd: true)
+        #expect(head(&replies, "229 (|||1|)", "150 Ok to send data.", "226 Transfer complete.") == nil)
+        let end = replies.finish(isRefused: false)
+        #expect(end?.status == 200)
+        #expect(end?.contentLength == 0)
+    }
+
+    @Test("An HTTP proxy's head is read as what it is")
+    func proxy() {
+        var replies = FTPReplies(offset: 5)
+        let head = head(&replies, "HTTP/1.1 206 Partial Content", "Content-Range: bytes 5-9/10", "")
+        #expect(head?.version == "HTTP/1.1")
+        #expect(head?.status == 206)
+    }
+
+    @Test(
+        "Nonsense is no date",
+        arguments: [
+            "", "1994", "19941306084937", "199411060849377", "1994110608493x", "19941106254937", "-9941106084937",
+        ]
+    )
+    func noDate(text: String) {
+        #expect(FTPReplies.httpDate(text) == nil)
+    }
+
+    @Test(
+        "Nonsense of a server is ignored",
+        arguments: ["", "2", "213", "213 -5", "213 99999999999999999999", "abc def", "213 x"]
+    )
+    func nonsense(line: String) {
+        var replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", line, "150 Now")?.contentLength == nil)
+    }
+}

@@ -1,0 +1,194 @@
+import Foundation
+import Glibc
+import LoopbackServer
+
+/// An FTP server of one file that does what a test wants: it knows passive mode, and answers each command as told.
+///
+/// One thread for each connection. It ends with `stop()`, which every test must call.
+package final class ScriptedFTPServer: Sendable {
+    package enum Answer: Sendable {
+        /// Such a line; by default the server's own.
+        case reply(String)
+        /// No answer until the gate is open, then the server's own.
+        case after(Gate)
+        /// The connection is closed instead.
+        case hangUp
+    }
+
+    package struct State: Sendable {
+        package var commands: [String] = []
+        package var stored: [Data] = []
+        fileprivate var sockets: [Int32] = []
+        fileprivate var isStopped = false
+    }
+
+    package let port: Int
+    private let listener: Int32
+    private let content: Data
+    private let state = Watched(State())
+    private let script: @Sendable (String) -> Answer?
+
+    /// `script` is asked with each command, and "226" before the reply behind the data.
+    package init(_ content: Data, script: @escaping @Sendable (String) -> Answer? = { _ in nil }) throws {
+        (listener, port) = try Self.listen()
+        self.content = content
+        self.script = script
+        let thread = Thread { [self] in
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                let isStopped = state.update { state in
+                    state.sockets.append(connection)
+                    return state.isStopped
+                }
+                if isStopped { return }
+                Thread { self.serve(connection) }.start()
+            }
+        }
+        thread.start()
+    }
+
+    package func url(_ path: String = "/file") -> URL {
+        URL(string: "ftp://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    /// The commands of all connections, in the order they came.
+    package var commands: [String] { state.value.commands }
+    package var stored: [Data] { state.value.stored }
+
+    /// Returns when a command that begins like this has come.
+    package func wait(for command: String) async throws {
+        try await state.wait { $0.commands.contains { $0.hasPrefix(command) } }
+    }
+
+    package func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        for socket in state.update({ state in
+            state.isStopped = true
+            return state.sockets
+        }) { shutdown(socket, Int32(SHUT_RDWR)) }
+    }
+
+    // MARK: - One connection
+
+    private func serve(_ connection: Int32) {
+        var input = Data()
+        var data: (descriptor: Int32, port: Int)?
+        var offset = 0
+        defer { data.map { _ = close($0.descriptor) } }
+        guard send("220 Ready", to: connection) else { return }
+        while let line = Self.line(from: connection, &input) {
+            state.update { $0.commands.append(line) }
+            let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+            let reply: String
+            switch words.first {
+            case "USER": reply = "331 Password"
+            case "PASS": reply = "230 Hello"
+            case "PWD": reply = "257 \"/\" is here"
+            case "MDTM": reply = "213 20200102030405"
+            case "SIZE": reply = "213 \(content.count)"
+            case "EPSV":
+                data.map { _ = close($0.descriptor) }
+                data = try? Self.listen()
+                reply = "229 Entering (|||\(data?.port ?? 0)|)"
+            case "REST":
+                offset = words.count > 1 ? Int(words[1]) ?? 0 : 0
+                reply = "350 Go on"
+            case "RETR", "STOR":
+                guard let listener = data?.descriptor else { return }
+                if case .reply(let line) = script(line) {
+                    guard send(line, to: connection) else { return }
+                    continue
+                }
+                guard send("150 Here it comes", to: connection) else { return }
+                transfer(words.first == "STOR", offset, listener)
+                offset = 0
+                guard answer("226", "226 Done", connection) else { return }
+                continue
+            case "QUIT": reply = "221 Bye"
+            default: reply = "200 OK"
+            }
+            guard answer(line, reply, connection) else { return }
+        }
+    }
+
+    private func transfer(_ isStoring: Bool, _ offset: Int, _ listener: Int32) {
+        let descriptor = accept(listener, nil, nil)
+        guard descriptor >= 0 else { return }
+        state.update { $0.sockets.append(descriptor) }
+        if isStoring {
+            var (received, isOver) = (Data(), false)
+            var buffer = [UInt8](repeating: 0, count: 65536)
+            while !isOver {
+                let count = recv(descriptor, &buffer, buffer.count, 0)
+                if count > 0 { received.append(contentsOf: buffer[..<count]) } else { isOver = true }
+            }
+            state.update { $0.stored.append(received) }
+        } else {
+            Self.send(content.dropFirst(offset), to: descriptor)
+        }
+        shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
+    private func answer(_ command: String, _ reply: String, _ connection: Int32) -> Bool {
+        switch script(command) {
+        case nil: return send(reply, to: connection)
+        case .reply(let line): return send(line, to: connection)
+        case .after(let gate):
+            gate.waitBlocking()
+            return send(reply, to: connection)
+        case .hangUp:
+            shutdown(connection, Int32(SHUT_RDWR))
+            return false
+        }
+    }
+
+    private func send(_ line: String, to connection: Int32) -> Bool {
+        Self.send(Data((line + "\r\n").utf8), to: connection)
+    }
+
+    // MARK: - Sockets
+
+    @discardableResult
+    private static func send(_ data: Data, to descriptor: Int32) -> Bool {
+        var rest = data
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    private static func line(from descriptor: Int32, _ input: inout Data) -> String? {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            if let end = input.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: input[..<end], as: UTF8.self).trimmingCharacters(in: .newlines)
+                input = input[(end + 1)...]
+                return line
+            }
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            guard count > 0 else { return nil }
+            input.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    private static func listen() throws -> (descriptor: Int32, port: Int) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let succeeded = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 && Glibc.listen(descriptor, 64) == 0
+                    && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        guard succeeded else { throw ChildProcess.Failure(description: "No socket for FTP: errno \(errno)") }
+        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+    }
+}

@@ -1,0 +1,73 @@
+import CurlNetworking
+import Foundation
+import Glibc
+
+/// A delegate that gives streams, as many as it has, and writes down how often it was asked, on which queue, and how tasks ended.
+package final class StreamSource: NSObject, URLSessionDataDelegate {
+    package struct Record: Sendable {
+        package var asked = 0
+        package var wasOffTheQueue = false
+        package var body = Data()
+        package var completions: [URLError?] = []
+    }
+
+    package let record = Watched(Record())
+    private let makeStream: @Sendable (Int) -> InputStream?
+
+    /// `makeStream` is asked with the number of the stream, from 1 on.
+    package init(_ makeStream: @escaping @Sendable (Int) -> InputStream?) {
+        self.makeStream = makeStream
+    }
+
+    /// Returns when a task has completed, with its error.
+    package func completion() async throws -> URLError? {
+        try await record.wait { !$0.completions.isEmpty }
+        return record.value.completions[0]
+    }
+
+    package func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        let number = record.update { record in
+            record.asked += 1
+            if OperationQueue.current != session.delegateQueue { record.wasOffTheQueue = true }
+            return record.asked
+        }
+        completionHandler(makeStream(number))
+    }
+
+    package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        record.update { $0.body.append(data) }
+    }
+
+    package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        record.update { $0.completions.append(error.map { $0 as? URLError ?? URLError(.unknown) }) }
+    }
+}
+
+/// A stream whose reader waits until there is something: bytes are put in by the test.
+package final class BlockingStream: @unchecked Sendable {
+    // @unchecked: never changes.
+    package let stream: InputStream
+    private let writer: FileHandle
+
+    /// A pipe in the file system, which a stream opens like a file.
+    package init(in directory: TemporaryDirectory, name: String = "pipe-\(UUID().uuidString)") throws {
+        let path = directory.url.appendingPathComponent(name).path
+        guard mkfifo(path, 0o600) == 0, let stream = InputStream(fileAtPath: path) else {
+            throw ChildProcess.Failure(description: "No pipe: errno \(errno)")
+        }
+        // Open for both, so that opening either end waits for nobody.
+        let descriptor = open(path, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { throw ChildProcess.Failure(description: "No pipe: errno \(errno)") }
+        writer = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        self.stream = stream
+    }
+
+    package func write(_ data: Data) throws { try writer.write(contentsOf: data) }
+
+    /// The stream's end.
+    package func finish() throws { try writer.close() }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Glibc
+import LoopbackServer
+
+/// A real FTP server for the tests: Debian's vsftpd on a free loopback port, for everybody, with a directory to write to.
+///
+/// It runs as the tests' own user, root or not, and ends with the test process, however that ends.
+package final class Vsftpd: Sendable {
+    /// The one that all tests share, and the one that speaks TLS from the first byte (`ftps`), with nginx's certificate. They throw
+    /// where vsftpd is missing or doesn't start.
+    package static func shared() throws -> Vsftpd { try sharedResult.get() }
+    package static func overTLS() throws -> Vsftpd { try overTLSResult.get() }
+
+    private static let sharedResult = Result { try Vsftpd(identity: nil) }
+    private static let overTLSResult = Result { try Vsftpd(identity: Nginx.shared().site) }
+
+    private static let path = "/usr/sbin/vsftpd"
+
+    package let port: Int
+    private let scheme: String
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    private init(identity: NginxSite?) throws {
+        guard FileManager.default.isExecutableFile(atPath: Self.path) else {
+            throw ChildProcess.Failure(description: "These tests need vsftpd: apt-get install vsftpd, or run make test")
+        }
+        directory = try TemporaryDirectory()
+        scheme = identity == nil ? "ftp" : "ftps"
+        let (root, empty) = (
+            directory.url.appendingPathComponent("root"), directory.url.appendingPathComponent("empty")
+        )
+        for folder in [root, empty, root.appendingPathComponent("upload")] {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        }
+        // vsftpd refuses everybody a root that they can write to.
+        try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: root.path)
+        let file = directory.url.appendingPathComponent("vsftpd.conf")
+        // Another program can take the port before vsftpd does: then another is tried.
+        var attempts = 0
+        while true {
+            let port = try LoopbackServer.unusedPort()
+            try Self.configuration(port, root, empty, identity).write(to: file, atomically: true, encoding: .utf8)
+            let process = try ChildProcess(["sh", "-c", Self.script, "sh", Self.path, file.path], mergesErrors: true)
+            attempts += 1
+            if Self.waitForGreeting(port) {
+                (self.port, self.process) = (port, process)
+                return
+            }
+            guard attempts < 3 else { throw ChildProcess.Failure(description: "vsftpd doesn't answer on port \(port)") }
+        }
+    }
+
+    /// Where a file's content lies.
+    package var root: URL { directory.url.appendingPathComponent("root") }
+
+    /// What was stored as `/upload/<name>`, or can be fetched from there.
+    package func file(_ name: String) -> URL { root.appendingPathComponent("upload").appendingPathComponent(name) }
+
+    /// Writes a file for `url("/upload/<name>")`.
+    package func publish(_ name: String, _ content: Data) throws {
+        try content.write(to: file(name))
+    }
+
+    package func url(_ path: String) -> URL {
+        URL(string: "\(scheme)://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    /// Runs vsftpd, and a watchdog that ends it when the tests have ended, whichever way.
+    private static let script = """
+        exec 9<&0
+        (
+            exec >/dev/null 2>&1
+            cat <&9 >/dev/null
+            kill -TERM $$
+        ) &
+        exec 9<&- </dev/null
+        exec "$@"
+        """
+
+    private static func configuration(_ port: Int, _ root: URL, _ empty: URL, _ identity: NginxSite?) -> String {
+        let plain = """
+            listen=YES
+            listen_address=127.0.0.1
+            listen_port=\(port)
+            background=NO
+            run_as_launching_user=YES
+            seccomp_sandbox=NO
+            anonymous_enable=YES
+            local_enable=NO
+            write_enable=YES
+            anon_upload_enable=YES
+            anon_umask=022
+            anon_world_readable_only=NO
+            anon_root=\(root.path)
+            secure_chroot_dir=\(empty.path)
+            xferlog_enable=NO
+            connect_from_port_20=NO
+
+            """
+        guard let identity else { return plain }
+        return plain + """
+            ssl_enable=YES
+            implicit_ssl=YES
+            allow_anon_ssl=YES
+            force_anon_logins_ssl=YES
+            force_anon_data_ssl=YES
+            rsa_cert_file=\(identity.certificate.path)
+            rsa_private_key_file=\(identity.key.path)
+
+            """
+    }
+
+    /// True when something accepts connections on the port, as vsftpd does some milliseconds after it was started.
+    private static func waitForGreeting(_ port: Int) -> Bool {
+        for _ in 0..<500 {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            defer { close(descriptor) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(port).bigEndian
+            address.sin_addr.s_addr = inet_addr("127.0.0.1")
+            let code = withUnsafePointer(to: &address) { address in
+                address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            if code == 0 { return true }
+            usleep(10_000)
+        }
+        return false
+    }
+}
