@@ -143,7 +143,7 @@ struct ErrorTests {
 
     @Test("A request without a URL, or with another scheme, is refused before anything is done")
     func refusedRequests() async throws {
-        let error = try await failure(try #require(URL(string: "ftp://127.0.0.1/")))
+        let error = try await failure(try #require(URL(string: "gopher://127.0.0.1/")))
         #expect(error.code == .unsupportedURL)
         #expect(error.phase == "preparing")
     }

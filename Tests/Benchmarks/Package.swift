@@ -17,10 +17,10 @@ let package = Package(
         .executableTarget(
             name: "bench-ours",
             dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")],
-            plugins: ["SharedSources"]
+            plugins: ["ClientSources"]
         ),
-        .executableTarget(name: "bench-stock", plugins: ["SharedSources"]),
-        .plugin(name: "SharedSources", capability: .buildTool()),
+        .executableTarget(name: "bench-stock", plugins: ["ClientSources"]),
+        .plugin(name: "ClientSources", capability: .buildTool()),
         .executableTarget(name: "bench", dependencies: ["bench-raw", "bench-ours", "bench-stock"]),
     ],
     swiftLanguageModes: [.v6]

@@ -3,7 +3,7 @@ import PackagePlugin
 
 /// Has a target compile `Sources/Client` as well: SwiftPM lets no two targets share a folder.
 @main
-struct SharedSources: BuildToolPlugin {
+struct ClientSources: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         let folder = context.package.directoryURL.appending(path: "Sources/Client")
         return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
