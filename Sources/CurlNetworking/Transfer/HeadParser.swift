@@ -104,6 +104,7 @@ extension UnsafeRawBufferPointer {
 
     /// Field values are bytes; those that are no UTF-8 are taken as Latin-1, as HTTP/1 once meant them.
     fileprivate var text: String {
+        if allSatisfy({ $0 < 0x80 }) { return String(decoding: self, as: UTF8.self) }
         if let text = String(validating: self, as: UTF8.self) { return text }
         return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
     }
