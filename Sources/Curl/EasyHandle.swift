@@ -15,8 +15,8 @@ package final class EasyHandle {
     private weak var multi: Multi?
     /// The handler has heard something since it was last settled.
     @exclusivity(unchecked) private var isUnsettled = false
-    /// libcurl was told to continue, and may not have looked at the socket since.
-    private var hasContinued = false
+    /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
+    private var continuation: Int?
 
     /// Nil where libcurl is out of memory.
     init?() {
@@ -119,7 +119,7 @@ package final class EasyHandle {
         self.multi = multi
         self.handler = handler
         isUnsettled = false
-        hasContinued = false
+        continuation = nil
     }
 
     /// Called by the multi that the handle has left: whatever libcurl still calls for it goes nowhere.
@@ -134,8 +134,8 @@ package final class EasyHandle {
     package func setPaused(receive: Bool, send: Bool) -> Bool {
         // libcurl forces a look at the socket after each continuation. Paused again before that, it would read all the same,
         // hold back what it read, and run out of room for heads and bodies of different kinds.
-        if hasContinued { multi?.runTimers() }
-        hasContinued = !receive || !send
+        if let continuation, continuation == multi?.timerRuns { multi?.runTimers() }
+        continuation = receive && send ? nil : multi?.timerRuns
         let bits = (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0)
         let code = curl_easy_pause(handle, bits)
         multi?.needsSettling()

@@ -18,6 +18,8 @@ package final class Multi {
     /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
     private var deadline: Deadline?
     private var wantsTimeout = false
+    /// How often `runTimers` has been called.
+    private(set) var timerRuns = 0
     /// Handles whose handlers have heard something since they were last settled, each once.
     private var unsettled: [EasyHandle] = []
     private var isSettlingSoon = false
@@ -136,6 +138,7 @@ package final class Multi {
     /// Has libcurl do what is due by its own clock, such as what it put off to the next turn.
     func runTimers() {
         guard !isClosed else { return }
+        timerRuns += 1
         act(on: CURL_SOCKET_BAD, 0)
     }
 
