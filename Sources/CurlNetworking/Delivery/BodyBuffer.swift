@@ -3,7 +3,7 @@ import Foundation
 /// Body bytes that wait for their consumer, in the pieces it will get. Bounded: beyond the high mark the transfer is to
 /// pause, at the low mark it is to go on.
 ///
-/// In memory at most are the high mark and what libcurl delivers before it returns to the loop: up to a hundred receive
+/// In memory at most are the high mark and what libcurl delivers before it returns to the loop: up to 101 receive
 /// buffers of 16 KiB, or what they decode to.
 struct BodyBuffer {
     /// In bytes.

@@ -228,7 +228,7 @@ extension TaskRunner: LoopWork {
             case .memory:
                 if let ticket = loading.ticket { options.receiveBufferSize = session.receiveBufferSize(for: ticket) }
             case .file: options.receiveBufferSize = 256 * 1024
-            // libcurl reads up to a hundred of them before it can be paused.
+            // libcurl reads up to 101 of them before it can be paused.
             case .stream: options.receiveBufferSize = 16 * 1024
             }
             let isWatched = shared.withLock { shared in
