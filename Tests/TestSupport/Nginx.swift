@@ -22,9 +22,9 @@ package final class Nginx: Sendable {
         site = try NginxSite()
         // nginx gets sockets that listen already: no port can be taken in between, and who connects early waits. It crashes
         // with such sockets if it has no master process.
-        let plain = try Self.listen()
+        let plain = try ListeningSocket.open(backlog: 4096, for: "nginx")
         defer { close(plain.descriptor) }
-        let tls = try Self.listen()
+        let tls = try ListeningSocket.open(backlog: 4096, for: "nginx")
         defer { close(tls.descriptor) }
         (plainPort, tlsPort) = (plain.port, tls.port)
         try Self.configuration(site, plain: plain.port, tls: tls.port)
@@ -75,22 +75,6 @@ package final class Nginx: Sendable {
             if FileManager.default.isExecutableFile(atPath: path) { return path }
         }
         throw ChildProcess.Failure(description: "These tests need nginx: apt-get install nginx-light, or run make test")
-    }
-
-    private static func listen() throws -> (descriptor: Int32, port: Int) {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let succeeded = withUnsafeMutablePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 && Glibc.listen(descriptor, 4096) == 0
-                    && getsockname(descriptor, address, &length) == 0
-            }
-        }
-        guard succeeded else { throw ChildProcess.Failure(description: "No socket for nginx: errno \(errno)") }
-        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
     private static func configuration(_ site: NginxSite, plain: Int, tls: Int) -> String {

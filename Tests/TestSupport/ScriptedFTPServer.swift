@@ -30,7 +30,7 @@ package final class ScriptedFTPServer: Sendable {
 
     /// `script` is asked with each command, and "226" before the reply behind the data.
     package init(_ content: Data, script: @escaping @Sendable (String) -> Answer? = { _ in nil }) throws {
-        (listener, port) = try Self.listen()
+        (listener, port) = try ListeningSocket.open(backlog: 64, for: "FTP")
         self.content = content
         self.script = script
         let thread = Thread { [self] in
@@ -89,7 +89,7 @@ package final class ScriptedFTPServer: Sendable {
             case "SIZE": reply = "213 \(content.count)"
             case "EPSV":
                 data.map { _ = close($0.descriptor) }
-                data = try? Self.listen()
+                data = try? ListeningSocket.open(backlog: 64, for: "FTP")
                 reply = "229 Entering (|||\(data?.port ?? 0)|)"
             case "REST":
                 offset = words.count > 1 ? Int(words[1]) ?? 0 : 0
@@ -174,21 +174,5 @@ package final class ScriptedFTPServer: Sendable {
             guard count > 0 else { return nil }
             input.append(contentsOf: buffer[..<count])
         }
-    }
-
-    private static func listen() throws -> (descriptor: Int32, port: Int) {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let succeeded = withUnsafeMutablePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 && Glibc.listen(descriptor, 64) == 0
-                    && getsockname(descriptor, address, &length) == 0
-            }
-        }
-        guard succeeded else { throw ChildProcess.Failure(description: "No socket for FTP: errno \(errno)") }
-        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 }

@@ -1,0 +1,20 @@
+import Glibc
+
+/// A listening TCP socket on 127.0.0.1 and the free port it got. The caller closes it.
+enum ListeningSocket {
+    static func open(backlog: Int32, for purpose: String) throws -> (descriptor: Int32, port: Int) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let succeeded = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 && listen(descriptor, backlog) == 0
+                    && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        guard succeeded else { throw ChildProcess.Failure(description: "No socket for \(purpose): errno \(errno)") }
+        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+    }
+}
