@@ -52,6 +52,8 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// How long the attempts to connect may take together, the lookup of the name and TLS included: each of a host's
     /// addresses gets a part of it. nil for libcurl's default, five minutes.
     package var connectTimeout: Duration?
+    /// nil for nothing beyond the defaults.
+    package var connection: ConnectionProfile?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -102,6 +104,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         }
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
+        try connection?.apply(to: easy)
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
@@ -121,5 +124,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
+            && a.connection === b.connection
     }
 }

@@ -5,7 +5,11 @@ import Foundation
 /// ```swift
 /// let configuration = URLSessionConfiguration.default
 /// configuration.curl.temporaryDirectory = URL(fileURLWithPath: "/var/lib/mirror/incoming")
+/// configuration.curl.hosts["slow.example.com"].maximumConnections = 2
 /// ```
+///
+/// A session takes its options over when it is created. Creating one with options that make no sense, or that the linked
+/// libcurl lacks, is a programming error and traps with the option's name; ``validate()`` tells beforehand.
 public struct CurlOptions: Sendable {
     /// Where downloads are written until they are moved away, and where partial files wait to be resumed.
     ///
@@ -19,6 +23,9 @@ public struct CurlOptions: Sendable {
     /// Set it to false where the program installs its own handling. Source:
     /// [CURLOPT_NOSIGNAL](https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
     public var ignoresBrokenPipeSignal = true
+
+    /// What holds for some hosts alone.
+    public var hosts = HostTable()
 
     /// The default options.
     public init() {}

@@ -46,6 +46,11 @@ open class URLSession: NSObject, @unchecked Sendable {
         _ queue: OperationQueue?
     ) -> (URLSessionConfiguration, SessionCore) {
         let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
+        do {
+            try copy.curl.validate()
+        } catch {
+            preconditionFailure("\(error)")
+        }
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
         let core = SessionCore(
             settings: SessionSettings(copy),

@@ -32,19 +32,25 @@ struct Admission {
 
     /// One origin's places and its queue.
     fileprivate final class Host {
+        let plan: ConnectionPlan
         var admitted = 0
         var waiting = IndexedHeap<Ticket>()
         var multiplexes = false
         var lastBodySize = 0
+
+        init(plan: ConnectionPlan) {
+            self.plan = plan
+        }
     }
 
-    let limit: Int
+    private let makePlan: (Origin) -> ConnectionPlan
     private var hosts: [Origin: Host] = [:]
     private var lastNumber: UInt64 = 0
     private var rememberedHosts = 1000
 
-    init(limit: Int) {
-        self.limit = limit
+    /// `makePlan` is asked once for each origin, and again for one that has been forgotten.
+    init(makePlan: @escaping (Origin) -> ConnectionPlan) {
+        self.makePlan = makePlan
     }
 
     /// True when `ticket` has a place now; else it waits, ahead of those of lower priority.
@@ -53,7 +59,7 @@ struct Admission {
         ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)
         let host = host(of: ticket.origin)
         ticket.host = host
-        return host.enter(ticket, limit: limit)
+        return host.enter(ticket)
     }
 
     private mutating func host(of origin: Origin) -> Host {
@@ -63,21 +69,26 @@ struct Admission {
             hosts = hosts.filter { !$0.value.isForgettable }
             rememberedHosts = max(1000, 2 * hosts.count)
         }
-        let host = Host()
+        let host = Host(plan: makePlan(origin))
         hosts[origin] = host
         return host
     }
 
     /// Gives up the place, or the waiting for it; returns who may start instead.
     func leave(_ ticket: Ticket) -> [Ticket] {
-        ticket.host.take()?.leave(ticket, limit: limit) ?? []
+        ticket.host.take()?.leave(ticket) ?? []
     }
 
     /// Notes that the ticket's origin speaks HTTP/2; returns all who waited there.
     func multiplexes(_ ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host, !host.multiplexes else { return [] }
         host.multiplexes = true
-        return host.fill(limit: limit)
+        return host.fill()
+    }
+
+    /// nil for a ticket that has neither a place nor waits for one.
+    func plan(for ticket: Ticket) -> ConnectionPlan? {
+        ticket.host?.plan
     }
 
     func isKnownToMultiplex(_ ticket: Ticket) -> Bool {
@@ -97,8 +108,8 @@ struct Admission {
 }
 
 extension Admission.Host {
-    fileprivate func enter(_ ticket: Admission.Ticket, limit: Int) -> Bool {
-        guard multiplexes || (admitted < limit && waiting.isEmpty) else {
+    fileprivate func enter(_ ticket: Admission.Ticket) -> Bool {
+        guard multiplexes || (admitted < plan.limit && waiting.isEmpty) else {
             waiting.insert(ticket)
             return false
         }
@@ -106,19 +117,19 @@ extension Admission.Host {
         return true
     }
 
-    fileprivate func leave(_ ticket: Admission.Ticket, limit: Int) -> [Admission.Ticket] {
+    fileprivate func leave(_ ticket: Admission.Ticket) -> [Admission.Ticket] {
         if ticket.isAdmitted {
             ticket.isAdmitted = false
             admitted -= 1
         } else {
             waiting.remove(ticket)
         }
-        return waiting.isEmpty ? [] : fill(limit: limit)
+        return waiting.isEmpty ? [] : fill()
     }
 
-    fileprivate func fill(limit: Int) -> [Admission.Ticket] {
+    fileprivate func fill() -> [Admission.Ticket] {
         var next: [Admission.Ticket] = []
-        while multiplexes || admitted < limit, let ticket = waiting.removeFirst() {
+        while multiplexes || admitted < plan.limit, let ticket = waiting.removeFirst() {
             admit(ticket)
             next.append(ticket)
         }

@@ -18,10 +18,12 @@ struct Origin: Hashable, Sendable {
 
     private init?(_ url: URL, portOf: (String) -> Int?) {
         guard let scheme = url.scheme?.lowercased(), let defaultPort = portOf(scheme),
-            let host = url.host(percentEncoded: true), !host.isEmpty
+            let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
         else { return nil }
         self.scheme = scheme
-        self.host = host.lowercased()
+        // A name of another alphabet comes here in either form.
+        let isASCII = host.utf8.allSatisfy { $0 < 0x80 }
+        self.host = isASCII ? host : Punycode.asciiDomain(host.precomposedStringWithCanonicalMapping[...])
         port = url.port ?? defaultPort
     }
 

@@ -59,7 +59,7 @@ final class SessionCore: @unchecked Sendable {
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
         loop = EventLoopGroup.shared.next()
-        admission = Admission(limit: settings.maximumConnectionsPerHost)
+        admission = Admission { ConnectionPlan(settings, for: $0) }
         let delegates = DelegateSet(delegate)
         hasTaskDelegate = delegates.task != nil
         shared = Mutex(Shared(delegates: delegates))
@@ -210,6 +210,10 @@ final class SessionCore: @unchecked Sendable {
     func leave(_ ticket: Admission.Ticket) {
         if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
         start(admission.leave(ticket))
+    }
+
+    func connectionProfile(for ticket: Admission.Ticket) -> ConnectionProfile? {
+        admission.plan(for: ticket)?.profile
     }
 
     func isKnownToMultiplex(_ ticket: Admission.Ticket) -> Bool {

@@ -8,6 +8,7 @@ struct SessionSettings: Sendable {
     var resourceTimeout: Duration
     var waitsForConnectivity: Bool
     var maximumConnectionsPerHost: Int
+    var hosts: HostRules
     var temporaryDirectory: URL
     var protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -33,6 +34,7 @@ struct SessionSettings: Sendable {
         resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)
         waitsForConnectivity = configuration.waitsForConnectivity
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
+        hosts = HostRules(configuration.curl.hosts)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

@@ -221,7 +221,10 @@ extension TaskRunner: LoopWork {
             addCacheFields(to: &options)
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             authenticate(&options, of: request)
-            if let ticket = loading.ticket { options.waitsForMultiplexing = session.isKnownToMultiplex(ticket) }
+            if let ticket = loading.ticket {
+                options.waitsForMultiplexing = session.isKnownToMultiplex(ticket)
+                options.connection = session.connectionProfile(for: ticket)
+            }
             options.usesNewConnection = loading.avoidsKeptConnections
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {

@@ -32,7 +32,7 @@ struct AdmissionTests {
 
     @Test("Receive buffers are large where the last body from the same origin was")
     func receiveBuffers() throws {
-        var admission = Admission(limit: 6)
+        var admission = Admission { _ in ConnectionPlan(limit: 6) }
         let tickets = [try ticket(), try ticket(), try ticket("http://example.net/")]
         for ticket in tickets { _ = admission.enter(ticket, priority: 0.5) }
         let small = admission.receiveBufferSize(for: tickets[0])
@@ -45,7 +45,7 @@ struct AdmissionTests {
 
     @Test("As many as the limit says run at an origin, and the others wait", arguments: [1, 2, 6])
     func limit(limit: Int) throws {
-        var admission = Admission(limit: limit)
+        var admission = Admission { _ in ConnectionPlan(limit: limit) }
         let tickets = try (0..<2 * limit).map { _ in try ticket() }
         let entered = tickets.map { admission.enter($0, priority: 0.5) }
         #expect(entered == (0..<2 * limit).map { $0 < limit })
@@ -54,7 +54,7 @@ struct AdmissionTests {
 
     @Test("Each origin has places of its own; scheme, host and port tell them apart")
     func origins() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         for url in ["http://a/", "http://b/", "https://a/", "http://a:81/"] {
             #expect(try admission.enter(ticket(url), priority: 0.5))
         }
@@ -65,7 +65,7 @@ struct AdmissionTests {
 
     @Test("A place that becomes free goes to the highest priority, and among equals to the oldest")
     func order() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let running = try ticket()
         _ = admission.enter(running, priority: 0.5)
         let priorities: [Float] = [0.5, 0.25, 0.75, 0.5, 0.75, 1, 0]
@@ -86,7 +86,7 @@ struct AdmissionTests {
 
     @Test("A newcomer does not overtake those who wait")
     func newcomer() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let (a, b, c) = try (ticket(), ticket(), ticket())
         #expect(admission.enter(a, priority: 0.5) == true)
         #expect(admission.enter(b, priority: 0.5) == false)
@@ -96,7 +96,7 @@ struct AdmissionTests {
 
     @Test("A waiting ticket can leave, and takes nobody's place with it")
     func leavingTheQueue() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let (a, b, c) = try (ticket(), ticket(), ticket())
         _ = admission.enter(a, priority: 0.5)
         _ = admission.enter(b, priority: 0.5)
@@ -110,7 +110,7 @@ struct AdmissionTests {
 
     @Test("A ticket can enter again after it has left")
     func reentry() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let ticket = try ticket()
         for _ in 0..<3 {
             #expect(admission.enter(ticket, priority: 0.5) == true)
@@ -121,7 +121,7 @@ struct AdmissionTests {
 
     @Test("An origin that multiplexes lets everybody in at once, and from then on without limit")
     func multiplexing() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let first = try ticket()
         _ = admission.enter(first, priority: 0.5)
         let waiting = try (0..<5).map { _ in try ticket() }
@@ -140,7 +140,7 @@ struct AdmissionTests {
 
     @Test("A ticket that has left says nothing about its origin")
     func multiplexingAfterLeaving() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let ticket = try ticket()
         _ = admission.enter(ticket, priority: 0.5)
         _ = admission.leave(ticket)
@@ -150,7 +150,7 @@ struct AdmissionTests {
 
     @Test("Hosts that nobody uses are forgotten in time, and those in use are not")
     func forgetting() throws {
-        var admission = Admission(limit: 1)
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let busy = try ticket("http://busy/")
         #expect(admission.enter(busy, priority: 0.5) == true)
         let old = try ticket("http://old/")
@@ -177,7 +177,7 @@ struct AdmissionTests {
     func randomised(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let limit = Int.random(in: 1...4, using: &generator)
-        var admission = Admission(limit: limit)
+        var admission = Admission { _ in ConnectionPlan(limit: limit) }
         var waiting: [Admission.Ticket] = []
         var running: [Admission.Ticket] = []
         func start(_ tickets: [Admission.Ticket]) {

@@ -1,0 +1,41 @@
+import Foundation
+
+/// An option that a session can't be created with.
+public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
+    /// The option's name, as it is written after `configuration.curl.`.
+    public let option: String
+    /// What is wrong with its value, or which version of libcurl it needs and which one is linked.
+    public let reason: String
+
+    init(_ option: String, _ reason: String) {
+        self.option = option
+        self.reason = reason
+    }
+
+    /// Option and reason in one line.
+    public var description: String { "curl.\(option): \(reason)" }
+
+    /// The same.
+    public var errorDescription: String? { description }
+}
+
+extension CurlOptions {
+    /// Throws for the first option that makes no sense, or that the linked libcurl lacks. Creating a session with such options
+    /// traps.
+    public func validate() throws(CurlOptionsError) {
+        for pattern in hosts.patterns.sorted() {
+            guard HostPattern(pattern) != nil else {
+                throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
+            }
+            try hosts[pattern].validate(as: "hosts[\"\(pattern)\"]")
+        }
+    }
+}
+
+extension CurlOptions.HostOptions {
+    fileprivate func validate(as name: String) throws(CurlOptionsError) {
+        if let maximumConnections, maximumConnections < 1 {
+            throw CurlOptionsError("\(name).maximumConnections", "There must be at least 1.")
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import Curl
+
+/// What a session's settings say about the connections to one origin. Made when the session first has to do with the origin.
+struct ConnectionPlan {
+    /// How many may be open at once.
+    var limit: Int
+    /// What libcurl is told; nil for its defaults and ours.
+    var profile: ConnectionProfile?
+
+    init(limit: Int, profile: ConnectionProfile? = nil) {
+        self.limit = limit
+        self.profile = profile
+    }
+
+    init(_ settings: SessionSettings, for origin: Origin) {
+        limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost
+        let connectionSettings = Self.connectionSettings(settings, for: origin)
+        profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
+    }
+
+    /// Only what differs from the defaults.
+    private static func connectionSettings(
+        _ settings: SessionSettings,
+        for origin: Origin
+    ) -> [any ConnectionSettings] {
+        []
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Patterns of hosts")
+struct HostPatternTests {
+    @Test(
+        "A pattern names hosts",
+        arguments: [
+            ("api.example.com", "http://api.example.com/", true), ("API.Example.com", "https://api.EXAMPLE.com/", true),
+            ("api.example.com", "http://example.com/", false), ("api.example.com", "http://api.example.com:81/", true),
+            ("api.example.com:443", "https://api.example.com/", true),
+            ("api.example.com:443", "http://api.example.com/", false),
+            ("*.example.com", "http://a.b.example.com/", true), ("*.example.com", "http://example.com/", false),
+            ("*.example.com", "http://notexample.com/", false), ("*.example.com:80", "http://a.example.com/", true),
+            ("*", "https://anything/", true), ("*:8443", "https://anything:8443/", true),
+            ("*:8443", "https://anything/", false), ("[::1]", "http://[::1]:8080/", true),
+            ("[::1]:8080", "http://[::1]:8080/", true), ("[::1]:8080", "http://[::1]/", false),
+            ("127.0.0.1", "http://127.0.0.1/", true), ("bücher.example", "http://xn--bcher-kva.example/", true),
+        ]
+    )
+    func matches(pattern: String, url: String, expected: Bool) throws {
+        let pattern = try #require(HostPattern(pattern))
+        let origin = try #require(URL(string: url).flatMap { Origin($0) })
+        #expect(pattern.matches(origin) == expected)
+    }
+
+    @Test(
+        "What is none is refused",
+        arguments: [
+            "", "a b", "http://example.com", "example.com/path", "a.*.com", "*example.com", "**", "*.", "host:",
+            "host:0",
+            "host:65536", "host:http", "::1", "user@host", "host?x", "host#x",
+        ]
+    )
+    func refused(pattern: String) {
+        #expect(HostPattern(pattern) == nil)
+    }
+
+    @Test("The closest pattern that sets a value has the say, and leaves the others to the next")
+    func order() throws {
+        var table = CurlOptions.HostTable()
+        let patterns = [
+            "*", "*:8443", "*.com", "*.example.com", "*.example.com:8443", "api.example.com", "api.example.com:8443",
+        ]
+        let url = try #require(URL(string: "https://api.example.com:8443/"))
+        let origin = try #require(Origin(url))
+        for (index, pattern) in patterns.enumerated() {
+            table[pattern].maximumConnections = index + 1
+            #expect(HostRules(table).first(\.maximumConnections, for: origin) == index + 1)
+        }
+        table["api.example.com:8443"].maximumConnections = nil
+        #expect(HostRules(table).first(\.maximumConnections, for: origin) == 6)
+    }
+
+    @Test("Options that make no sense are named")
+    func validation() {
+        var options = CurlOptions()
+        #expect(throws: Never.self) { try options.validate() }
+        options.hosts["a"].maximumConnections = 0
+        #expect(throws: CurlOptionsError("hosts[\"a\"].maximumConnections", "There must be at least 1.")) {
+            try options.validate()
+        }
+        options = CurlOptions()
+        options.hosts["http://a"].maximumConnections = 1
+        #expect { try options.validate() } throws: { "\($0)".hasPrefix("curl.hosts[\"http://a\"]: ") }
+    }
+}
