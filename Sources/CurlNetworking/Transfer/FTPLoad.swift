@@ -28,6 +28,7 @@ final class FTPLoad: Load, @unchecked Sendable {
     private var multi: Multi?
     private var easy: EasyHandle?
     private var nudge: Deadline?
+    private var isDataFlowing = false
     private var isStopped = false
     private var isTransferPaused = false
     private var sentBytes: Int64 = 0
@@ -124,35 +125,44 @@ final class FTPLoad: Load, @unchecked Sendable {
             let multi = try connections.currentMulti()
             easy = try multi.start(options, handler: self)
             self.multi = multi
-            if options.isSecure { nudgeRepeatedly() }
+            nudgeUntilDataFlows()
         } catch {
             end()
             post(.finished(URLError(error, url: request.url)))
         }
     }
 
-    /// Until the data flows: while a data connection shakes hands over TLS, libcurl before 8.7 waits for that connection alone, and
-    /// forgets that the next reply comes over the other (https://github.com/curl/curl/pull/12913).
-    private func nudgeRepeatedly() {
-        let deadline =
-            nudge
-            ?? Deadline { [unowned self] in
-                multi?.runAll()
-                if nudge != nil { nudgeRepeatedly() }
-            }
+    /// Until the data flows. Where a server answers before libcurl has looked away, libcurl before 8.7 takes the answer and asks
+    /// for nothing more, though it has yet to connect for the data; and while a data connection shakes hands over TLS it waits for
+    /// that alone, and forgets that the next reply comes over the other (https://github.com/curl/curl/pull/12913).
+    private func nudgeUntilDataFlows(after delay: Duration = .milliseconds(20)) {
+        stopNudging()
+        guard !isDataFlowing, !isTransferPaused else { return }
+        let deadline = Deadline { [unowned self] in
+            multi?.runAll()
+            if nudge != nil { nudgeUntilDataFlows(after: min(delay * 2, .seconds(1))) }
+        }
         nudge = deadline
-        connections.loop.schedule(deadline, at: connections.loop.now + .milliseconds(20))
+        connections.loop.schedule(deadline, at: connections.loop.now + delay)
     }
 
     private func stopNudging() {
         if let nudge = nudge.take() { connections.loop.cancel(nudge) }
     }
 
+    private func dataFlows() {
+        guard !isDataFlowing else { return }
+        isDataFlowing = true
+        stopNudging()
+    }
+
     private func applyPause() {
         let isPaused = shared.withLock { $0.isPaused || $0.isFull }
         guard isPaused != isTransferPaused, let easy else { return }
         // Where libcurl can't yet, the next call of its asks again.
-        if easy.setPaused(receive: isPaused, send: isPaused) { isTransferPaused = isPaused }
+        guard easy.setPaused(receive: isPaused, send: isPaused) else { return }
+        isTransferPaused = isPaused
+        nudgeUntilDataFlows()
     }
 
     private func continueSending() {
@@ -197,6 +207,7 @@ extension FTPLoad: TransferHandler {
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         // libcurl puts attributes into words.
         if case .attributes = options.direction { return .accepted }
+        dataFlows()
         shared.withLock { shared in
             if shared.body.append(bytes, expected: nil) { shared.isFull = true }
         }
@@ -207,6 +218,7 @@ extension FTPLoad: TransferHandler {
 
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         guard let body else { return .bytes(0) }
+        dataFlows()
         guard !shared.withLock({ $0.isPaused }) else { return .pause }
         do throws(URLError) {
             guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
