@@ -13,6 +13,8 @@ package final class EasyHandle {
     /// Where the multi keeps it.
     var position = 0
     private weak var multi: Multi?
+    /// The options that stand, where they can stand for another transfer.
+    private var kept: TransferOptions?
     /// The handler has heard something since it was last settled.
     @exclusivity(unchecked) private var isUnsettled = false
     /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
@@ -34,20 +36,34 @@ package final class EasyHandle {
 
     // MARK: - Setting up
 
+    /// Whether the options of the last transfer stand for one with `options` too, but for what `configure` then says anew:
+    /// where requests are alike, telling libcurl everything again costs more than sending them.
+    func isReady(for options: some EasyOptions) -> Bool {
+        guard let kept, let options = options.repeatable else { return false }
+        return options.isLike(kept)
+    }
+
     /// Forgets every option; connections, the DNS cache and TLS sessions are the multi's and stay. False where the handle
     /// is no good for another transfer: one that has waited in libcurl for a connection can keep its receive buffer, and
     /// then refuses another size.
     func reset() -> Bool {
+        kept = nil
         curl_easy_reset(handle)
         curl_slist_free_all(headerList)
         headerList = nil
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
 
-    /// Writes `options` onto the handle, which must be fresh or reset. Fails with libcurl's code for the first option it
-    /// refuses.
+    /// Writes `options` onto the handle, which must be fresh, reset or ready for them. Fails with libcurl's code for the first
+    /// option it refuses.
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
         errorBuffer[0] = 0
+        let repeatable = options.repeatable
+        if let kept = kept.take(), let repeatable, repeatable.isLike(kept) {
+            try repeatable.apply(to: self, over: kept)
+            self.kept = repeatable
+            return
+        }
         try setUpCallbacks(sendsBody: options.sendsBody)
         let loopContext = Unmanaged.passUnretained(loop).toOpaque()
         try check(clibcurl_easy_set_open_socket(handle, Callbacks.openSocket))
@@ -55,6 +71,7 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_close_socket(handle, Callbacks.closeSocket))
         try set(CURLOPT_CLOSESOCKETDATA, loopContext)
         try options.apply(to: self)
+        kept = repeatable
     }
 
     private func setUpCallbacks(sendsBody: Bool) throws(TransferFailure) {
@@ -100,6 +117,7 @@ package final class EasyHandle {
     }
 
     func setHeaders(_ lines: [String]) throws(TransferFailure) {
+        curl_slist_free_all(headerList.take())
         for line in lines {
             guard let list = curl_slist_append(headerList, line) else { try check(CURLE_OUT_OF_MEMORY); return }
             headerList = list
@@ -135,6 +153,8 @@ package final class EasyHandle {
         // libcurl forces a look at the socket after each continuation. Paused again before that, it would read all the same,
         // hold back what it read, and run out of room for heads and bodies of different kinds.
         if let continuation, continuation == multi?.timerRuns { multi?.runTimers() }
+        // libcurl may take the pause for the next transfer's too.
+        kept = nil
         continuation = receive && send ? nil : multi?.timerRuns
         let bits = (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0)
         let code = curl_easy_pause(handle, bits)
@@ -230,14 +250,17 @@ package struct EasyHandlePool {
     private var idle: [EasyHandle] = []
     private let capacity = 256
 
-    /// A handle without options; nil where libcurl is out of memory.
-    mutating func take() -> EasyHandle? {
-        idle.popLast() ?? EasyHandle()
+    /// A handle without options, or with those of another transfer that stand for this one too; nil where libcurl is out of memory.
+    mutating func take(for options: some EasyOptions) -> EasyHandle? {
+        while let handle = idle.popLast() {
+            if handle.isReady(for: options) || handle.reset() { return handle }
+        }
+        return EasyHandle()
     }
 
-    /// Takes back a handle that is in no multi.
-    mutating func give(back handle: EasyHandle) {
-        guard idle.count < capacity, handle.reset() else { return }
+    /// Takes back a handle that is in no multi; whether its transfer has `succeeded`, so that its options may stand.
+    mutating func give(back handle: EasyHandle, succeeded: Bool = false) {
+        guard idle.count < capacity, succeeded || handle.reset() else { return }
         idle.append(handle)
     }
 }

@@ -80,7 +80,7 @@ package final class Multi {
         handler: any TransferHandler
     ) throws(TransferFailure) -> EasyHandle {
         loop.preconditionOnLoop()
-        guard !isClosed, let easy = pool.take() else {
+        guard !isClosed, let easy = pool.take(for: options) else {
             throw TransferFailure(code: CurlCode(CURLE_FAILED_INIT), text: CurlCode(CURLE_FAILED_INIT).text)
         }
         do throws(TransferFailure) {
@@ -184,7 +184,7 @@ package final class Multi {
             remove(easy)
             // It may still ask the handle what libcurl knows.
             handler?.transferFinished(failure)
-            pool.give(back: easy)
+            pool.give(back: easy, succeeded: failure == nil)
         }
     }
 

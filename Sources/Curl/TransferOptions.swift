@@ -6,6 +6,13 @@ package protocol EasyOptions {
     var sendsBody: Bool { get }
 
     func apply(to easy: EasyHandle) throws(TransferFailure)
+
+    /// The options, where the handle may keep them for another transfer that is like this one.
+    var repeatable: TransferOptions? { get }
+}
+
+extension EasyOptions {
+    package var repeatable: TransferOptions? { nil }
 }
 
 /// Everything libcurl is told about one HTTP exchange. A value that knows how to write itself onto an easy handle.
@@ -105,6 +112,27 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
         try connection?.apply(to: easy)
+    }
+
+    // MARK: - After a transfer that was like this one
+
+    /// Not where something is left in the handle that the next transfer must not find.
+    package var repeatable: TransferOptions? {
+        body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection ? self : nil
+    }
+
+    /// Whether of two repeatable transfers only the targets and the header lines differ.
+    func isLike(_ other: TransferOptions) -> Bool {
+        method == other.method && decodesContent == other.decodesContent
+            && receiveBufferSize == other.receiveBufferSize && waitsForMultiplexing == other.waitsForMultiplexing
+            && connectTimeout == other.connectTimeout && connection === other.connection
+            && url.hasPrefix("http:") == other.url.hasPrefix("http:")
+    }
+
+    /// Writes what differs from `other`, which is like this one.
+    func apply(to easy: EasyHandle, over other: TransferOptions) throws(TransferFailure) {
+        try easy.set(CURLOPT_URL, url)
+        if headers != other.headers { try easy.setHeaders(headers) }
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {

@@ -63,8 +63,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     private init(shared configuration: URLSessionConfiguration) {
         storedConfiguration = configuration
         CurlLibrary.ignoreBrokenPipeSignal()
-        var settings = SessionSettings(configuration)
-        settings.consultsRegisteredProtocols = true
+        let settings = SessionSettings(configuration, consultsRegisteredProtocols: true)
         core = SessionCore(settings: settings, delegate: nil, delegateQueue: Self.makeDelegateQueue())
     }
 

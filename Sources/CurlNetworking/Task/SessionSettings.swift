@@ -1,31 +1,33 @@
 import Foundation
 
-/// What a session took over from its configuration when it was created. Never changes.
-struct SessionSettings: Sendable {
-    var additionalHeaders: [HeaderField]
-    var cachePolicy: URLRequest.CachePolicy
-    var idleTimeout: Duration
-    var resourceTimeout: Duration
-    var waitsForConnectivity: Bool
-    var maximumConnectionsPerHost: Int
-    var hosts: HostRules
-    var temporaryDirectory: URL
-    var protocolClasses: [URLProtocol.Type]
+/// What a session took over from its configuration when it was created. Never changes. A class: every request passes it on
+/// several times.
+final class SessionSettings: Sendable {
+    let additionalHeaders: [HeaderField]
+    let cachePolicy: URLRequest.CachePolicy
+    let idleTimeout: Duration
+    let resourceTimeout: Duration
+    let waitsForConnectivity: Bool
+    let maximumConnectionsPerHost: Int
+    let hosts: HostRules
+    let temporaryDirectory: URL
+    let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
-    var sentCookies: CookieStore?
+    let sentCookies: CookieStore?
     /// Where responses' cookies go; nil for nowhere.
-    var storedCookies: CookieStore?
-    var cookieAcceptPolicy: HTTPCookie.AcceptPolicy
+    let storedCookies: CookieStore?
+    let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     /// Where responses are cached; nil for nowhere.
-    var cache: CacheStore?
-    var credentialStorage: URLCredentialStorage?
+    let cache: CacheStore?
+    let credentialStorage: URLCredentialStorage?
     /// The shared session heeds what is registered while it lives.
-    var consultsRegisteredProtocols = false
+    let consultsRegisteredProtocols: Bool
 
     /// Whether a request may be somebody else's than the network's.
     var hasProtocols: Bool { consultsRegisteredProtocols || !protocolClasses.isEmpty }
 
-    init(_ configuration: URLSessionConfiguration) {
+    init(_ configuration: URLSessionConfiguration, consultsRegisteredProtocols: Bool = false) {
+        self.consultsRegisteredProtocols = consultsRegisteredProtocols
         additionalHeaders = (configuration.httpAdditionalHeaders ?? [:]).map { name, value in
             HeaderField(name: "\(name)", value: "\(value)")
         }

@@ -15,10 +15,12 @@ enum RequestEncoder {
         guard HeaderRules.isToken(method) else {
             throw URLError(.badURL, url, "The method \(method.debugDescription) is not valid.")
         }
-        let additional = settings.additionalHeaders.filter { field in
+        let additional =
             keepsCredentials
-                || !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
-        }
+            ? settings.additionalHeaders
+            : settings.additionalHeaders.filter { field in
+                !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
+            }
         if method == "GET", let body, body.length != 0 {
             throw URLError(.dataLengthExceedsMaximum, url, "A GET can't have a body.")
         }
@@ -53,6 +55,7 @@ enum RequestEncoder {
         of request: URLRequest,
         body: (any RequestBody)?
     ) -> [String] {
+        if fields.isEmpty, body == nil { return defaultLines }
         var lines = fields.map(line)
         for (name, line) in defaults where !fields.contains(name) { lines.append(line) }
         guard let body else { return lines }
@@ -75,6 +78,8 @@ enum RequestEncoder {
         ("User-Agent", "User-Agent: \(processName) (unknown version) curl/\(CurlLibrary.versionText)"),
         ("Accept-Language", "Accept-Language: \(acceptLanguage(Locale.preferredLanguages))"),
     ]
+
+    private static let defaultLines = defaults.map(\.1)
 
     private static var processName: String {
         ProcessInfo.processInfo.processName.filter { $0.isASCII && !$0.isNewline }

@@ -20,10 +20,11 @@ struct ResponseHead: Sendable, Equatable {
 
     /// Fields of the same name are one field, their values joined by a comma (RFC 9110 §5.3).
     var combinedFields: [String: String] {
-        guard mayRepeatFields else {
-            return Dictionary(fields.lazy.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
-        }
         var combined = [String: String](minimumCapacity: fields.count)
+        guard mayRepeatFields else {
+            for field in fields { combined[field.name] = field.value }
+            return combined
+        }
         var spellings: [String: String] = [:]
         for field in fields {
             let lowercased = field.name.lowercased()

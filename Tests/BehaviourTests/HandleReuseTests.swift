@@ -1,0 +1,58 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Requests of different kinds, one after the other", .timeLimit(.minutes(1)))
+struct HandleReuseTests {
+    @Test("No request inherits anything of the one before")
+    func sequence() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.useOneConnection() }
+        defer { session.invalidateAndCancel() }
+        var post = URLRequest(url: server.url("/post"))
+        post.httpMethod = "POST"
+        post.httpBody = Data("body".utf8)
+        var head = URLRequest(url: server.url("/head"))
+        head.httpMethod = "HEAD"
+        var marked = URLRequest(url: server.url("/marked"))
+        marked.setValue("yes", forHTTPHeaderField: "X-Mark")
+        var deletion = URLRequest(url: server.url("/deletion"))
+        deletion.httpMethod = "DELETE"
+        let kinds = [URLRequest(url: server.url("/get")), marked, head, post, deletion]
+        // Every kind behind every other.
+        let requests = kinds.flatMap { first in kinds.flatMap { [first, $0] } }
+        for request in requests {
+            let (data, response) = try await session.data(for: request)
+            #expect((response as? HTTPURLResponse)?.statusCode == 200)
+            #expect(String(decoding: data, as: UTF8.self) == (request.httpMethod == "HEAD" ? "" : "hello"))
+        }
+        for (request, seen) in zip(requests, server.requests) {
+            #expect(seen.method == request.httpMethod)
+            #expect(seen.path == request.url?.path)
+            #expect(seen.body == request.httpBody ?? Data())
+            #expect(seen.headers(named: "X-Mark").first == request.value(forHTTPHeaderField: "X-Mark"))
+            #expect((!seen.headers(named: "Content-Length").isEmpty) == (request.httpBody != nil))
+        }
+        #expect(server.requestCount == requests.count)
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("Credentials of one URL don't go out with the next")
+    func credentials() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.useOneConnection()
+            $0.urlCredentialStorage = nil
+        }
+        defer { session.invalidateAndCancel() }
+        var components = try #require(URLComponents(url: server.url("/private/"), resolvingAgainstBaseURL: false))
+        (components.user, components.password) = ("me", "secret")
+        _ = try await session.data(from: try #require(components.url))
+        _ = try await session.data(from: server.url("/public/"))
+        #expect(server.requests.map { !$0.headers(named: "Authorization").isEmpty } == [true, false])
+    }
+}
