@@ -21,6 +21,8 @@ let package = Package(
     name: "CurlNetworking",
     products: [
         .library(name: "CurlNetworking", targets: ["CurlNetworking"]),
+        // For programs that keep the stock URLSession.
+        .library(name: "CurlURLProtocol", targets: ["CurlURLProtocol"]),
         .executable(name: "halftunes", targets: ["halftunes"]),
         .executable(name: "urlsession-parity", targets: ["urlsession-parity"]),
     ],
@@ -35,6 +37,7 @@ let package = Package(
         .target(name: "Locks"),
         .target(name: "Curl", dependencies: ["CLibcurl", "CLinux", "Locks"]),
         .target(name: "CurlNetworking", dependencies: ["Curl", "Locks"]),
+        .target(name: "CurlURLProtocol", dependencies: ["CurlNetworking", "Locks"]),
         .target(name: "LoopbackServer", dependencies: ["CLinux"]),
         .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
         // `ParityOurs` and `ParityStock` both compile `Scenarios/Shared`: one text, compiled twice; only the imported module
@@ -77,6 +80,7 @@ let package = Package(
             dependencies: ["LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
                 + importShapes.map { .byName(name: $0.name) }
         ),
+        .testTarget(name: "URLProtocolTests", dependencies: ["CurlURLProtocol", "LoopbackServer", "TestSupport"]),
         .target(name: "Reexporting", path: "Tests/ImportShapes/Reexporting"),
         .target(name: "OurLibrary", dependencies: ["CurlNetworking"], path: "Tests/ImportShapes/OurLibrary"),
     ] + importShapes,

@@ -97,7 +97,8 @@ struct BackPressureTests {
         bytes.task.cancel()
         try await server.waitUntilNoConnections()
         var iterator = bytes.makeAsyncIterator()
-        let error = await #expect(throws: URLError.self) { _ = try await iterator.next() }
+        // The connection can be gone a moment before the reader is told; what has arrived until then it may still read.
+        let error = await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
         #expect(error?.code == .cancelled)
     }
 

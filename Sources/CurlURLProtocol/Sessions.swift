@@ -1,0 +1,75 @@
+import CurlNetworking
+import Foundation
+import FoundationNetworking
+import Locks
+
+/// The sessions that work below stock sessions: one for each, with its storages, so that connections are shared as they are there.
+final class Sessions: Sendable {
+    static let shared = Sessions()
+
+    private struct Entry {
+        weak var stock: FoundationNetworking.URLSession?
+        let session: CurlNetworking.URLSession
+    }
+
+    private struct State {
+        // A configuration is only handed out as a copy.
+        var configuration = CurlNetworking.URLSessionConfiguration.default
+        var entries: [ObjectIdentifier: Entry] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    var configuration: CurlNetworking.URLSessionConfiguration {
+        get { state.withLock { $0.configuration }.copied }
+        set {
+            let retired = state.withLock { state in
+                defer { state.entries = [:] }
+                state.configuration = newValue.copied
+                return state.entries.values.map(\.session)
+            }
+            for session in retired { session.finishTasksAndInvalidate() }
+        }
+    }
+
+    /// The session that works below `stock`.
+    func session(below stock: FoundationNetworking.URLSession) -> CurlNetworking.URLSession {
+        let (session, retired) = state.withLock { state -> (CurlNetworking.URLSession, [CurlNetworking.URLSession]) in
+            if let entry = state.entries[ObjectIdentifier(stock)], entry.stock === stock { return (entry.session, []) }
+            let retired = state.entries.filter { $0.value.stock == nil }
+            for key in retired.keys { state.entries[key] = nil }
+            let session = CurlNetworking.URLSession(configuration: state.configuration.adopting(stock.configuration))
+            state.entries[ObjectIdentifier(stock)] = Entry(stock: stock, session: session)
+            return (session, retired.values.map(\.session))
+        }
+        for session in retired { session.finishTasksAndInvalidate() }
+        return session
+    }
+}
+
+extension CurlNetworking.URLSessionConfiguration {
+    fileprivate var copied: CurlNetworking.URLSessionConfiguration {
+        copy() as? CurlNetworking.URLSessionConfiguration ?? .default
+    }
+
+    /// A copy that takes from `stock` what decides about requests and responses, and not how they are carried.
+    fileprivate func adopting(
+        _ stock: FoundationNetworking.URLSessionConfiguration
+    ) -> CurlNetworking.URLSessionConfiguration {
+        let copy = copied
+        copy.requestCachePolicy = stock.requestCachePolicy
+        copy.timeoutIntervalForRequest = stock.timeoutIntervalForRequest
+        copy.timeoutIntervalForResource = stock.timeoutIntervalForResource
+        copy.httpAdditionalHeaders = (copy.httpAdditionalHeaders ?? [:]).merging(stock.httpAdditionalHeaders ?? [:]) {
+            $1
+        }
+        copy.httpShouldSetCookies = stock.httpShouldSetCookies
+        copy.httpCookieAcceptPolicy = stock.httpCookieAcceptPolicy
+        copy.httpCookieStorage = stock.httpCookieStorage
+        copy.urlCredentialStorage = stock.urlCredentialStorage
+        copy.urlCache = stock.urlCache
+        if let proxies = stock.connectionProxyDictionary { copy.connectionProxyDictionary = proxies }
+        copy.protocolClasses = []
+        return copy
+    }
+}

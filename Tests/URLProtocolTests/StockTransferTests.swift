@@ -1,0 +1,130 @@
+import CurlURLProtocol
+import Foundation
+import FoundationNetworking
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Tasks of a stock session on our transport", .timeLimit(.minutes(1)))
+struct StockTransferTests {
+    @Test("A data task with a handler")
+    func dataHandler() async throws {
+        let server = try LoopbackServer { _ in .text("hello").header("X-Answer", "yes") }
+        defer { server.stop() }
+        let session = StockSession.make()
+        defer { session.finishTasksAndInvalidate() }
+        let (data, status) = await withCheckedContinuation { continuation in
+            session.dataTask(with: server.url("/")) { data, response, _ in
+                continuation.resume(
+                    returning: (data, (response as? HTTPURLResponse)?.value(forHTTPHeaderField: "X-Answer"))
+                )
+            }.resume()
+        }
+        #expect(data == Data("hello".utf8))
+        #expect(status == "yes")
+        #expect(server.hasOurRequestsOnly)
+    }
+
+    @Test("The async methods")
+    func async() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let session = StockSession.make()
+        defer { session.finishTasksAndInvalidate() }
+        let (empty, _) = try await session.data(from: server.url("/"))
+        #expect(empty.isEmpty)
+        var request = URLRequest(url: server.url("/"))
+        request.httpMethod = "POST"
+        let (echo, _) = try await session.upload(for: request, from: Data("sent".utf8))
+        #expect(echo == Data("sent".utf8))
+        #expect(server.hasOurRequestsOnly)
+    }
+
+    @Test("A data task with a delegate hears of the response, its body and the end")
+    func delegate() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 3) }
+        defer { server.stop() }
+        let delegate = StockDelegate()
+        let session = StockSession.make(delegate: delegate)
+        defer { session.finishTasksAndInvalidate() }
+        session.dataTask(with: server.url("/")).resume()
+        let state = try await delegate.end()
+        #expect(state.events == ["response 200"])
+        #expect(state.body == GeneratedBody.bytes(seed: 3, length: 300_000))
+        #expect(state.ends == [nil])
+        #expect(server.hasOurRequestsOnly)
+    }
+
+    @Test("An upload from data, one from a file, and one from a stream", arguments: ["data", "file", "stream"])
+    func upload(kind: String) async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let body = GeneratedBody.bytes(seed: 4, length: 200_000)
+        let delegate = StockDelegate(stream: { InputStream(data: body) })
+        let session = StockSession.make(delegate: delegate)
+        defer { session.finishTasksAndInvalidate() }
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appendingPathComponent("body")
+        try body.write(to: file)
+        var request = URLRequest(url: server.url("/"))
+        request.httpMethod = "PUT"
+        switch kind {
+        case "data": session.uploadTask(with: request, from: body).resume()
+        case "file": session.uploadTask(with: request, fromFile: file).resume()
+        default: session.uploadTask(withStreamedRequest: request).resume()
+        }
+        let state = try await delegate.end()
+        #expect(state.ends == [nil])
+        #expect(state.body == body)
+        #expect(state.sent == 200_000)
+        #expect(server.hasOurRequestsOnly)
+    }
+
+    @Test("A request's own stream")
+    func requestStream() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let session = StockSession.make()
+        defer { session.finishTasksAndInvalidate() }
+        var request = URLRequest(url: server.url("/"))
+        request.httpMethod = "POST"
+        request.httpBodyStream = InputStream(data: Data("streamed".utf8))
+        let (data, _) = try await session.data(for: request)
+        #expect(data == Data("streamed".utf8))
+    }
+
+    @Test("A download with a handler")
+    func downloadHandler() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 5) }
+        defer { server.stop() }
+        let session = StockSession.make()
+        defer { session.finishTasksAndInvalidate() }
+        let content = await withCheckedContinuation { continuation in
+            session.downloadTask(with: server.url("/")) { file, _, _ in
+                continuation.resume(returning: file.flatMap { try? Data(contentsOf: $0) })
+            }.resume()
+        }
+        #expect(content == GeneratedBody.bytes(seed: 5, length: 300_000))
+        #expect(server.hasOurRequestsOnly)
+    }
+
+    @Test("A download with a delegate, and with the async method")
+    func download() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 5) }
+        defer { server.stop() }
+        let delegate = StockDelegate()
+        let session = StockSession.make(delegate: delegate)
+        defer { session.finishTasksAndInvalidate() }
+        session.downloadTask(with: server.url("/")).resume()
+        let state = try await delegate.end()
+        #expect(state.ends == [nil])
+        #expect(state.file == GeneratedBody.bytes(seed: 5, length: 300_000))
+        #expect(state.written == 300_000)
+        let plain = StockSession.make()
+        defer { plain.finishTasksAndInvalidate() }
+        let (file, _) = try await plain.download(from: server.url("/"))
+        #expect(try Data(contentsOf: file) == GeneratedBody.bytes(seed: 5, length: 300_000))
+        try? FileManager.default.removeItem(at: file)
+        #expect(server.hasOurRequestsOnly)
+    }
+}
