@@ -137,9 +137,9 @@ struct ProtocolMisbehaviourTests {
         let network = MockNetwork { $0.respond() }
         let session = network.session { configuration in
             if isIdle {
-                configuration.timeoutIntervalForRequest = 0.1
+                configuration.timeoutIntervalForRequest = 1
             } else {
-                configuration.timeoutIntervalForResource = 0.1
+                configuration.timeoutIntervalForResource = 1
             }
         }
         defer { session.invalidateAndCancel() }

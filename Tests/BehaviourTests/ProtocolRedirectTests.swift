@@ -82,7 +82,7 @@ struct ProtocolRedirectTests {
     func whileAsked() async throws {
         let network = Self.network()
         let delegate = DecidingDelegate(onRedirect: { _ in })
-        let session = network.session(delegate: delegate) { $0.timeoutIntervalForRequest = 0.2 }
+        let session = network.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let (first, second) = (
             session.dataTask(with: network.url("/from")), session.dataTask(with: network.url("/from"))
