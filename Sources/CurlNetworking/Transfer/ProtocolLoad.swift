@@ -133,8 +133,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
         let identifier = ObjectIdentifier(challenge)
         guard challenges[identifier] == nil else { return }
         let sender = ChallengeSender { answer in
-            self.queue.async { if !self.isStopped { answer.pass(to: challenge) } }
-            self.loop.submit { self.end(challenge, answer.disposition) }
+            self.loop.submit { self.end(challenge, answer) }
         }
         challenges[identifier] = sender
         owner.protocolLoad(
@@ -144,12 +143,14 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
         )
     }
 
-    /// nil where the class has taken it back.
-    private func end(_ challenge: URLAuthenticationChallenge, _ disposition: URLSession.AuthChallengeDisposition?) {
+    /// The class hears the answer before anything else, and what it makes of it comes behind what the task makes of it. nil where
+    /// the class has taken its challenge back.
+    private func end(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer?) {
         guard let sender = challenges.removeValue(forKey: ObjectIdentifier(challenge)) else { return }
         sender.withdraw()
+        if let answer { queue.async { answer.pass(to: challenge) } }
         lastReport = loop.now
-        owner?.protocolLoad(self, challengeEnded: disposition)
+        owner?.protocolLoad(self, challengeEnded: answer?.disposition)
     }
 
     // MARK: - The queue's side
