@@ -136,14 +136,16 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
+        // A HEAD with a body is an upload to libcurl, which then waits for its response's body: the handler is to end the
+        // transfer with the head. A conversation goes beyond that, and so goes without the body.
+        let isHead = method == "HEAD" && (body == .none || connectionAuthentication != nil)
+        if isHead { return try easy.set(CURLOPT_NOBODY, true) }
         if body != .none {
             try easy.set(CURLOPT_UPLOAD, true)
             if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
             try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize)
         }
-        if method == "HEAD" { try easy.set(CURLOPT_NOBODY, true) }
-        let standard = method == "HEAD" ? "HEAD" : body == .none ? "GET" : "PUT"
-        if method != standard || (method == "HEAD" && body != .none) { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
+        if method != (body == .none ? "GET" : "PUT") { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
     }
 
     package static func == (a: TransferOptions, b: TransferOptions) -> Bool {

@@ -58,6 +58,26 @@ struct ConnectivityTests {
         #expect(metrics.transactionMetrics.count == 1, "an attempt is no transaction")
     }
 
+    @Test("An FTP server that refuses is waited for as well")
+    func ftp() async throws {
+        let port = try LoopbackServer.unusedPort()
+        let server = Watched<ScriptedFTPServer?>(nil)
+        defer { server.value?.stop() }
+        let delegate = TimelineDelegate(onWaiting: {
+            let started = try? ScriptedFTPServer(Data("content".utf8), port: port)
+            server.update { $0 = started }
+        })
+        let session = Self.session(delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: try #require(URL(string: "ftp://127.0.0.1:\(port)/file"))).resume()
+        try await delegate.wait(for: "waiting")
+        session.simulateNetworkChange()
+        let story = try await delegate.completeStory()
+        #expect(story == ["created", "waiting", "response", "data", "metrics", "completed"])
+        #expect(delegate.record.value.error == nil)
+        #expect(try await delegate.metrics().transactionMetrics.count == 1, "an attempt is no transaction")
+    }
+
     @Test("Without any word from the system it tries again by itself")
     func backoff() async throws {
         let host = try Host()

@@ -117,6 +117,23 @@ struct ErrorTests {
         }
     }
 
+    @Test(
+        "Chunks that are none, and lengths that differ, are a bad response and no lost connection",
+        arguments: [
+            "Transfer-Encoding: chunked\r\n\r\nhello\r\n", "Transfer-Encoding: chunked\r\n\r\n1\r\nOK\r\n0\r\n\r\n",
+            "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nOK\r\n",
+            "Content-Length: 2\r\nContent-Length: 1\r\n\r\nOK", "Content-Length: 1\r\nContent-Length: 2\r\n\r\nOK",
+        ]
+    )
+    func nonsense(rest: String) async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes("HTTP/1.1 200 OK\r\n" + rest)]) }
+        defer { server.stop() }
+        let error = try await failure(server.url("/"))
+        #expect(error.code == .badServerResponse)
+        #expect(error.phase == "receiving")
+        try await server.waitUntilNoConnections()
+    }
+
     @Test("More body than the length says is not part of it, and the connection isn't used again")
     func tooMuch() async throws {
         let server = try LoopbackServer { request in

@@ -56,6 +56,31 @@ struct UploadReplayTests {
         #expect(server.requests[1].body == Self.content)
     }
 
+    @Test(
+        "A delegate that gives the same stream again, or a spent one, fails the task clearly",
+        arguments: [true, false]
+    )
+    func sameStream(isSame: Bool) async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
+        }
+        defer { server.stop() }
+        nonisolated(unsafe) let first = InputStream(data: Data("body".utf8))
+        let source = StreamSource { number in
+            if number == 1 || isSame { return first }
+            let spent = InputStream(data: Data())
+            spent.open()
+            spent.close()
+            return spent
+        }
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        session.uploadTask(withStreamedRequest: URLRequest(server.url("/from"), method: "POST")).resume()
+        #expect(try await source.completion()?.code == .requestBodyStreamExhausted)
+        #expect(source.record.value.asked == 2)
+        #expect(server.requests.map(\.path) == ["/from"])
+    }
+
     @Test("A delegate that has no other stream fails the task clearly")
     func exhausted() async throws {
         let server = try LoopbackServer { _ in .redirect(to: "/to", status: 307) }

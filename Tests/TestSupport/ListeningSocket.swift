@@ -1,11 +1,12 @@
 import Glibc
 
-/// A listening TCP socket on 127.0.0.1 and the free port it got. The caller closes it.
+/// A listening TCP socket on 127.0.0.1, at the given port or a free one. The caller closes it.
 enum ListeningSocket {
-    static func open(backlog: Int32, for purpose: String) throws -> (descriptor: Int32, port: Int) {
+    static func open(port: Int = 0, backlog: Int32, for purpose: String) throws -> (descriptor: Int32, port: Int) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let succeeded = withUnsafeMutablePointer(to: &address) { address in

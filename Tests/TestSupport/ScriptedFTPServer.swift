@@ -29,8 +29,12 @@ package final class ScriptedFTPServer: Sendable {
     private let script: @Sendable (String) -> Answer?
 
     /// `script` is asked with each command, and "226" before the reply behind the data.
-    package init(_ content: Data, script: @escaping @Sendable (String) -> Answer? = { _ in nil }) throws {
-        (listener, port) = try ListeningSocket.open(backlog: 64, for: "FTP")
+    package init(
+        _ content: Data,
+        port: Int = 0,
+        script: @escaping @Sendable (String) -> Answer? = { _ in nil }
+    ) throws {
+        (listener, self.port) = try ListeningSocket.open(port: port, backlog: 64, for: "FTP")
         self.content = content
         self.script = script
         let thread = Thread { [self] in

@@ -5,6 +5,7 @@ import Locks
 ///
 /// A session asks the classes in ``URLSessionConfiguration/protocolClasses`` first, in their order; what none of them takes goes
 /// to the network. All class and instance methods are called on a queue of the task, never on the event loop, one at a time.
+/// See <doc:Protocols>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol>
 open class URLProtocol: NSObject {
@@ -24,7 +25,8 @@ open class URLProtocol: NSObject {
         storedClient = client
     }
 
-    /// A protocol object for the task's current request, which reports to `client`.
+    /// A protocol object for the task's current request, which reports to `client`. This is the one that sessions call. An
+    /// upload task's data is the request's `httpBody`, its file or stream the request's `httpBodyStream`.
     public required convenience init(
         task: URLSessionTask,
         cachedResponse: CachedURLResponse?,
@@ -48,7 +50,8 @@ open class URLProtocol: NSObject {
     /// What the object loads.
     open var request: URLRequest { storedRequest }
 
-    /// A cached response to the request, if there is one.
+    /// What the session's cache holds for the request's URL, fresh or not, if the request's policy lets it be looked for.
+    /// Whether it is used is the object's decision; see ``URLProtocolClient/urlProtocol(_:cachedResponseIsValid:)``.
     open var cachedResponse: CachedURLResponse? { storedCachedResponse }
 
     /// The task that the object works for.
@@ -67,7 +70,8 @@ open class URLProtocol: NSObject {
         )
     }
 
-    /// Stops loading; called once, at the latest after the task's end. What is reported later is dropped.
+    /// Stops loading. Called once, on the queue of ``startLoading()``: when the task is cancelled or has failed, and also after
+    /// what the object has reported as the end. What it reports later is dropped. Suspending a task doesn't call it.
     open func stopLoading() {}
 
     /// Whether the class loads `request`. Subclasses must override this or its sibling for tasks; this one says no.
@@ -78,26 +82,34 @@ open class URLProtocol: NSObject {
         (task.runner?.requestWithBody ?? task.currentRequest).map { canInit(with: $0) } ?? false
     }
 
-    /// `request` in the form that equivalent requests share; by default itself.
+    /// `request` in the form that equivalent requests share; by default itself. It becomes the task's current request, and
+    /// the object's.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Whether two requests may share a cached response; by default when they are equal.
+    /// Whether two requests may share a cached response; by default when they are equal. This module doesn't ask: in its
+    /// cache, responses are found by URL.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
     // MARK: - Properties of requests
 
-    /// What was stored in `request` under `key`.
+    /// What was stored in `request`, or in one that it is a copy of, under `key`; nil for nothing.
     open class func property(forKey key: String, in request: URLRequest) -> Any? {
-        FoundationNetworking.URLProtocol.property(forKey: key, in: request)
+        RequestProperties.value(forKey: key, in: request)
+            ?? FoundationNetworking.URLProtocol.property(forKey: key, in: request)
     }
 
-    /// Stores `value` in `request` under `key`.
+    /// Stores `value` in `request` under `key`. Copies keep it, if it is something that a property list can hold; anything else
+    /// stays behind with this very object. It never goes out with the request, though in `allHTTPHeaderFields` it can be seen
+    /// that there is something.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
+        removeProperty(forKey: key, in: request)
+        guard !RequestProperties.set(value, forKey: key, in: request) else { return }
         FoundationNetworking.URLProtocol.setProperty(value, forKey: key, in: request)
     }
 
     /// Removes what is stored in `request` under `key`.
     open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
+        RequestProperties.remove(key, in: request)
         FoundationNetworking.URLProtocol.removeProperty(forKey: key, in: request)
     }
 
@@ -105,15 +117,15 @@ open class URLProtocol: NSObject {
 
     private static let registered = Mutex<[URLProtocol.Type]>([])
 
-    /// Puts `protocolClass` ahead of all others in ``URLSession/shared`` and in configurations made from now on. False where it
-    /// is no subclass of this one.
+    /// Puts `protocolClass` ahead of all others in ``URLSession/shared`` and in configurations made from now on; sessions that
+    /// exist already keep theirs. False where it is no subclass of this one. Any thread.
     open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
         registered.withLock { $0.insert(protocolClass, at: 0) }
         return true
     }
 
-    /// Takes back the registration of `protocolClass`.
+    /// Takes back the registration of `protocolClass`, however often it was registered. Any thread.
     open class func unregisterClass(_ protocolClass: AnyClass) {
         registered.withLock { $0.removeAll { $0 == protocolClass } }
     }
@@ -121,35 +133,45 @@ open class URLProtocol: NSObject {
     static var registeredClasses: [URLProtocol.Type] { registered.withLock { $0 } }
 }
 
-/// What a ``URLProtocol`` reports to. All methods may be called from any thread.
+/// What a ``URLProtocol`` reports to. All methods may be called from any thread, and return at once.
+///
+/// A load has one response, then data, then one end: finished, failed or redirected. Of several responses the first counts, data
+/// that comes before it waits for it, and what comes after the end is dropped.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocolclient>
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
-    /// The response is a redirect; `request` is to be loaded instead.
+    /// The response is a redirect; `request` is to be loaded instead, by whichever class takes it, or by the network. The end
+    /// of this load.
+    ///
+    /// The delegate is asked first (`willPerformHTTPRedirection`), where `redirectResponse` is an `HTTPURLResponse`; if it
+    /// refuses, that is the task's response, without a body.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
-    /// The cached response is good, and is all there is.
+    /// The cached response is good. If the load then finishes without any other response, it is the task's.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
 
-    /// The response's head is there.
+    /// The response's head is there. Once its body is complete, a data task's response to a GET goes into the session's cache,
+    /// where `policy` allows it; the delegate is asked first (`willCacheResponse`).
     func urlProtocol(
         _ protocol: URLProtocol,
         didReceive response: URLResponse,
         cacheStoragePolicy policy: URLCache.StoragePolicy
     )
 
-    /// The next bytes of the body.
+    /// The next bytes of the body. They wait, uncopied, while the task is suspended or its consumer has enough.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
     /// The body is complete.
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
-    /// Loading has failed.
+    /// Loading has failed. The task's owner gets this very error.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
-    /// A challenge is to be answered; its sender is told to use the default handling.
+    /// A challenge is to be answered. The delegate is asked as for challenges of servers; its answer goes to the challenge's
+    /// `sender`, on the queue of ``URLProtocol/startLoading()``. Without a delegate that is the default handling. Where the
+    /// answer is to cancel, the task ends with `URLError.cancelled` besides.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 
-    /// A challenge was withdrawn.
+    /// A challenge was withdrawn: it is no longer asked, and its sender hears of no answer.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

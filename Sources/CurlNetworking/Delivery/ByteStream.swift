@@ -64,8 +64,8 @@ final class ByteStream: Sendable {
             return (state.responseWaiter.take(), state.reader.take())
         }
         if let error {
-            waiter?.resume(throwing: error)
-            reader?.resume(throwing: error)
+            waiter?.resume(throwing: error.shown)
+            reader?.resume(throwing: error.shown)
         } else {
             reader?.resume(returning: nil)
         }
@@ -79,7 +79,7 @@ final class ByteStream: Sendable {
                 if state.response == nil { state.responseWaiter = continuation }
                 return state.response
             }
-            if let known { continuation.resume(with: known) }
+            if let known { continuation.resume(with: known.mapError(\.shown)) }
         }
     }
 
@@ -98,7 +98,7 @@ final class ByteStream: Sendable {
                     state.reader = continuation
                     return nil
                 }
-                if let known { continuation.resume(with: known) }
+                if let known { continuation.resume(with: known.mapError(\.shown)) }
             }
         } onCancel: {
             abandon()

@@ -33,6 +33,14 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         handler?(ChallengeAnswer(disposition: disposition, credential: credential))
     }
 
+    /// Nobody is to answer any more, or to be asked.
+    func withdraw() {
+        let dropped = (handler.withLock { $0.take() } != nil, alternative.withLock { $0.take() })
+        withExtendedLifetime(dropped) {}
+    }
+
+    var isWithdrawn: Bool { handler.withLock { $0 == nil } }
+
     /// What to do if the session's delegate declines.
     func setAlternative(_ alternative: @escaping @Sendable () -> Void) {
         self.alternative.withLock { $0 = alternative }
@@ -68,11 +76,42 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     }
 }
 
+extension ChallengeAnswer {
+    /// Tells the sender that made `challenge`.
+    func pass(to challenge: URLAuthenticationChallenge) {
+        guard let sender = challenge.sender else { return }
+        switch disposition {
+        case .useCredential:
+            if let credential {
+                sender.use(credential, for: challenge)
+            } else {
+                sender.continueWithoutCredential(for: challenge)
+            }
+        case .performDefaultHandling: sender.performDefaultHandling(for: challenge)
+        case .cancelAuthenticationChallenge: sender.cancel(challenge)
+        case .rejectProtectionSpace: sender.rejectProtectionSpaceAndContinue(with: challenge)
+        }
+    }
+}
+
 extension ChallengeQuestion {
+    /// One that a program's own protocol class asks.
+    init(reported challenge: URLAuthenticationChallenge, sender: ChallengeSender) {
+        let method = challenge.protectionSpace.authenticationMethod
+        self.init(challenge: challenge, isOfConnection: Self.connectionMethods.contains(method), sender: sender)
+    }
+
+    /// The stock module has no constants for the last two.
+    private static let connectionMethods: Set<String> = [
+        NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate, "NSURLAuthenticationMethodServerTrust",
+        "NSURLAuthenticationMethodClientCertificate",
+    ]
+
     /// Puts the question, with Apple's precedence: for a connection's challenge the session's delegate, and if that doesn't
     /// implement its method the task's; for all others the task's. On the delegate queue.
     func put(about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
         let sender = sender
+        guard !sender.isWithdrawn else { return }
         guard isOfConnection, let delegate = session.core.delegates.session else {
             return putToTask(task, in: session, delegates)
         }

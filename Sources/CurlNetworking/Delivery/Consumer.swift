@@ -21,9 +21,9 @@ extension Consumer {
     func resume(with result: Result<Outcome, URLError>, _ response: URLResponse?) {
         switch self {
         case .data(let continuation):
-            continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError { $0 })
+            continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError(\.shown))
         case .file(let continuation):
-            continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError { $0 })
+            continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
         case .bytes(let stream):
             stream.finish(result.failure)
         case .delegate, .dataHandler, .fileHandler, .informed:

@@ -82,7 +82,7 @@ struct AuthenticationOffer: Sendable, Equatable {
                 return own.first.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"]) }
             }
             let digests = own.compactMap(DigestChallenge.init)
-            guard let best = digests.first(where: { $0.digest == .sha256 }) ?? digests.first else { return nil }
+            guard let best = digests.first(where: { $0.digest != .md5 }) ?? digests.first else { return nil }
             return AuthenticationOffer(scheme: .digest, realm: best.realm, digest: best)
         }
     }

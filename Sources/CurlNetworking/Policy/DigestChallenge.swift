@@ -18,8 +18,8 @@ struct DigestChallenge: Sendable, Equatable {
     /// As the server wrote it, to be sent back.
     private var algorithm: String?
 
-    /// nil for what can't be answered: no nonce, control characters (they would have to be sent back), an algorithm beyond MD5
-    /// and SHA-256, or "auth-int" alone, which would take the whole body before its head is sent.
+    /// nil for what can't be answered: no nonce, control characters (they would have to be sent back), an algorithm that
+    /// RFC 7616 doesn't have, or "auth-int" alone, which would take the whole body before its head is sent.
     init?(_ field: AuthenticationField) {
         guard field.scheme.isEqualIgnoringASCIICase(to: "Digest"), let nonce = field.parameters["nonce"],
             !field.parameters.values.contains(where: { $0.utf8.contains { $0 < 0x20 } })
@@ -30,6 +30,8 @@ struct DigestChallenge: Sendable, Equatable {
         case "md5-sess": (digest, isSession) = (.md5, true)
         case "sha-256": (digest, isSession) = (.sha256, false)
         case "sha-256-sess": (digest, isSession) = (.sha256, true)
+        case "sha-512-256": (digest, isSession) = (.sha512256, false)
+        case "sha-512-256-sess": (digest, isSession) = (.sha512256, true)
         default: return nil
         }
         let qualities = field.parameters["qop"]?.split { ", \t".contains($0) }.map { $0.lowercased() } ?? []

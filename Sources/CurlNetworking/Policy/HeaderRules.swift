@@ -14,7 +14,10 @@ enum HeaderRules {
         if fields.count > 1 { fields.sort { $0.name < $1.name } }
         fields.append(missingFrom: fields, of: additional)
         for field in fields { try check(field, of: request.url) }
-        fields.removeAll { field in transportFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) } }
+        fields.removeAll { field in
+            RequestProperties.isField(field.name)
+                || transportFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
+        }
         return fields
     }
 

@@ -4,6 +4,7 @@ enum MessageDigest: Sendable, Hashable {
     case md5
     /// FIPS 180-4.
     case sha256
+    case sha512256
 
     /// The digest of the text's UTF-8 in lowercase hexadecimal.
     func hex(_ text: String) -> String {
@@ -12,6 +13,7 @@ enum MessageDigest: Sendable, Hashable {
             switch self {
             case .md5: MD5.hash(message)
             case .sha256: SHA256.hash(message)
+            case .sha512256: SHA512256.hash(message)
             }
         return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

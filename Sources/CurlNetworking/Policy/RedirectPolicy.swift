@@ -28,6 +28,37 @@ enum RedirectPolicy {
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
     }
 
+    /// What becomes of a redirect to `next` that a program's own protocol class reports. Credentials that it has merely taken
+    /// over from the request before don't go to another origin; those that it sets are its own decision.
+    static func reported(_ next: URLRequest, from request: URLRequest?, count: Int) throws(URLError) -> URLRequest {
+        guard count < maximumCount else {
+            throw URLError(.httpTooManyRedirects, request?.url, "More than \(maximumCount) redirects.")
+        }
+        guard let target = next.url else {
+            throw URLError(.redirectToNonExistentLocation, request?.url, "The redirect's request has no URL.")
+        }
+        guard let request, let base = request.url, !isSamePlace(base, target) else { return next }
+        var next = next
+        for name in credentialFields where next.value(forHTTPHeaderField: name) != nil {
+            guard next.value(forHTTPHeaderField: name) == request.value(forHTTPHeaderField: name) else { continue }
+            next.setValue(nil, forHTTPHeaderField: name)
+        }
+        return next
+    }
+
+    /// The same for URLs of any scheme, of which only those of HTTP have an origin.
+    private static func isSamePlace(_ a: URL, _ b: URL) -> Bool {
+        if let one = Origin(a), let other = Origin(b) { return one == other }
+        return a.scheme?.lowercased() == b.scheme?.lowercased() && a.host?.lowercased() == b.host?.lowercased()
+            && a.port == b.port
+    }
+
+    /// Why a redirect's request, which no protocol class takes, is not loaded: it must not lead to this machine's files.
+    static func refusal(of request: URLRequest?) -> URLError? {
+        guard let url = request?.url, Origin(url) == nil else { return nil }
+        return URLError(.unsupportedURL, url, "A redirect may lead to http and https URLs only.")
+    }
+
     /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.
     private static func target(of location: String, from base: URL) -> URL? {
         guard let target = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }

@@ -15,7 +15,7 @@ extension TaskRunner {
     /// as well; there the request's own is what remains where the delegate has none.
     func prepareBodyStream() {
         let request = shared.withLock { $0.currentRequest }
-        guard sendsStream, keepsBody(request), !isHead(request) else { return prepared() }
+        guard sendsStream, keepsBody(request) else { return prepared() }
         if case .request = bodySource, let stream = unspentStream(of: request) {
             loading.bodyStream = stream
             return prepared()
@@ -33,8 +33,12 @@ extension TaskRunner {
         nonisolated(unsafe) let stream = stream
         session.loop.submit {
             guard case .underway = self.loading.preparation, self.resumption == nil else { return }
+            if let load = self.loading.load as? ProtocolLoad { return self.begin(load, with: stream) }
             let request = self.shared.withLock { $0.currentRequest }
-            guard let stream = stream ?? self.unspentStream(of: request) else {
+            // The same one again would send nothing, and that as the body.
+            guard let stream = stream ?? self.unspentStream(of: request), stream !== self.loading.spentStream,
+                ![.atEnd, .closed, .error].contains(stream.streamStatus)
+            else {
                 let description = "There is no stream with the request's body, or none that has not been read from."
                 return self.finish(.failure(URLError(.requestBodyStreamExhausted, request?.url, description)))
             }
@@ -45,12 +49,10 @@ extension TaskRunner {
 
     // MARK: - Making a body
 
-    /// nil where the request has none. A redirect that turned a POST into a GET has left the body behind, and a HEAD's means
-    /// nothing and is not sent (RFC 9110 §9.3.2).
+    /// nil where the request has none: a redirect that turned a POST into a GET has left the body behind.
     func makeBody(for request: URLRequest) throws(URLError) -> (any RequestBody)? {
-        if isHead(request) { return nil }
         if let stream = loading.bodyStream.take() {
-            loading.hasSpentStream = true
+            loading.spentStream = stream
             return makeBody(from: stream, for: request)
         }
         switch bodySource {
@@ -64,11 +66,8 @@ extension TaskRunner {
     }
 
     private func keepsBody(_ request: URLRequest?) -> Bool {
-        loading.redirectCount == 0 || request?.httpMethod == originalRequest?.httpMethod
-    }
-
-    private func isHead(_ request: URLRequest?) -> Bool {
-        request?.httpMethod == "HEAD"
+        loading.redirectCount == 0
+            || (!loading.hasLeftBody && request?.httpMethod == originalRequest?.httpMethod)
     }
 
     private func makeBody(from stream: InputStream, for request: URLRequest) -> StreamedBody {

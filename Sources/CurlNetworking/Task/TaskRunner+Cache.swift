@@ -24,6 +24,7 @@ extension TaskRunner {
         let request: URLRequest
         let received = Date()
         let limit: Int
+        var storagePolicy = URLCache.StoragePolicy.allowed
         /// A copy of what has been handed over, where nobody else gathers it.
         var body = Data()
     }
@@ -41,7 +42,7 @@ extension TaskRunner {
         guard cache != nil || policy == .returnCacheDataDontLoad, url.scheme?.lowercased().hasPrefix("http") ?? false
         else { return prepareExchange() }
         var demand = CacheDemand(request, policy: policy)
-        if deliversBody, takesBodyFromRequest, !sendsStream {
+        if concernsCache {
             loading.caching.demand = demand
         } else {
             demand.reading = .nothing
@@ -59,6 +60,9 @@ extension TaskRunner {
             }
         }
     }
+
+    /// Whether the cache may have a part in the task.
+    var concernsCache: Bool { deliversBody && takesBodyFromRequest && !sendsStream }
 
     /// Downloads are not cached, as on Apple's platforms.
     private var deliversBody: Bool {
@@ -269,7 +273,7 @@ extension TaskRunner {
             variant: variant,
             response: response,
             data: body,
-            storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : .allowed
+            storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : write.storagePolicy
         )
         if case .delegate = shared.withLock({ $0.consumer }), delegates.data != nil {
             post(.willCache(stored))

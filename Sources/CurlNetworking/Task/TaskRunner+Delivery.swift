@@ -188,13 +188,13 @@ extension TaskRunner {
                 file.removeIfStillThere()
             }
             deliverMetrics(of: task, in: session, to: delegates)
-            delegates.task?.urlSession(session, task: task, didCompleteWithError: result.failure)
+            delegates.task?.urlSession(session, task: task, didCompleteWithError: result.failure?.shown)
         case .dataHandler(let handler):
             deliverMetrics(of: task, in: session, to: delegates)
             if case .success(.data(let data)) = result {
                 handler(data, response, nil)
             } else {
-                handler(nil, response, result.failure)
+                handler(nil, response, result.failure?.shown)
             }
         case .fileHandler(let handler):
             deliverMetrics(of: task, in: session, to: delegates)
@@ -202,7 +202,7 @@ extension TaskRunner {
                 handler(file.url, response, nil)
                 file.removeIfStillThere()
             } else {
-                handler(nil, response, result.failure)
+                handler(nil, response, result.failure?.shown)
             }
         case .data, .file, .bytes:
             deliverMetrics(of: task, in: session, to: delegates)

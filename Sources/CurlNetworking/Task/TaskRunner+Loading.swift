@@ -30,17 +30,22 @@ extension TaskRunner {
         var authentication: Authentication?
         /// The response that waits for a decision.
         var held: HeldResponse?
+        /// The same of a redirect that a protocol class has reported.
+        var reportedRedirect: HTTPURLResponse?
         /// What follows the exchange under way instead of the task's end.
         var nextRequest: URLRequest?
         var redirectCount = 0
+        /// A redirect has said to fetch something else instead (RFC 9110 §15.4.4).
+        var hasLeftBody = false
         /// What has been gathered for the task's metrics, and a hop under way that is no exchange.
         var hops: [HopMetrics] = []
         var hopWithoutExchange: HopMetrics?
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
-        /// The request's own stream has been read from.
-        var hasSpentStream = false
+        /// The last one that was sent: the request's own, or one that the delegate gave.
+        var spentStream: InputStream?
+        var hasSpentStream: Bool { spentStream != nil }
         /// A kept connection turned out to be dead after the body had begun: the next exchange makes its own.
         var avoidsKeptConnections = false
 

@@ -20,7 +20,8 @@ extension TaskRunner {
     func endHop() {
         guard var hop = loading.hopWithoutExchange.take() else { return }
         hop.end = Date()
-        (hop.response, hop.receivedBodySize) = shared.withLock { ($0.response, $0.counters.received) }
+        let (response, received) = shared.withLock { ($0.response, $0.counters.received) }
+        (hop.response, hop.receivedBodySize) = (hop.response ?? response, received)
         loading.hops.append(hop)
     }
 

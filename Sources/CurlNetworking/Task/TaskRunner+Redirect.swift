@@ -9,6 +9,7 @@ extension TaskRunner {
         by head: ResponseHead,
         of exchange: Exchange
     ) throws(URLError) -> Exchange.BodyRoute {
+        if head.status == 303, exchange.request.httpMethod != "HEAD" { loading.hasLeftBody = true }
         guard delegates.task != nil else {
             loading.redirectCount += 1
             loading.nextRequest = next

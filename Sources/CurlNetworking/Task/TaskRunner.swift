@@ -175,7 +175,7 @@ final class TaskRunner: @unchecked Sendable {
     }
 
     /// nil until the task has completed.
-    var error: URLError? { shared.withLock { $0.machine.stage == .completed ? $0.outcome?.error : nil } }
+    var error: (any Error)? { shared.withLock { $0.machine.stage == .completed ? $0.outcome?.error?.shown : nil } }
 }
 
 extension TaskRunner.Shared {

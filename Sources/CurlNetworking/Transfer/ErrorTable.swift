@@ -99,8 +99,14 @@ enum ErrorTable {
         case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
         case (7, ETIMEDOUT): .timedOut
         case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
+        case (56, _) where isAboutChunks(failure.text): .badServerResponse
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown
         }
+    }
+
+    /// libcurl has one code for a connection that breaks and for chunks that are none (RFC 9112 §7.1); its text tells.
+    private static func isAboutChunks(_ text: String) -> Bool {
+        text.contains("chunk")
     }
 
     /// Whether it is the content that is wrong, and not its coding that nobody knows (RFC 9110 §8.4.1).

@@ -177,7 +177,7 @@ final class Exchange: TransferHandler {
             if metrics != nil { metrics?.tls = easy?.tlsSession }
             do throws(URLError) {
                 route = try owner.exchange(self, received: head)
-                return .accepted
+                return endsWithHead ? .abort : .accepted
             } catch {
                 abortError = error
                 return .abort
@@ -264,8 +264,12 @@ final class Exchange: TransferHandler {
         owner.exchangeFinished(self, error(for: failure))
     }
 
+    /// A HEAD with a body, of whose response libcurl would wait for more.
+    private var endsWithHead: Bool { body != nil && request.httpMethod == "HEAD" }
+
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
+        if head != nil, endsWithHead { return nil }
         // A dropped body that was cut short, by us or by the server, says nothing about the task.
         if head != nil, case .discard = route { return nil }
         // The server has answered in full, and closed the connection before it had the whole body.

@@ -17,7 +17,7 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, or not a head at all.
+        /// Too large, not a head at all, or one that nobody can tell the body's end from.
         case malformed
     }
 
@@ -59,7 +59,7 @@ struct HeadParser {
         }
         isComplete = true
         self.head = nil
-        return .complete(head)
+        return head.hasContradictingLengths ? .malformed : .complete(head)
     }
 
     /// "HTTP/1.1 200 OK" or "HTTP/2 200".

@@ -1,67 +1,109 @@
 import Curl
 import Foundation
 
-/// What a `ProtocolLoad` reports besides; on the loop.
+/// What a `ProtocolLoad` tells its task besides; on the loop, and like the rest not while it is paused.
 protocol ProtocolLoadOwner: LoadOwner {
     /// No class takes the request: it is the network's.
     func protocolLoadDeclined(_ load: ProtocolLoad)
+
+    /// A class takes it, and begins when `begin()` is called.
+    func protocolLoadBegins(_ load: ProtocolLoad)
+
+    /// `response` is nil where the class reported none.
+    func protocolLoad(
+        _ load: ProtocolLoad,
+        received response: URLResponse?,
+        storagePolicy: URLCache.StoragePolicy
+    )
+
+    /// The last call.
     func protocolLoad(_ load: ProtocolLoad, redirectedTo request: URLRequest, by response: URLResponse)
+
+    /// `sender` takes the answer.
+    func protocolLoad(
+        _ load: ProtocolLoad,
+        received challenge: URLAuthenticationChallenge,
+        answerTo sender: ChallengeSender
+    )
+
+    /// The class has been told the answer; nil where it has taken its challenge back.
+    func protocolLoad(_ load: ProtocolLoad, challengeEnded disposition: URLSession.AuthChallengeDisposition?)
 }
 
-/// One request loaded by a program's own `URLProtocol`, which may report what it likes, when it likes, from any thread. What comes
-/// while the load is paused is kept, what comes behind its end is dropped, and of several responses the first counts.
+/// One request loaded by a program's own `URLProtocol`, which may report what it likes, when it likes, from any thread;
+/// `ProtocolReports` makes sense of it.
 ///
 /// `@unchecked Sendable`: the properties are grouped by who may touch them.
 final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
-    private typealias Event = @Sendable (any ProtocolLoadOwner) -> Void
-
     // MARK: Never changes
 
     private let queue = DispatchQueue(label: "CurlNetworking.protocol")
     private let loop: EventLoop
     private let classes: [URLProtocol.Type]
     private let task: URLSessionTask
+    /// Where a response for the class is looked up; nil for requests that no stored response answers.
+    private let cache: CacheStore?
 
     // MARK: The queue's
 
+    private var taker: URLProtocol.Type?
     private var urlProtocol: URLProtocol?
     private var isStopped = false
 
     // MARK: The loop's
 
     private var owner: (any ProtocolLoadOwner)?
+    private var reports = ProtocolReports()
     private var isPaused = false
-    private var held: [Event] = []
     private var isDraining = false
-    private var hasResponse = false
+    private var challenges: [ObjectIdentifier: ChallengeSender] = [:]
+    private var lastReport: ContinuousClock.Instant
 
     init(
         _ classes: [URLProtocol.Type],
         for task: URLSessionTask,
+        cache: CacheStore?,
         loop: EventLoop,
         owner: any ProtocolLoadOwner
     ) {
         self.classes = classes
         self.task = task
+        self.cache = cache
         self.loop = loop
         self.owner = owner
+        lastReport = loop.now
     }
 
     // MARK: - The loop's side
 
-    /// Finds the class that takes the task, and has it load.
+    /// Finds the class that takes the task.
     func start() {
-        queue.async { self.startLoading() }
+        queue.async { self.findClass() }
     }
+
+    /// Has that class load, with a stored response if there is one.
+    func begin() {
+        lastReport = loop.now
+        guard let cache, let url = task.currentRequest?.url else { return queue.async { self.startLoading(with: nil) } }
+        cache.look(StoredResponse.key(of: url), at: url) { stored in
+            self.queue.async { self.startLoading(with: stored?.proposal) }
+        }
+    }
+
+    /// The idle clock stands still while somebody is to answer the class.
+    var lastActivity: ContinuousClock.Instant? { challenges.isEmpty ? lastReport : nil }
 
     func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
+        lastReport = loop.now
         drain()
     }
 
     func stop() {
         owner = nil
-        held = []
+        reports = ProtocolReports()
+        for sender in challenges.values { sender.withdraw() }
+        challenges = [:]
         queue.async {
             self.isStopped = true
             self.urlProtocol.take()?.stopLoading()
@@ -72,36 +114,73 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
         guard !isDraining else { return }
         isDraining = true
         defer { isDraining = false }
-        while let owner, !isPaused, !held.isEmpty { held.removeFirst()(owner) }
+        while let owner, !isPaused, let step = reports.next() {
+            switch step {
+            case .response(let response, let policy):
+                owner.protocolLoad(self, received: response, storagePolicy: policy)
+            case .data(let data): owner.load(self, received: data)
+            case .challenge(let challenge): put(challenge, to: owner)
+            case .redirect(let request, let response): owner.protocolLoad(self, redirectedTo: request, by: response)
+            case .ended(let error): owner.loadFinished(self, error)
+            }
+        }
     }
 
-    /// True for the first response.
-    private func takesResponse() -> Bool {
-        defer { hasResponse = true }
-        return !hasResponse
+    // MARK: - Challenges
+
+    /// The answer goes to the class's own sender, on the class's queue; only the first counts.
+    private func put(_ challenge: URLAuthenticationChallenge, to owner: any ProtocolLoadOwner) {
+        let identifier = ObjectIdentifier(challenge)
+        guard challenges[identifier] == nil else { return }
+        let sender = ChallengeSender { answer in
+            self.loop.submit { self.end(challenge, answer) }
+        }
+        challenges[identifier] = sender
+        owner.protocolLoad(
+            self,
+            received: URLAuthenticationChallenge(authenticationChallenge: challenge, sender: sender),
+            answerTo: sender
+        )
+    }
+
+    /// The class hears the answer before anything else, and what it makes of it comes behind what the task makes of it. nil where
+    /// the class has taken its challenge back.
+    private func end(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer?) {
+        guard let sender = challenges.removeValue(forKey: ObjectIdentifier(challenge)) else { return }
+        sender.withdraw()
+        if let answer { queue.async { answer.pass(to: challenge) } }
+        lastReport = loop.now
+        owner?.protocolLoad(self, challengeEnded: answer?.disposition)
     }
 
     // MARK: - The queue's side
 
-    private func startLoading() {
+    private func findClass() {
         guard !isStopped else { return }
         guard let taker = classes.first(where: { $0.canInit(with: task) }) else {
-            return report { $0.protocolLoadDeclined(self) }
+            return loop.submit { self.owner?.protocolLoadDeclined(self) }
         }
         if let request = task.currentRequest {
             let canonical = taker.canonicalRequest(for: request)
             task.runner?.shared.withLock { $0.currentRequest = canonical }
         }
-        let urlProtocol = taker.init(task: task, cachedResponse: nil, client: self)
+        self.taker = taker
+        loop.submit { self.owner?.protocolLoadBegins(self) }
+    }
+
+    private func startLoading(with cachedResponse: CachedURLResponse?) {
+        guard !isStopped, let taker else { return }
+        let urlProtocol = taker.init(task: task, cachedResponse: cachedResponse, client: self)
         self.urlProtocol = urlProtocol
         urlProtocol.startLoading()
     }
 
     /// Any thread.
-    private func report(_ event: @escaping Event) {
+    private func report(_ report: ProtocolReports.Report) {
         loop.submit {
             guard self.owner != nil else { return }
-            self.held.append(event)
+            self.lastReport = self.loop.now
+            self.reports.append(report)
             self.drain()
         }
     }
@@ -110,16 +189,11 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
 /// Any thread.
 extension ProtocolLoad: URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
-        report { $0.protocolLoad(self, redirectedTo: request, by: redirectResponse) }
+        report(.redirect(request, redirectResponse))
     }
 
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
-        let (response, data) = (cachedResponse.response, cachedResponse.data)
-        report { owner in
-            guard self.takesResponse() else { return }
-            owner.load(self, received: response)
-        }
-        report { $0.load(self, received: data) }
+        report(.cachedResponseIsValid(cachedResponse))
     }
 
     func urlProtocol(
@@ -127,28 +201,26 @@ extension ProtocolLoad: URLProtocolClient {
         didReceive response: URLResponse,
         cacheStoragePolicy policy: URLCache.StoragePolicy
     ) {
-        report { owner in
-            guard self.takesResponse() else { return }
-            owner.load(self, received: response)
-        }
+        report(.response(response, policy))
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        report { $0.load(self, received: data) }
+        report(.data(data))
     }
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
-        report { $0.loadFinished(self, nil) }
+        report(.finished)
     }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
-        let error = error as? URLError ?? URLError(.unknown, userInfo: [NSUnderlyingErrorKey: error])
-        report { $0.loadFinished(self, error) }
+        report(.failed(URLError(reported: error)))
     }
 
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
-        challenge.sender?.performDefaultHandling(for: challenge)
+        report(.challenge(challenge))
     }
 
-    func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {}
+    func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
+        loop.submit { self.end(challenge, nil) }
+    }
 }

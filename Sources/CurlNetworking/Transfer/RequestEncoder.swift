@@ -21,9 +21,6 @@ enum RequestEncoder {
             : settings.additionalHeaders.filter { field in
                 !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
             }
-        if method == "GET", let body, body.length != 0 {
-            throw URLError(.dataLengthExceedsMaximum, url, "A GET can't have a body.")
-        }
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
         var options = TransferOptions(url: text, method: method)

@@ -63,6 +63,19 @@ struct ResponseHead: Sendable, Equatable {
         self["Content-Length"].flatMap { Int64(digits: $0) }
     }
 
+    /// Several lengths, and not all the same: where the next response begins would be anybody's guess (RFC 9112 §6.3).
+    var hasContradictingLengths: Bool {
+        var first: String?
+        for field in fields where field.name.isEqualIgnoringASCIICase(to: "Content-Length") {
+            guard let length = first else {
+                first = field.value
+                continue
+            }
+            if field.value != length { return self["Transfer-Encoding"] == nil }
+        }
+        return false
+    }
+
     /// Whether the body is coded (RFC 9110 §8.4), so that its length on the wire tells nothing of its decoded length.
     var isContentCoded: Bool {
         guard let coding = self["Content-Encoding"] else { return false }

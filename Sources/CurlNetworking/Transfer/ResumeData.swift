@@ -38,7 +38,8 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     /// Fields that never are the request's own here: we write them, or leave them out.
     private static func isOurs(_ name: String) -> Bool {
-        (["Range", "If-Range"] + credentialFields).contains { $0.isEqualIgnoringASCIICase(to: name) }
+        RequestProperties.isField(name)
+            || (["Range", "If-Range"] + credentialFields).contains { $0.isEqualIgnoringASCIICase(to: name) }
     }
 
     private static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2"]

@@ -20,6 +20,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         var isReading = false
         var isAwaited = false
         var isClosed = false
+        var read: Int64 = 0
         var delivered: Int64 = 0
     }
 
@@ -32,7 +33,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     private static let highMark = 512 * 1024
     private static let readSize = 64 * 1024
 
-    /// `length` is nil where it isn't known; then the body is sent chunked. A stream that ends before it fails the task.
+    /// `length` is nil where it isn't known; then the body is sent chunked. A stream that ends before it fails the task, and one
+    /// that goes on behind it.
     init(_ stream: InputStream, length: Int64?, url: URL?, becameReadable: @escaping @Sendable () -> Void) {
         self.stream = stream
         self.length = length
@@ -44,12 +46,12 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     // MARK: - The loop's side
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
-        enum Found { case bytes(Int), nothing, end(End) }
+        enum Found { case bytes(Int), tooMany, nothing, end(End) }
         let found: Found = state.withLock { state in
             guard state.buffer.isEmpty else {
-                var count = min(buffer.count, state.buffer.count)
                 // What goes beyond the announced length would be taken for another request.
-                if let length { count = Int(min(Int64(count), length - state.delivered)) }
+                if let length, state.read > length { return .tooMany }
+                let count = min(buffer.count, state.buffer.count)
                 state.buffer.copyBytes(to: buffer, count: count)
                 state.buffer = count == state.buffer.count ? Data() : state.buffer.dropFirst(count)
                 state.delivered += Int64(count)
@@ -63,6 +65,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         case .bytes(let count):
             readOn()
             return .bytes(count)
+        case .tooMany:
+            throw URLError(.dataLengthExceedsMaximum, url, "The body's stream goes on behind its Content-Length.")
         case .nothing:
             return .notYet
         case .end(.complete):
@@ -103,13 +107,14 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
 
     private func readAhead() {
         if stream.streamStatus == .notOpen { stream.open() }
-        let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize)
+        let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize + 1)
         defer { buffer.deallocate() }
         var wantsMore = true
         while wantsMore {
-            let count = stream.read(buffer, maxLength: Self.readSize)
+            let count = stream.read(buffer, maxLength: nextReadSize)
             let isAwaited = state.withLock { state in
                 if count > 0 {
+                    state.read += Int64(count)
                     state.buffer.append(buffer, count: count)
                 } else {
                     state.end = count == 0 ? .complete : .failed(stream.streamError.map { "\($0)" } ?? "unknown error")
@@ -121,5 +126,13 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
             }
             if isAwaited { becameReadable() }
         }
+    }
+
+    /// A byte more than is to be sent is asked for together with the last that is: so nothing has been sent in full when it
+    /// turns out that there is more. A stream that makes its reader wait there has its time to end.
+    private var nextReadSize: Int {
+        guard let length else { return Self.readSize }
+        let rest = length - state.withLock { $0.read }
+        return rest <= Int64(Self.readSize) ? Int(max(0, rest)) + 1 : Self.readSize
     }
 }

@@ -31,6 +31,8 @@ struct DigestChallengeTests {
         arguments: [
             ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
             ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+            // The RFC has no such answer to this challenge; another implementation gives it.
+            ("SHA-512-256", "430d05014cecc49cab6fbe03176d41a1da86cbfe24a16580e22aaad928d960d0"),
         ]
     )
     func example(algorithm: String, response: String) throws {
@@ -78,7 +80,7 @@ struct DigestChallengeTests {
         #expect(parts["qop"] == nil && parts["nc"] == nil && parts["cnonce"] == nil)
     }
 
-    @Test("A session's key is made of both nonces", arguments: ["MD5-sess", "SHA-256-sess"])
+    @Test("A session's key is made of both nonces", arguments: ["MD5-sess", "SHA-256-sess", "SHA-512-256-sess"])
     func sessionKey(algorithm: String) throws {
         let challenge = try Self.challenge(#"Digest realm="r", nonce="n", qop=auth, algorithm="# + algorithm)
         var request = Self.request
@@ -114,7 +116,7 @@ struct DigestChallengeTests {
     @Test(
         "What can't be answered isn't",
         arguments: [
-            #"Digest realm="r""#, #"Digest realm="r", nonce="n", algorithm=SHA-512-256"#,
+            #"Digest realm="r""#, #"Digest realm="r", nonce="n", algorithm=SHA-512"#,
             #"Digest realm="r", nonce="n", qop="auth-int""#, #"Basic realm="r", nonce="n""#,
             "Digest realm=\"r\rX: y\", nonce=\"n\"",
         ]
@@ -180,6 +182,26 @@ struct MessageDigestTests {
     )
     func sha256(text: String, hash: String) {
         #expect(MessageDigest.sha256.hex(text) == hash)
+    }
+
+    @Test(
+        "SHA-512/256's examples of FIPS 180, and what lies around a block's end",
+        arguments: [
+            ("", "c672b8d1ef56ed28ab87c3622c5114069bdd3ad7b8f9737498d0c01ecef0967a"),
+            ("abc", "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
+            (
+                "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
+                    + "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+                "3928e184fb8690f840da3988121d31be65cb9d3ef83ee6146feac861e19b563a"
+            ),
+            (String(repeating: "a", count: 111), "0239e429f98d0ed61ee8e2a7c30afe98c1c3a80ce5dff62a107e9c538f7632ce"),
+            (String(repeating: "a", count: 112), "9216b5303edb66504570bee90e48ea5beaa5e9fe9f760bbd3e0460559fc005f6"),
+            (String(repeating: "a", count: 127), "2fe3b2a6ee7e12f6fe4ba82166541ad9b4ed882c493581cbe300d68f3757b778"),
+            (String(repeating: "a", count: 129), "fb9035c9009ed4a60e37510339ebdb1c771339f30aa581d5dea3690a524c23f1"),
+        ]
+    )
+    func sha512256(text: String, hash: String) {
+        #expect(MessageDigest.sha512256.hex(text) == hash)
     }
 
     @Test("Every length of the last block is padded right")

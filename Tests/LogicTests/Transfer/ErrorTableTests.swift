@@ -72,6 +72,16 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(7, errno: errno)) == expected)
     }
 
+    @Test("Chunks that are none are the server's fault, and no lost connection")
+    func chunks() {
+        let texts = [
+            "Illegal or missing hexadecimal sequence in chunked-encoding",
+            "chunk hex-length char not a hex digit: 0x68",
+        ]
+        for text in texts { #expect(ErrorTable.code(for: Self.failure(56, text: text)) == .badServerResponse) }
+        #expect(ErrorTable.code(for: Self.failure(18, text: "in a chunk")) == .networkConnectionLost)
+    }
+
     @Test("The errno matters to no other code")
     func errnoElsewhere() {
         #expect(ErrorTable.code(for: Self.failure(56, errno: ETIMEDOUT)) == .networkConnectionLost)

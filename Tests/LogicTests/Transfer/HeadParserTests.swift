@@ -31,6 +31,21 @@ struct HeadParserTests {
         try #require(parse(["HTTP/1.1 200 OK"] + lines + [""]).heads.first).fields
     }
 
+    @Test(
+        "Several lengths are one if they are the same, else the head is malformed",
+        arguments: [
+            (["Content-Length: 2", "content-length: 2"], false), (["Content-Length: 2", "Content-Length: 3"], true),
+            (["Content-Length: 3", "A: b", "CONTENT-LENGTH: 2"], true),
+            (["Content-Length: 2", "Content-Length: 2", "Content-Length: 3"], true),
+            (["Content-Length: 2", "Content-Length: 3", "Transfer-Encoding: chunked"], false),
+        ]
+    )
+    func lengths(fields: [String], isMalformed: Bool) {
+        let result = Self.parse(["HTTP/1.1 200 OK"] + fields + [""])
+        #expect(result.isMalformed == isMalformed)
+        #expect(result.heads.isEmpty == isMalformed)
+    }
+
     @Test("A head is complete with its empty line, and not before")
     func completeness() throws {
         #expect(Self.parse(["HTTP/1.1 200 OK", "A: b"]).heads == [])

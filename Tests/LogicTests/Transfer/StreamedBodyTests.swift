@@ -144,13 +144,51 @@ struct StreamedBodyTests {
         #expect(taken > 0)
     }
 
-    @Test("What goes beyond the announced length is not sent")
-    func tooLong() async throws {
+    @Test(
+        "A stream that goes on behind its announced length fails the task before all of that was sent",
+        arguments: [1, 4, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 100_000, 600_000]
+    )
+    func tooLong(length: Int) async throws {
         let reader = Reader()
-        let body = reader.body(InputStream(data: Data("abcdef".utf8)), length: 4)
+        let body = reader.body(InputStream(data: Data(count: length + 1)), length: Int64(length))
         defer { body.close() }
-        #expect(body.length == 4)
-        #expect(try await reader.readAll(body) == Data("abcd".utf8))
+        #expect(body.length == Int64(length))
+        let taken = Watched(0)
+        let failure = await Self.failure {
+            while true {
+                let told = reader.readable.value
+                if let piece = try RequestBodyTests.read(body, 10_000) {
+                    taken.update { $0 += piece.count }
+                } else {
+                    try await reader.readable.wait { $0 > told }
+                }
+            }
+        }
+        #expect(failure == .dataLengthExceedsMaximum)
+        #expect(taken.value < length)
+    }
+
+    @Test("A stream that keeps its reader waiting at its announced length doesn't keep its request waiting")
+    func openEnd() async throws {
+        let never = Gate()
+        let stream = ScriptedStream(gate: { $0 == 1 ? never : nil }) { _ in .bytes(Data("abcd".utf8)) }
+        let reader = Reader()
+        let body = reader.body(stream, length: 4)
+        defer {
+            body.close()
+            never.open()
+        }
+        try await stream.reads.wait { $0 == 1 }
+        var taken = Data()
+        while taken.count < 4 {
+            let told = reader.readable.value
+            if let piece = try RequestBodyTests.read(body, 10) {
+                taken += piece
+            } else {
+                try await reader.readable.wait { $0 > told }
+            }
+        }
+        #expect(taken == Data("abcd".utf8))
     }
 
     @Test("A stream that ends before its announced length fails the task")

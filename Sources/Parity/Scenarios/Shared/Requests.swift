@@ -49,6 +49,23 @@ let methods = Topic("methods") {
         let server = try stage.serve { .text("got \($0.text)") }
         await stage.load(URLRequest(server.url("/"), "GET", body: "content"))
     }
+    .promisedBody(
+        "got content",
+        "a GET's content has no general meaning; what it means is between the client and a server that it knows.",
+        by: "https://www.rfc-editor.org/rfc/rfc9110#section-9.3.1"
+    )
+    Scenario("HEAD with a body") { stage in
+        let server = try stage.serve { .text("got \($0.text)").header("X-Body", $0.text) }
+        await stage.load(URLRequest(server.url("/"), "HEAD", body: "content"))
+    }
+    .promised(
+        "a HEAD's answer ends with its head, and its content is the server's to judge.",
+        by: "https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2"
+    ) { timeline in
+        timeline.has("handler", ["status": "200", "body": "nothing"])
+            && timeline.events.contains { $0.details["headers"]?.contains("X-Body: content") ?? false }
+    }
+    .stockHangs()
 }
 
 let requestHeaders = Topic("request headers") {
@@ -155,6 +172,21 @@ let requestBodies = Topic("request bodies") {
         "no Content-Length beside a Transfer-Encoding.",
         by: "https://www.rfc-editor.org/rfc/rfc9112#section-6.2"
     )
+    Scenario("a stream longer than its length") { stage in
+        let server = try stage.serve { .text("got \($0.text)").closing() }
+        var request = URLRequest(server.url("/"), "POST", headers: ["Content-Length": "4"])
+        request.httpBodyStream = InputStream(data: Data("streamed".utf8))
+        await withCheckedContinuation { continuation in
+            stage.session().dataTask(with: request) { _, _, error in
+                stage.note("handler", ["failed": "\(error != nil)"])
+                continuation.resume()
+            }.resume()
+        }
+    }
+    .promised(
+        "no Content-Length that is known to be incorrect.",
+        by: "https://www.rfc-editor.org/rfc/rfc9110#section-8.6"
+    ) { $0.has("handler", ["failed": "true"]) }
     Scenario("a content type of one's own") { stage in
         let server = try stage.serve { .text("got \($0.text)") }
         let headers = ["Content-Type": "application/json"]

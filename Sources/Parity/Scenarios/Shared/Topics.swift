@@ -22,9 +22,10 @@ package let topics: [Topic] = [
     uploads, downloads, resuming,
     methods, requestHeaders, requestBodies,
     statusCodes, responseHeaders, contentCodings,
-    redirects,
+    redirects, redirectDecisions, informational, authentication,
+    cookies, caching,
     cancellation, suspension, sessions, progress,
-    timeouts,
+    timeouts, beginning, metrics,
     connectionFaults, malformedAnswers,
-    urls,
+    urls, schemes, protocols,
 ]

@@ -1,0 +1,54 @@
+import Foundation
+
+/// The properties that protocol classes store in requests.
+///
+/// The stock module keeps them beside a request and loses them with every copy, and so with every `URLRequest` made of an
+/// `NSMutableURLRequest`. What copies keep is header fields: those properties that a property list can hold travel in one that
+/// never goes out. Its name is another one in every process, so that nobody else can set it.
+enum RequestProperties {
+    private static let prefix = "CurlNetworking-Properties-"
+    private static let fieldName = prefix + UUID().uuidString
+
+    /// Whether a field is no field of the request, but its properties.
+    static func isField(_ name: String) -> Bool {
+        // The stock module writes names in its own case.
+        name.utf8.count == fieldName.utf8.count
+            && String(name.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix)
+    }
+
+    static func value(forKey key: String, in request: URLRequest) -> Any? {
+        all(request.value(forHTTPHeaderField: fieldName))[key]
+    }
+
+    /// False where a property list can't hold the value.
+    static func set(_ value: Any, forKey key: String, in request: NSMutableURLRequest) -> Bool {
+        guard PropertyListSerialization.propertyList([key: value], isValidFor: .binary) else { return false }
+        var properties = all(request.value(forHTTPHeaderField: fieldName))
+        properties[key] = value
+        return store(properties, in: request)
+    }
+
+    static func remove(_ key: String, in request: NSMutableURLRequest) {
+        var properties = all(request.value(forHTTPHeaderField: fieldName))
+        guard properties.removeValue(forKey: key) != nil else { return }
+        _ = store(properties, in: request)
+    }
+
+    private static func all(_ field: String?) -> [String: Any] {
+        guard let field, let data = Data(base64Encoded: field),
+            let properties = try? PropertyListSerialization.propertyList(from: data, format: nil)
+        else { return [:] }
+        return properties as? [String: Any] ?? [:]
+    }
+
+    private static func store(_ properties: [String: Any], in request: NSMutableURLRequest) -> Bool {
+        guard !properties.isEmpty else {
+            request.setValue(nil, forHTTPHeaderField: fieldName)
+            return true
+        }
+        guard let data = try? PropertyListSerialization.data(fromPropertyList: properties, format: .binary, options: 0)
+        else { return false }
+        request.setValue(data.base64EncodedString(), forHTTPHeaderField: fieldName)
+        return true
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+
+/// What a program's own `URLProtocol` has reported and its task has not taken yet, brought into an order that a task can follow,
+/// whatever the class's own was. A value.
+///
+/// One response comes first, then data, and one end comes last. Of several responses the first counts. Data that came before it
+/// waits for it, and a class that ends without a response gets a plain one: many mocks do either. What comes after the end is
+/// dropped.
+struct ProtocolReports {
+    enum Report {
+        case response(URLResponse, URLCache.StoragePolicy)
+        case cachedResponseIsValid(CachedURLResponse)
+        case data(Data)
+        case challenge(URLAuthenticationChallenge)
+        /// Also an end: another load follows.
+        case redirect(URLRequest, URLResponse)
+        case finished
+        case failed(URLError)
+    }
+
+    /// What the task is told next.
+    enum Step {
+        /// nil where the class had none.
+        case response(URLResponse?, URLCache.StoragePolicy)
+        case data(Data)
+        case challenge(URLAuthenticationChallenge)
+        case redirect(URLRequest, URLResponse)
+        case ended(URLError?)
+    }
+
+    private var steps: [Step] = []
+    /// Those before it were taken.
+    private var position = 0
+    private var hasResponse = false
+    private var hasEnded = false
+    /// What came before the response.
+    private var early: [Data] = []
+    private var valid: CachedURLResponse?
+
+    /// A task may have enough of the body at any time: it gets large data in pieces of so many bytes.
+    private static let pieceSize = 256 * 1024
+
+    mutating func append(_ report: Report) {
+        guard !hasEnded else { return }
+        switch report {
+        case .response(let response, let policy): takeResponse(response, policy)
+        case .cachedResponseIsValid(let response): valid = valid ?? response
+        case .data(let data): if hasResponse { steps.append(.data(data)) } else { early.append(data) }
+        case .challenge(let challenge): steps.append(.challenge(challenge))
+        case .redirect(let request, let response): end(.redirect(request, response))
+        case .finished:
+            if let valid, early.isEmpty, !hasResponse {
+                early = [valid.data]
+                takeResponse(valid.response, .notAllowed)
+            }
+            takeResponse(nil, .notAllowed)
+            end(.ended(nil))
+        case .failed(let error): end(.ended(error))
+        }
+    }
+
+    private mutating func takeResponse(_ response: URLResponse?, _ policy: URLCache.StoragePolicy) {
+        guard !hasResponse else { return }
+        hasResponse = true
+        steps.append(.response(response, policy))
+        for data in early { steps.append(.data(data)) }
+        early = []
+    }
+
+    private mutating func end(_ step: Step) {
+        hasEnded = true
+        early = []
+        steps.append(step)
+    }
+
+    mutating func next() -> Step? {
+        guard position < steps.count else { return nil }
+        if case .data(let data) = steps[position], data.count > Self.pieceSize {
+            steps[position] = .data(data.dropFirst(Self.pieceSize))
+            return .data(data.prefix(Self.pieceSize))
+        }
+        defer { forgetTaken() }
+        return steps[position]
+    }
+
+    /// Those that were taken go when they are the larger part: each moves once.
+    private mutating func forgetTaken() {
+        position += 1
+        guard position * 2 >= steps.count else { return }
+        steps.removeFirst(position)
+        position = 0
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Protocol classes and the session's cache", .timeLimit(.minutes(1)))
+struct ProtocolCacheTests {
+    /// Uses what it is given, and else says how often it was asked.
+    private final class Caching: MockProtocol, @unchecked Sendable {
+        override func startLoading() {
+            super.startLoading()
+            guard request.url?.path != "/broken" else { return }
+            if let cachedResponse {
+                client?.urlProtocol(self, cachedResponseIsValid: cachedResponse)
+                if request.url?.path == "/explicit" {
+                    client?.urlProtocol(self, didReceive: cachedResponse.response, cacheStoragePolicy: .notAllowed)
+                    client?.urlProtocol(self, didLoad: cachedResponse.data)
+                }
+            } else {
+                let path = request.url?.path
+                respond(
+                    200,
+                    storage: path == "/never" ? .notAllowed : path == "/memory" ? .allowedInMemoryOnly : .allowed
+                )
+                send("loaded")
+            }
+            finish()
+        }
+    }
+
+    private func session(_ network: MockNetwork, delegate: (any URLSessionDelegate)? = nil) -> URLSession {
+        network.session(delegate: delegate, classes: [Caching.self])
+    }
+
+    private func stored(_ session: URLSession, _ url: URL) -> CachedURLResponse? {
+        guard let cache = session.configuration.urlCache else { return nil }
+        CacheStore.store(over: cache).waitForWrites()
+        return cache.cachedResponse(for: URLRequest(url: url))
+    }
+
+    @Test("What the class allows is stored, and given to the next object", arguments: ["/a", "/explicit", "/memory"])
+    func stores(path: String) async throws {
+        let network = MockNetwork { _ in }
+        let session = session(network)
+        defer { session.invalidateAndCancel() }
+        let url = network.url(path)
+        #expect(await session.load(url).text == "loaded")
+        let stored = stored(session, url)
+        #expect(stored?.data == Data("loaded".utf8))
+        #expect(stored?.storagePolicy == (path == "/memory" ? .allowedInMemoryOnly : .allowed))
+        // The class's second answer would be the same; what counts is that it was given the first.
+        let tampered = CachedURLResponse(
+            response: try #require(stored?.response),
+            data: Data("from the cache".utf8)
+        )
+        let cache = try #require(session.configuration.urlCache)
+        cache.removeCachedResponse(for: URLRequest(url: url))
+        cache.storeCachedResponse(tampered, for: URLRequest(url: url))
+        let (data, response) = try await session.data(from: url)
+        #expect(data == Data("from the cache".utf8))
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    @Test("What it doesn't allow is not stored, nor what is no GET, a download's, an upload's, or broken off")
+    func storesNot() async throws {
+        let network = MockNetwork { load in
+            if load.request.url?.path == "/broken" {
+                load.respond(200, storage: .allowed)
+                load.send("loa")
+                load.fail(URLError(.networkConnectionLost))
+            }
+        }
+        let session = session(network)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url("/never")).text == "loaded")
+        #expect(await session.load(URLRequest(network.url("/post"), method: "POST")).text == "loaded")
+        _ = try await session.upload(for: URLRequest(network.url("/upload"), method: "PUT"), from: Data("a".utf8))
+        let (file, _) = try await session.download(from: network.url("/download"))
+        try FileManager.default.removeItem(at: file)
+        #expect(await session.load(network.url("/broken")).error?.code == .networkConnectionLost)
+        for path in ["/never", "/post", "/upload", "/download", "/broken"] {
+            #expect(stored(session, network.url(path)) == nil, "\(path)")
+        }
+    }
+
+    @Test("A request that wants nothing stored is given nothing")
+    func reload() async throws {
+        let network = MockNetwork { _ in }
+        let session = session(network)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).text == "loaded")
+        #expect(stored(session, network.url()) != nil)
+        let cache = try #require(session.configuration.urlCache)
+        let response = try #require(cache.cachedResponse(for: URLRequest(url: network.url()))?.response)
+        cache.removeCachedResponse(for: URLRequest(url: network.url()))
+        cache.storeCachedResponse(
+            CachedURLResponse(response: response, data: Data("old".utf8)),
+            for: URLRequest(url: network.url())
+        )
+        var request = URLRequest(network.url())
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        #expect(await session.load(request).text == "loaded")
+    }
+
+    @Test(
+        "The delegate is asked what is stored: as it is, changed, or not at all",
+        arguments: ["keep", "change", "refuse"]
+    )
+    func willCache(answer: String) async throws {
+        final class Delegate: NSObject, URLSessionDataDelegate {
+            let answer: String
+            let asked = Watched<[CachedURLResponse]>([])
+            let completed = Watched(false)
+            init(_ answer: String) { self.answer = answer }
+
+            func urlSession(
+                _ session: URLSession,
+                dataTask: URLSessionDataTask,
+                willCacheResponse proposedResponse: CachedURLResponse,
+                completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+            ) {
+                asked.update { $0.append(proposedResponse) }
+                let changed = CachedURLResponse(response: proposedResponse.response, data: Data("changed".utf8))
+                completionHandler(answer == "keep" ? proposedResponse : answer == "change" ? changed : nil)
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                completed.update { $0 = true }
+            }
+        }
+        let network = MockNetwork { _ in }
+        let delegate = Delegate(answer)
+        let session = session(network, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: network.url()).resume()
+        try await delegate.completed.wait { $0 }
+        #expect(delegate.asked.value.map(\.data) == [Data("loaded".utf8)])
+        let data = stored(session, network.url())?.data
+        #expect(data.map { String(decoding: $0, as: UTF8.self) } == ["keep": "loaded", "change": "changed"][answer])
+    }
+
+    @Test("Without a cache nothing is looked for or stored")
+    func noCache() async throws {
+        let network = MockNetwork { _ in }
+        let session = network.session(classes: [Caching.self]) { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).text == "loaded")
+        #expect(await session.load(network.url()).text == "loaded")
+    }
+}

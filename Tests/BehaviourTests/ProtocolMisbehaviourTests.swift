@@ -1,0 +1,243 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A protocol class that doesn't do as it should", .timeLimit(.minutes(1)))
+struct ProtocolMisbehaviourTests {
+    private func load(_ script: @escaping MockNetwork.Script) async -> HandlerResult {
+        let network = MockNetwork(script)
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        return await session.load(network.url())
+    }
+
+    @Test("Two responses: the first counts")
+    func twoResponses() async {
+        let result = await load { load in
+            load.respond(201)
+            load.send("a")
+            load.respond(500)
+            load.send("b")
+            load.finish()
+        }
+        #expect(result.response?.statusCode == 201)
+        #expect(result.text == "ab")
+    }
+
+    @Test("Data before the response: it comes behind it, to a delegate as well")
+    func earlyData() async throws {
+        let script: MockNetwork.Script = { load in
+            load.send("early ")
+            load.respond()
+            load.send("late")
+            load.finish()
+        }
+        let result = await load(script)
+        #expect(result.response?.statusCode == 200)
+        #expect(result.text == "early late")
+        let network = MockNetwork(script)
+        let delegate = TimelineDelegate()
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: network.url()).resume()
+        #expect(try await delegate.completeStory() == ["created", "response", "data", "metrics", "completed"])
+    }
+
+    @Test("No response at all: data and files come with a plain one")
+    func noResponse() async throws {
+        let network = MockNetwork { load in
+            load.send("data alone")
+            load.finish()
+        }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: network.url())
+        #expect(data == Data("data alone".utf8))
+        #expect(!(response is HTTPURLResponse))
+        #expect(response.url == network.url())
+        let (file, _) = try await session.download(from: network.url())
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data("data alone".utf8))
+        let (bytes, _) = try await session.bytes(from: network.url())
+        var text = ""
+        for try await line in bytes.lines { text += line }
+        #expect(text == "data alone")
+    }
+
+    @Test("Nothing but the end: an empty body")
+    func onlyEnd() async {
+        let result = await load { $0.finish() }
+        #expect(result.error == nil)
+        #expect(result.data == Data())
+    }
+
+    @Test("Finishing twice, failing after it, and finishing after a failure: the first end counts")
+    func endsTwice() async {
+        let finished = await load { load in
+            load.answer("good")
+            load.finish()
+            load.fail(URLError(.badURL))
+            load.send("more")
+            load.respond(500)
+        }
+        #expect(finished.error == nil)
+        #expect(finished.text == "good")
+        let failed = await load { load in
+            load.fail(URLError(.badURL))
+            load.answer("good")
+        }
+        #expect(failed.error?.code == .badURL)
+    }
+
+    @Test("It may report from any thread, from many at once, and before startLoading has returned")
+    func threads() async {
+        let result = await load { load in
+            load.respond()
+            DispatchQueue.concurrentPerform(iterations: 200) { _ in load.send("12345") }
+            Thread.detachNewThread {
+                load.send("end")
+                load.finish()
+            }
+        }
+        #expect(result.text == String(repeating: "12345", count: 200) + "end")
+    }
+
+    @Test("What it reports after it was told to stop goes nowhere")
+    func afterStop() async throws {
+        let loads = Watched<[MockProtocol]>([])
+        let network = MockNetwork { load in loads.update { $0.append(load) } }
+        let delegate = RecordingDelegate()
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: network.url())
+        task.resume()
+        try await loads.wait { $0.count == 1 }
+        task.cancel()
+        try await network.stops.wait { $0 == 1 }
+        loads.value[0].answer("too late")
+        loads.value[0].redirect(to: network.url("/next"))
+        _ = try await delegate.completion(of: task)
+        // Another task goes the same way and comes behind what was reported.
+        let next = session.dataTask(with: network.url())
+        next.resume()
+        try await loads.wait { $0.count == 2 }
+        loads.value[1].answer("fine")
+        _ = try await delegate.completion(of: next)
+        #expect(delegate.body(of: task) == nil)
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        #expect(delegate.completionCount(of: task) == 1)
+        #expect(network.requests.value.count == 2)
+        try await network.stops.wait { $0 == 2 }
+    }
+
+    @Test("One that never calls back times out, idle or in all, and is told to stop", arguments: [true, false])
+    func silent(isIdle: Bool) async throws {
+        let network = MockNetwork { $0.respond() }
+        let session = network.session { configuration in
+            if isIdle {
+                configuration.timeoutIntervalForRequest = 1
+            } else {
+                configuration.timeoutIntervalForResource = 1
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).error?.code == .timedOut)
+        try await network.stops.wait { $0 == 1 }
+    }
+
+    @Test("One that can't decide holds up its task alone, and the task can be cancelled")
+    func undecided() async throws {
+        final class Undecided: MockProtocol, @unchecked Sendable {
+            static let (asked, answer) = (Gate(), Gate())
+            override class func canInit(with request: URLRequest) -> Bool {
+                guard request.url?.path == "/undecided" else { return false }
+                asked.open()
+                answer.waitBlocking()
+                return true
+            }
+        }
+        let network = MockNetwork { $0.answer("fine") }
+        let session = network.session(classes: [Undecided.self, MockProtocol.self])
+        defer { session.invalidateAndCancel() }
+        let task = Task { try await session.data(from: network.url("/undecided")) }
+        try await Undecided.asked.wait()
+        #expect(await session.load(network.url("/other")).text == "fine")
+        task.cancel()
+        await #expect { try await task.value } throws: { ($0 as? URLError)?.code == .cancelled }
+        Undecided.answer.open()
+        #expect(await session.load(network.url("/other")).text == "fine")
+        #expect(network.requests.value.map(\.url?.path) == ["/other", "/other"])
+    }
+
+    @Test("One that implements nothing fails its task")
+    func nothing() async {
+        final class Nothing: URLProtocol, @unchecked Sendable {
+            override class func canInit(with request: URLRequest) -> Bool { true }
+        }
+        let session = URLSession.forTest { $0.protocolClasses = [Nothing.self] }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(URLRequest(url: URL(fileURLWithPath: "/")))
+        #expect(result.error?.code == .unsupportedURL)
+    }
+
+    @Test("While its task is suspended nothing is delivered, nobody is told to stop, and then all of it comes")
+    func suspended() async throws {
+        let network = MockNetwork { $0.answer("everything") }
+        let delegate = RecordingDelegate(onResponse: { task, _, answer in
+            task.suspend()
+            answer(.allow)
+        })
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: network.url())
+        task.resume()
+        try await delegate.wait(forAny: "response")
+        task.resume()
+        _ = try await delegate.completion(of: task)
+        #expect(delegate.body(of: task) == Data("everything".utf8))
+        try await network.stops.wait { $0 == 1 }
+    }
+
+    @Test("Suspended before it is begun, a class is not asked; cancelled then, it never is")
+    func suspendedBefore() async throws {
+        let network = MockNetwork { $0.answer("fine") }
+        let delegate = RecordingDelegate()
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: network.url())
+        task.cancel()
+        _ = try await delegate.completion(of: task)
+        #expect(network.requests.value.isEmpty)
+        #expect(network.stops.value == 0)
+    }
+
+    @Test(
+        "A huge body, all at once or in many pieces, reaches a slow reader whole and a little at a time",
+        arguments: [1, 3000]
+    )
+    func huge(pieces: Int) async throws {
+        let size = 30_000_000 / pieces
+        let network = MockNetwork { load in
+            load.respond()
+            for number in 0..<pieces {
+                load.client?.urlProtocol(load, didLoad: Data(repeating: UInt8(truncatingIfNeeded: number), count: size))
+            }
+            load.finish()
+        }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: network.url())
+        var count = 0
+        var isRight = true
+        for try await chunk in bytes.chunks {
+            if let first = chunk.first { isRight = isRight && first == UInt8(truncatingIfNeeded: count / size) }
+            // It was copied for the reader, and no more than the reader's share of it.
+            #expect(bytes.task.countOfBytesReceived - Int64(count) <= 4_000_000)
+            count += chunk.count
+        }
+        #expect(count == size * pieces)
+        #expect(isRight)
+    }
+}

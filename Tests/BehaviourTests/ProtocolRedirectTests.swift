@@ -1,0 +1,164 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Redirects that a program's own protocol class reports", .timeLimit(.minutes(1)))
+struct ProtocolRedirectTests {
+    /// Sends "/from" to "/to"; every other path is answered.
+    private static let network = { @Sendable in
+        MockNetwork { load in
+            guard load.request.url?.path == "/from" else { return load.answer("arrived") }
+            load.redirect(to: load.request.url.flatMap { URL(string: "/to", relativeTo: $0)?.absoluteURL })
+            // As the documentation's own example does it.
+            load.fail(CocoaError(.userCancelled))
+        }
+    }
+
+    @Test("It is followed, the class asked anew, and the object told to stop")
+    func followed() async throws {
+        let network = Self.network()
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: network.url("/from"))
+        #expect(data == Data("arrived".utf8))
+        #expect(response.url == network.url("/to"))
+        #expect(network.requests.value.map(\.url) == [network.url("/from"), network.url("/to")])
+        try await network.stops.wait { $0 == 2 }
+    }
+
+    @Test(
+        "The delegate is asked, on its queue, and follows, changes or refuses",
+        arguments: ["follow", "change", "refuse"]
+    )
+    func delegate(answer: String) async throws {
+        let network = Self.network()
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            var request = redirect.request
+            if answer == "change" { request.url = network.url("/elsewhere") }
+            redirect.answer(answer == "refuse" ? nil : request)
+            // Only the first answer counts.
+            redirect.answer(nil)
+        })
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: network.url("/from"))
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        let redirect = try await delegate.redirect(number: 1)
+        #expect(redirect.queue === session.delegateQueue)
+        #expect(redirect.response.statusCode == 302)
+        #expect(redirect.request.url == network.url("/to"))
+        #expect(delegate.redirects.value.count == 1)
+        let status = (task.response as? HTTPURLResponse)?.statusCode
+        if answer == "refuse" {
+            #expect(status == 302)
+            #expect(delegate.bodies.value[task.taskIdentifier] == nil)
+            #expect(task.currentRequest?.url == network.url("/from"))
+            #expect(network.requests.value.count == 1)
+        } else {
+            #expect(status == 200)
+            #expect(delegate.bodies.value[task.taskIdentifier] == Data("arrived".utf8))
+            #expect(task.currentRequest?.url == network.url(answer == "change" ? "/elsewhere" : "/to"))
+        }
+    }
+
+    @Test("A refused one is the response of async calls, handlers and downloads")
+    func refused() async throws {
+        let network = Self.network()
+        let session = network.session(delegate: DecidingDelegate(onRedirect: { $0.answer(nil) }))
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: network.url("/from"))
+        #expect((response as? HTTPURLResponse)?.statusCode == 302)
+        #expect(data.isEmpty)
+        #expect(await session.load(network.url("/from")).response?.statusCode == 302)
+        let (file, _) = try await session.download(from: network.url("/from"))
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file).isEmpty)
+    }
+
+    @Test("The task can be suspended and cancelled while the delegate thinks")
+    func whileAsked() async throws {
+        let network = Self.network()
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let (first, second) = (
+            session.dataTask(with: network.url("/from")), session.dataTask(with: network.url("/from"))
+        )
+        first.resume()
+        let redirect = try await delegate.redirect(number: 1)
+        first.suspend()
+        redirect.answer(redirect.request)
+        first.resume()
+        #expect(try await delegate.completion(of: first) == nil)
+        second.resume()
+        _ = try await delegate.redirect(number: 2)
+        second.cancel()
+        #expect(try await delegate.completion(of: second)?.code == .cancelled)
+        #expect(network.requests.value.count == 3)
+    }
+
+    @Test("It may lead to the network, and from there on the network's rules hold")
+    func toNetwork() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/"
+                ? .redirect(to: "/next") : .text("real, as \(request.header("Authorization") ?? "nobody")")
+        }
+        defer { server.stop() }
+        let target = server.url("/")
+        let network = MockNetwork { $0.redirect(to: target) }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(network.url(), headers: ["Authorization": "Bearer secret"])
+        let (data, response) = try await session.data(for: request)
+        #expect(data == Data("real, as nobody".utf8))
+        #expect(response.url == server.url("/next"))
+        #expect(server.requests.allSatisfy { $0.header("Authorization") == nil })
+    }
+
+    @Test("Without end it is too many, after twenty")
+    func tooMany() async throws {
+        let network = MockNetwork { $0.redirect(to: $0.request.url) }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).error?.code == .httpTooManyRedirects)
+        #expect(network.requests.value.count == 21)
+    }
+
+    @Test(
+        "It doesn't lead to this machine's files, nor to nowhere",
+        arguments: ["file:///etc/passwd", "data:,a", "x://a/"]
+    )
+    func elsewhere(target: String) async throws {
+        let network = MockNetwork { $0.redirect(to: URL(string: target)) }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(network.url())
+        #expect(result.error?.code == .unsupportedURL)
+        #expect(result.data == nil)
+    }
+
+    @Test("One without a URL fails")
+    func nowhere() async throws {
+        let network = MockNetwork { $0.redirect(to: nil) }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).error?.code == .redirectToNonExistentLocation)
+    }
+
+    @Test("Metrics have one transaction per hop")
+    func metrics() async throws {
+        let network = Self.network()
+        let delegate = TimelineDelegate()
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: network.url("/from")).resume()
+        let story = try await delegate.completeStory()
+        #expect(story == ["created", "redirect", "response", "data", "metrics", "completed"])
+        let metrics = try await delegate.metrics()
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map { ($0.response as? HTTPURLResponse)?.statusCode } == [302, 200])
+    }
+}

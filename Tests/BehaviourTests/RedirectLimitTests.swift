@@ -1,0 +1,36 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Redirects of tasks that wait for their host's connections", .timeLimit(.minutes(1)))
+struct RedirectLimitTests {
+    /// The stock module sets options on handles that libcurl had queued, and traps.
+    @Test("Each of many is followed, within its host and to another", arguments: [1, 2, 6])
+    func many(limit: Int) async throws {
+        let other = try LoopbackServer { .text("there \($0.path)") }
+        defer { other.stop() }
+        let target = other.url("/").absoluteString
+        let server = try LoopbackServer { request in
+            let number = Int(request.path.dropFirst(3)) ?? 0
+            return switch request.path.prefix(3) {
+            case "/a/": .redirect(to: "/b/\(number)")
+            case "/b/": number % 2 == 0 ? .text("here /\(number)") : .redirect(to: target + "\(number)")
+            default: .text("what?", status: 404)
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.httpMaximumConnectionsPerHost = limit
+            $0.urlCache = nil
+        }
+        defer { session.invalidateAndCancel() }
+        let texts = await withTaskGroup(of: String?.self) { group in
+            for number in 0..<60 { group.addTask { await session.load(server.url("/a/\(number)")).text } }
+            return await group.reduce(into: Set<String?>()) { $0.insert($1) }
+        }
+        #expect(texts == Set((0..<60).map { $0 % 2 == 0 ? "here /\($0)" : "there /\($0)" }))
+        #expect(server.connectionCount <= limit)
+    }
+}
