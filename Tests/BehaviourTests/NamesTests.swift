@@ -36,6 +36,19 @@ struct NamesTests {
         #expect(result.text == "hello", "\(String(describing: result.error))")
     }
 
+    @Test("Addresses of its own never grow old, however many connections there are")
+    func lasting() async throws {
+        let server = try LoopbackServer { _ in .text("hello").closing() }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.names.cacheLifetime = .zero
+            $0.curl.hosts["api.test"].names.addresses = ["127.0.0.1"]
+        }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<5 { #expect(await session.load(try url("http://api.test:\(server.port)/")).text == "hello") }
+        #expect(server.connectionCount == 5)
+    }
+
     @Test("Each host and port has its own")
     func ports() async throws {
         let one = try LoopbackServer { _ in .text("one") }
