@@ -20,6 +20,7 @@ typedef curl_socket_t (*clibcurl_open_socket_function)(void *, curlsocktype, str
 typedef int (*clibcurl_close_socket_function)(void *, curl_socket_t);
 typedef int (*clibcurl_socket_function)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*clibcurl_timer_function)(CURLM *, long, void *);
+typedef int (*clibcurl_debug_function)(CURL *, curl_infotype, char *, size_t, void *);
 
 static inline CURLcode clibcurl_easy_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -35,6 +36,14 @@ static inline CURLcode clibcurl_easy_set_pointer(CURL *easy, CURLoption option, 
 }
 static inline CURLcode clibcurl_easy_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
     return curl_easy_setopt(easy, option, value);
+}
+// libcurl keeps a copy.
+static inline CURLcode clibcurl_easy_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
+static inline CURLcode clibcurl_easy_set_debug(CURL *easy, clibcurl_debug_function value) {
+    return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, value);
 }
 static inline CURLcode clibcurl_easy_set_write(CURL *easy, CURLoption option, clibcurl_write_function value) {
     return curl_easy_setopt(easy, option, value);

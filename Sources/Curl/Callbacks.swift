@@ -4,7 +4,8 @@ import Glibc
 // Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps
 // its verdict to the constant of libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the
 // `Multi` they run in; a multi's context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the
-// sockets' context, which connections keep beyond the transfer that opened them, is the `EventLoop`, which is never freed.
+// sockets' context, which connections keep beyond the transfer that opened them, is the `EventLoop`, which is never freed; a
+// trace's context is its `TransferTracer`, which the `EasyHandle` keeps until it is reset or gone.
 
 enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
@@ -52,6 +53,14 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_CLOSESOCKETFUNCTION.html
     static let closeSocket: clibcurl_close_socket_function = { context, socket in
         loop(context).closeSocket(socket)
+        return 0
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html
+    static let debug: clibcurl_debug_function = { _, type, pointer, size, context in
+        let tracer: TransferTracer = object(context)
+        let bytes = UnsafeRawBufferPointer(start: pointer, count: size)
+        if let kind = TransferTracer.Kind(type) { tracer.record(kind, bytes) }
         return 0
     }
 

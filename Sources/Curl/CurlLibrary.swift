@@ -62,6 +62,20 @@ package enum CurlLibrary {
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
     package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0
 
+    /// Whether this libcurl connects to Unix domain sockets.
+    package static let hasUnixSockets = clibcurl_version_info().pointee.features & CURL_VERSION_UNIX_SOCKETS != 0
+
+    /// Whether this libcurl looks names up with c-ares, and so lets its user name the servers.
+    package static let hasCAres = clibcurl_version_info().pointee.ares != nil
+
+    /// Whether this libcurl can look names up over HTTPS.
+    package static let hasDNSOverHTTPS: Bool = {
+        initialize()
+        guard let easy = curl_easy_init() else { return false }
+        defer { curl_easy_cleanup(easy) }
+        return clibcurl_easy_set_string(easy, CURLOPT_DOH_URL, "https://localhost/") == CURLE_OK
+    }()
+
     /// Whether libcurl was built with a file of CA certificates that is there: then its directory of the same is superfluous.
     static let hasCAFile: Bool = {
         guard let path = clibcurl_version_info().pointee.cainfo else { return false }

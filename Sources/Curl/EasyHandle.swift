@@ -1,4 +1,5 @@
 import CLibcurl
+import Glibc
 
 /// A libcurl easy handle with its error buffer and header list: one transfer at a time, many in its life.
 ///
@@ -7,6 +8,13 @@ package final class EasyHandle {
     let handle: UnsafeMutableRawPointer
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    /// Those of other options; libcurl reads them until the transfer is over.
+    private var lists: [UnsafeMutablePointer<curl_slist>] = []
+    /// Hears what libcurl says about the transfer, from `install` to the reset.
+    private var tracer: TransferTracer?
+    /// A program has set options: some of what they leave behind, no reset removes.
+    private(set) var isCustomized = false
+    var isTraced: Bool { tracer != nil }
 
     /// Set while the handle is in a multi.
     @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
@@ -31,7 +39,9 @@ package final class EasyHandle {
     deinit {
         curl_easy_cleanup(handle)
         curl_slist_free_all(headerList)
+        for list in lists { curl_slist_free_all(list) }
         errorBuffer.deallocate()
+        tracer?.end()
     }
 
     // MARK: - Setting up
@@ -51,6 +61,8 @@ package final class EasyHandle {
         curl_easy_reset(handle)
         curl_slist_free_all(headerList)
         headerList = nil
+        if !lists.isEmpty { freeLists() }
+        if let tracer = tracer.take() { tracer.end() }
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
 
@@ -125,7 +137,47 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_list(handle, CURLOPT_HTTPHEADER, headerList))
     }
 
-    private func check(_ code: CURLcode) throws(TransferFailure) {
+    /// libcurl reads the list until the transfer is over, and so it is kept until the reset. An empty one takes the option back.
+    func set(_ option: CURLoption, list lines: [String]) throws(TransferFailure) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else {
+                curl_slist_free_all(list)
+                return try check(CURLE_OUT_OF_MEMORY)
+            }
+            list = longer
+        }
+        if let list { lists.append(list) }
+        try check(clibcurl_easy_set_list(handle, option, list))
+    }
+
+    private func freeLists() {
+        // A transfer that ended before it began leaves this one behind, and no reset takes it away.
+        _ = clibcurl_easy_set_list(handle, CURLOPT_RESOLVE, nil)
+        for list in lists { curl_slist_free_all(list) }
+        lists = []
+    }
+
+    /// Adds what a program asked for to the options that are set already.
+    func install(_ hatches: TransferHatches) throws(TransferFailure) {
+        kept = nil
+        if let tracer = hatches.tracer {
+            self.tracer = tracer
+            try check(clibcurl_easy_set_debug(handle, Callbacks.debug))
+            try set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(tracer).toOpaque())
+            // Lookups over HTTPS are transfers of libcurl's own, which get its words but not the function.
+            if let silence = Self.silence { try set(CURLOPT_STDERR, UnsafeMutableRawPointer(silence)) }
+            try set(CURLOPT_VERBOSE, true)
+        }
+        guard hatches.configure != nil else { return }
+        isCustomized = true
+        try hatches.configure(self)
+    }
+
+    /// Opened once, and never written to by us.
+    nonisolated(unsafe) private static let silence = fopen("/dev/null", "we")
+
+    func check(_ code: CURLcode) throws(TransferFailure) {
         guard code != CURLE_OK else { return }
         throw failure(code)
     }
@@ -260,7 +312,8 @@ package struct EasyHandlePool {
 
     /// Takes back a handle that is in no multi; whether its transfer has `succeeded`, so that its options may stand.
     mutating func give(back handle: EasyHandle, succeeded: Bool = false) {
-        guard idle.count < capacity, succeeded || handle.reset() else { return }
+        guard idle.count < capacity, !handle.isCustomized else { return }
+        guard (succeeded && !handle.isTraced) || handle.reset() else { return }
         idle.append(handle)
     }
 }

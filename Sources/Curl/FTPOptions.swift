@@ -20,6 +20,9 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// How long libcurl waits for a reply before it gives up; it counts whole seconds.
     package var replyTimeout: Duration = .seconds(60)
 
+    /// nil for nothing beyond the defaults.
+    package var connection: ConnectionProfile?
+
     package init(url: String, direction: Direction) {
         self.url = url
         self.direction = direction
@@ -61,5 +64,6 @@ package struct FTPOptions: EasyOptions, Sendable {
             try easy.set(CURLOPT_UPLOAD, true)
             if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
         }
+        try connection?.apply(to: easy)
     }
 }

@@ -77,7 +77,8 @@ package final class Multi {
     /// option is refused or memory is short, and then nothing has begun.
     package func start(
         _ options: some EasyOptions,
-        handler: any TransferHandler
+        handler: any TransferHandler,
+        hatches: TransferHatches? = nil
     ) throws(TransferFailure) -> EasyHandle {
         loop.preconditionOnLoop()
         guard !isClosed, let easy = pool.take(for: options) else {
@@ -85,6 +86,7 @@ package final class Multi {
         }
         do throws(TransferFailure) {
             try easy.configure(options, on: loop)
+            if let hatches { try easy.install(hatches) }
         } catch {
             pool.give(back: easy)
             throw error

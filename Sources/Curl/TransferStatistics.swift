@@ -1,4 +1,5 @@
 import CLibcurl
+import Glibc
 
 /// What libcurl has measured of one transfer.
 ///
@@ -74,11 +75,18 @@ extension EasyHandle {
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
+    /// Of a Unix socket libcurl tells some of the path, and the URL's port; those are no addresses.
     private func readAddresses(into statistics: inout TransferStatistics) {
-        statistics.remoteAddress = text(CURLINFO_PRIMARY_IP)
+        guard let address = text(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
+        statistics.remoteAddress = address
         statistics.remotePort = port(CURLINFO_PRIMARY_PORT)
         statistics.localAddress = text(CURLINFO_LOCAL_IP)
         statistics.localPort = port(CURLINFO_LOCAL_PORT)
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1
     }
 
     private func text(_ which: CURLINFO) -> String? {

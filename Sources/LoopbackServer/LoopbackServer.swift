@@ -15,9 +15,9 @@ package final class LoopbackServer: Sendable {
     /// else. It must not keep the server alive; let it capture weakly.
     package typealias Handler = @Sendable (Request) -> Response
 
-    /// The port the server listens on.
+    /// The port the server listens on; 0 on a Unix socket.
     package let port: Int
-    /// For example `http://127.0.0.1:40123`.
+    /// For example `http://127.0.0.1:40123`; on a Unix socket `http+unix://%2Ftmp%2Fserver.sock`.
     package let url: URL
 
     let recorder = Recorder()
@@ -52,15 +52,22 @@ package final class LoopbackServer: Sendable {
         try self.init(host: host, port: port, options: options, service: .stream(conversation))
     }
 
-    private init(host: String, port: Int, options: Options, service: Service) throws {
+    private convenience init(host: String, port: Int, options: Options, service: Service) throws {
         let listener = try Sockets.listen(host: host, port: port, backlog: options.backlog)
-        do {
-            self.port = try Sockets.localPort(listener)
+        try self.init(listener: listener, options: options, service: service) {
+            let port = try Sockets.localPort(listener)
             let authority = host.contains(":") ? "[\(host)]" : host
-            guard let url = URL(string: "http://\(authority):\(self.port)") else {
+            guard let url = URL(string: "http://\(authority):\(port)") else {
                 throw SocketError(call: "inet_pton", code: EINVAL)
             }
-            self.url = url
+            return (url, port)
+        }
+    }
+
+    /// Serves `listener`, and closes it where it fails.
+    init(listener: Int32, options: Options, service: Service, place: () throws -> (url: URL, port: Int)) throws {
+        do {
+            (url, port) = try place()
             loop = try EventLoop()
         } catch {
             close(listener)

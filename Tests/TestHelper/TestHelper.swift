@@ -16,6 +16,7 @@ struct TestHelper {
         case "load": try await LoadCommands.load(arguments)
         case "metrics": await MetricsCommand.run(arguments)
         case "authenticate": await AuthenticateCommand.run(arguments)
+        case "trace": await TraceCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
         default: Parent.say("unknown command \(command)")

@@ -18,4 +18,19 @@ enum ListeningSocket {
         guard succeeded else { throw ChildProcess.Failure(description: "No socket for \(purpose): errno \(errno)") }
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
+    /// One on a Unix domain socket in the file system. The caller closes it.
+    static func openUnix(_ path: String, backlog: Int32, for purpose: String) throws -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let succeeded = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+                    && listen(descriptor, backlog) == 0
+            }
+        }
+        guard succeeded else { throw ChildProcess.Failure(description: "No socket for \(purpose): errno \(errno)") }
+        return descriptor
+    }
 }

@@ -5,7 +5,8 @@ import Glibc
 ///
 /// It ends with the test process, however that ends, and its directory is removed.
 ///
-/// The answers' `X-Connection` and `X-Protocol` tell on which of nginx's connections, and how, they came.
+/// The answers' `X-Connection` and `X-Protocol` tell on which of nginx's connections, and how, they came, `X-Host` and `X-Client`
+/// what nginx saw of the client.
 package final class Nginx: Sendable {
     /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
     package static func shared() throws -> Nginx { try sharedResult.get() }
@@ -27,12 +28,16 @@ package final class Nginx: Sendable {
         let tls = try ListeningSocket.open(backlog: 4096, for: "nginx")
         defer { close(tls.descriptor) }
         (plainPort, tlsPort) = (plain.port, tls.port)
+        let socket = try ListeningSocket.openUnix(site.socket.path, backlog: 4096, for: "nginx")
+        defer { close(socket) }
+        let tlsSocket = try ListeningSocket.openUnix(site.tlsSocket.path, backlog: 4096, for: "nginx")
+        defer { close(tlsSocket) }
         try Self.configuration(site, plain: plain.port, tls: tls.port)
             .write(to: site.configuration, atomically: true, encoding: .utf8)
         process = try ChildProcess(
             ["sh", "-c", Self.script, "sh", site.directory.path, program, "-c", site.configuration.path],
-            descriptors: [plain.descriptor, tls.descriptor],
-            environment: ["NGINX": "3;4;"],
+            descriptors: [plain.descriptor, tls.descriptor, socket, tlsSocket],
+            environment: ["NGINX": "3;4;5;6;"],
             mergesErrors: true
         )
     }
@@ -40,6 +45,17 @@ package final class Nginx: Sendable {
     /// Something to say when nginx didn't answer.
     package var complaints: String {
         (try? String(contentsOf: site.errorLog, encoding: .utf8)) ?? "nginx wrote no error log"
+    }
+
+    /// A URL over a Unix socket, without TLS.
+    package func unix(_ path: String) -> URL { url("http", site.socket, path) }
+
+    /// A URL over a Unix socket, with TLS.
+    package func unixTLS(_ path: String) -> URL { url("https", site.tlsSocket, path) }
+
+    private func url(_ scheme: String, _ socket: URL, _ path: String) -> URL {
+        let host = socket.path.replacingOccurrences(of: "/", with: "%2F")
+        return URL(string: "\(scheme)+unix://\(host)\(path)") ?? URL(fileURLWithPath: path)
     }
 
     /// A URL without TLS.
@@ -59,7 +75,7 @@ package final class Nginx: Sendable {
         directory=$1; shift
         exec 9<&0
         (
-            exec 3>&- 4>&- >/dev/null 2>&1
+            exec 3>&- 4>&- 5>&- 6>&- >/dev/null 2>&1
             cat <&9 >/dev/null
             kill -TERM $$
             rm -rf "$directory"
@@ -104,9 +120,13 @@ package final class Nginx: Sendable {
                 server {
                     listen 127.0.0.1:\(plain);
                     listen 127.0.0.1:\(tls) ssl http2;
+                    listen unix:\(site.socket.path);
+                    listen unix:\(site.tlsSocket.path) ssl http2;
                     root \(site.root.path);
                     add_header X-Connection $connection always;
                     add_header X-Protocol $server_protocol always;
+                    add_header X-Host $http_host always;
+                    add_header X-Client "$remote_addr $remote_port" always;
                     location /gzip/ {
                         alias \(site.root.path)/;
                         gzip on;
@@ -125,6 +145,8 @@ package final class Nginx: Sendable {
                     }
                     location /moved/ { rewrite ^/moved(/.*)$ $1 redirect; }
                     location /upload/ { dav_methods PUT; }
+                    # A port of this machine, and the path that it gets.
+                    location ~ ^/proxy/(\\d+)(/.*)$ { proxy_pass http://127.0.0.1:$1$2; }
                     location /slow/ {
                         alias \(site.root.path)/;
                         limit_rate 500k;

@@ -20,6 +20,8 @@ package struct NginxSite: Sendable {
     /// Signed by the authority of `authority`, for 127.0.0.1 and localhost.
     package var certificate: URL { directory.appendingPathComponent("server.pem") }
     package var authority: URL { directory.appendingPathComponent("authority.pem") }
+    package var socket: URL { directory.appendingPathComponent("plain.sock") }
+    package var tlsSocket: URL { directory.appendingPathComponent("tls.sock") }
     var key: URL { directory.appendingPathComponent("server.key") }
     var configuration: URL { directory.appendingPathComponent("nginx.conf") }
     /// Who may see what is below `/private/`: "user", whose password is "secret".

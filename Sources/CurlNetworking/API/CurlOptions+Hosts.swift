@@ -8,6 +8,9 @@ extension CurlOptions {
         /// ``URLSessionConfiguration/httpMaximumConnectionsPerHost``; at least 1.
         public var maximumConnections: Int?
 
+        /// How the host is found, and from where it is connected to.
+        public var names = Names()
+
         /// Nothing of its own.
         public init() {}
     }

@@ -23,11 +23,13 @@ extension CurlOptions {
     /// Throws for the first option that makes no sense, or that the linked libcurl lacks. Creating a session with such options
     /// traps.
     public func validate() throws(CurlOptionsError) {
+        try names.validate()
         for pattern in hosts.patterns.sorted() {
-            guard HostPattern(pattern) != nil else {
+            guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
             }
             try hosts[pattern].validate(as: "hosts[\"\(pattern)\"]")
+            try hosts[pattern].names.validate(as: "hosts[\"\(pattern)\"].names", of: host.host)
         }
     }
 }

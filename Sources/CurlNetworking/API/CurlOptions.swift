@@ -27,6 +27,25 @@ public struct CurlOptions: Sendable {
     /// What holds for some hosts alone.
     public var hosts = HostTable()
 
+    /// How hosts are found, and from where they are connected to.
+    public var names = Names()
+
+    /// Sets further options of libcurl on each transfer, right before it starts; nil, the default, for none.
+    ///
+    /// Called for every request that goes out over http, https or ftp: each hop of a redirect and each repetition is one of its
+    /// own, with the request as it is then. It runs on the session's event loop, where all other transfers wait for it: it must not
+    /// block. What it throws fails the task, a `URLError` as it is. See <doc:EscapeHatches> for what can't be set.
+    ///
+    /// ```swift
+    /// configuration.curl.configureTransfer = { transfer, request in
+    ///     try transfer.set("TCP_FASTOPEN", true)
+    /// }
+    /// ```
+    public var configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
+
+    /// Hears what libcurl says about each transfer; nil, the default, for nobody. See <doc:EscapeHatches>.
+    public var trace: Trace?
+
     /// The default options.
     public init() {}
 }

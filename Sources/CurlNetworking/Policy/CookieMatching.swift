@@ -10,7 +10,8 @@ struct CookieTarget: Equatable, Sendable {
 
     /// nil for what is no http or https URL with a host.
     init?(_ url: URL) {
-        guard let origin = Origin(url) else { return nil }
+        // A Unix socket has no domain.
+        guard let origin = Origin(url), !origin.isUnixSocket else { return nil }
         host = origin.host
         port = origin.port
         isSecure = origin.isSecure

@@ -50,9 +50,16 @@ struct HostPattern: Hashable, Sendable {
         guard port == nil || port == origin.port else { return false }
         switch name {
         case .any: return true
+        // A path is no name.
+        case .below where origin.isUnixSocket: return false
         case .below(let domain): return origin.host.hasSuffix(domain) && origin.host.count > domain.count
         case .exactly(let host): return origin.host == host
         }
+    }
+
+    /// The host where the pattern names just one.
+    var host: String? {
+        if case .exactly(let host) = name { host } else { nil }
     }
 
     /// Of two patterns that match the same origin, the one with the greater rank has the say.

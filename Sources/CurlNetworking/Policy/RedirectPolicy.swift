@@ -25,6 +25,10 @@ enum RedirectPolicy {
         guard let from = Origin(base), let to = Origin(target) else {
             return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
         }
+        // What a process of this machine answers is not for other servers to ask.
+        guard !to.isUnixSocket || (from.isUnixSocket && from.host == to.host) else {
+            return .fail(URLError(.unsupportedURL, target, "A redirect may not lead to a Unix socket."))
+        }
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
     }
 
@@ -61,7 +65,8 @@ enum RedirectPolicy {
 
     /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.
     private static func target(of location: String, from base: URL) -> URL? {
-        guard let target = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
+        guard let resolved = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
+        let target = UnixSocketURL.redirected(to: resolved, from: base)
         guard target.fragment == nil, let fragment = base.fragment(percentEncoded: true),
             var components = URLComponents(url: target, resolvingAgainstBaseURL: true)
         else { return target }

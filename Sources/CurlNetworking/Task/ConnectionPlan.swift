@@ -23,6 +23,8 @@ struct ConnectionPlan {
         _ settings: SessionSettings,
         for origin: Origin
     ) -> [any ConnectionSettings] {
-        []
+        var list: [any ConnectionSettings] = []
+        if let names = settings.names.settings(for: origin) { list.append(names) }
+        return list
     }
 }

@@ -216,6 +216,11 @@ final class SessionCore: @unchecked Sendable {
         admission.plan(for: ticket)?.profile
     }
 
+    /// The port that its connections go to; nil for the origin's own.
+    func connectPort(for ticket: Admission.Ticket) -> Int? {
+        connectionProfile(for: ticket) == nil ? nil : settings.names.port(for: ticket.origin)
+    }
+
     func isKnownToMultiplex(_ ticket: Admission.Ticket) -> Bool {
         admission.isKnownToMultiplex(ticket)
     }

@@ -10,6 +10,10 @@ final class SessionSettings: Sendable {
     let waitsForConnectivity: Bool
     let maximumConnectionsPerHost: Int
     let hosts: HostRules
+    let names: NameRules
+    let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
+    /// nil where nobody wants to hear libcurl's trace.
+    let traceDesk: TraceDesk?
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -22,6 +26,9 @@ final class SessionSettings: Sendable {
     let credentialStorage: URLCredentialStorage?
     /// The shared session heeds what is registered while it lives.
     let consultsRegisteredProtocols: Bool
+
+    /// Whether a program has a hand on transfers, or listens to them.
+    var hasHatches: Bool { configureTransfer != nil || traceDesk != nil }
 
     /// Whether a request may be somebody else's than the network's.
     var hasProtocols: Bool { consultsRegisteredProtocols || !protocolClasses.isEmpty }
@@ -37,6 +44,9 @@ final class SessionSettings: Sendable {
         waitsForConnectivity = configuration.waitsForConnectivity
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         hosts = HostRules(configuration.curl.hosts)
+        names = NameRules(session: configuration.curl.names, hosts: hosts)
+        configureTransfer = configuration.curl.configureTransfer
+        traceDesk = configuration.curl.trace.map(TraceDesk.init)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

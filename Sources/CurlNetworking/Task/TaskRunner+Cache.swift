@@ -39,10 +39,12 @@ extension TaskRunner {
         }
         let policy = session.settings.cachePolicy(for: request)
         let cache = session.settings.cache
-        guard cache != nil || policy == .returnCacheDataDontLoad, url.scheme?.lowercased().hasPrefix("http") ?? false
+        guard cache != nil || policy == .returnCacheDataDontLoad, let scheme = url.scheme?.lowercased(),
+            scheme.hasPrefix("http")
         else { return prepareExchange() }
         var demand = CacheDemand(request, policy: policy)
-        if concernsCache {
+        // What a Unix socket answers is of this machine, and not cached.
+        if concernsCache, UnixSocketURL.transportScheme(of: scheme) == nil {
             loading.caching.demand = demand
         } else {
             demand.reading = .nothing

@@ -19,7 +19,7 @@ extension TaskRunner: FTPLoadOwner {
 
     func startFTPLoad(_ request: URLRequest) throws(URLError) {
         let body = try makeBody(for: request)
-        let options: FTPOptions
+        var options: FTPOptions
         do throws(URLError) {
             options = try RequestEncoder.ftpOptions(
                 for: request,
@@ -31,12 +31,14 @@ extension TaskRunner: FTPLoadOwner {
             body?.close()
             throw error
         }
+        options.connection = loading.ticket.flatMap(session.connectionProfile)
         let length = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
         shared.withLock { $0.counters.expectedToSend = length }
         let load = FTPLoad(
             options,
             for: request,
             body: body,
+            hatches: hatches(for: request),
             connections: session.ftpConnections,
             loop: session.loop,
             owner: self

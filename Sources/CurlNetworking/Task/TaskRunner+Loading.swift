@@ -243,11 +243,12 @@ extension TaskRunner: LoopWork {
                 shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
                 return shared.isWatched(in: session)
             }
-            if isWatched { exchange.gatherMetrics() }
+            if isWatched { exchange.gatherMetrics(connectPort: loading.ticket.flatMap(session.connectPort)) }
+            let hatches = hatches(for: request)
             do throws(TransferFailure) {
-                try exchange.start(options, in: session.currentMulti())
+                try exchange.start(options, hatches, in: session.currentMulti())
             } catch {
-                throw URLError(error, url: request.url)
+                throw URLError(error, of: hatches, url: request.url)
             }
         } catch {
             body?.close()

@@ -82,15 +82,16 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
-    /// Has the exchange gather metrics. Called before it starts.
-    func gatherMetrics() {
+    /// Has the exchange gather metrics. Called before it starts. `connectPort` is nil for the URL's own.
+    func gatherMetrics(connectPort: Int?) {
         metrics = HopMetrics(request)
+        metrics?.connectPort = connectPort
     }
 
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
-    func start(_ options: TransferOptions, in multi: Multi) throws(TransferFailure) {
+    func start(_ options: TransferOptions, _ hatches: TransferHatches?, in multi: Multi) throws(TransferFailure) {
         handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
-        easy = try multi.start(options, handler: self)
+        easy = try multi.start(options, handler: self, hatches: hatches)
         self.multi = multi
     }
 

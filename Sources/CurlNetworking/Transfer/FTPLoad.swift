@@ -23,6 +23,7 @@ final class FTPLoad: Load, @unchecked Sendable {
 
     private let connections: FTPConnections
     private let options: FTPOptions
+    private let hatches: TransferHatches?
     private var body: (any RequestBody)?
     private var replies: FTPReplies
     private var multi: Multi?
@@ -60,6 +61,7 @@ final class FTPLoad: Load, @unchecked Sendable {
         _ options: FTPOptions,
         for request: URLRequest,
         body: (any RequestBody)?,
+        hatches: TransferHatches?,
         connections: FTPConnections,
         loop: EventLoop,
         owner: any FTPLoadOwner
@@ -67,6 +69,7 @@ final class FTPLoad: Load, @unchecked Sendable {
         self.options = options
         self.request = request
         self.body = body
+        self.hatches = hatches
         self.connections = connections
         self.loop = loop
         self.owner = owner
@@ -123,12 +126,12 @@ final class FTPLoad: Load, @unchecked Sendable {
         guard !isStopped else { return }
         do throws(TransferFailure) {
             let multi = try connections.currentMulti()
-            easy = try multi.start(options, handler: self)
+            easy = try multi.start(options, handler: self, hatches: hatches)
             self.multi = multi
             nudgeUntilDataFlows()
         } catch {
             end()
-            post(.finished(URLError(error, url: request.url)))
+            post(.finished(URLError(error, of: hatches, url: request.url)))
         }
     }
 

@@ -19,6 +19,8 @@ struct HopMetrics: Sendable {
     var end: Date?
     /// nil but for hops over the network.
     var statistics: TransferStatistics?
+    /// The port that was to be connected to; nil for the URL's own.
+    var connectPort: Int?
     var tls: TLSSession?
     var head: ResponseHead?
     /// nil where it has to be made from `head`.
@@ -57,10 +59,10 @@ extension HopMetrics {
         guard let statistics else { return false }
         if let usedProxy = statistics.usedProxy { return usedProxy }
         guard let port = statistics.remotePort, let origin = request.url.flatMap(Origin.init) else { return false }
-        return port != origin.port
+        return port != connectPort ?? origin.port
     }
 
-    private var isSecure: Bool { request.url?.scheme?.lowercased() == "https" }
+    private var isSecure: Bool { request.url?.scheme?.lowercased().hasPrefix("https") ?? false }
 
     /// The response as the task or its delegate was given it, or would have been.
     var madeResponse: URLResponse? {

@@ -23,7 +23,7 @@ enum RequestEncoder {
             }
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
-        var options = TransferOptions(url: text, method: method)
+        var options = TransferOptions(url: UnixSocketURL.transportURL(text), method: method)
         options.headers = lines(for: fields, of: request, body: body)
         if !fields.contains("Authorization") { options.credentials = credentials }
         if let body { options.body = body.length.map { .known($0) } ?? .chunked }
@@ -40,6 +40,13 @@ enum RequestEncoder {
         case "ftp", "ftps", "http", "https":
             guard let origin = Origin.ofFTP(url) else { throw URLError(.badURL, url, "The URL has no host.") }
             return origin
+        case "http+unix", "https+unix":
+            throw URLError(
+                .badURL,
+                url,
+                "The URL's host is no Unix socket: it begins with %2F, or with %40 for an abstract one, has no port and at most"
+                    + " \(UnixSocketURL.longestName) bytes."
+            )
         default: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")
         }
     }

@@ -1,0 +1,113 @@
+import Curl
+import Foundation
+
+extension CurlOptions.Names {
+    func validate() throws(CurlOptionsError) {
+        if cacheLifetime < .zero { throw CurlOptionsError("names.cacheLifetime", "There is no time below zero.") }
+        if !servers.isEmpty {
+            let option = "names.servers"
+            for server in servers where !NameRules.isAddress(server.host) {
+                throw CurlOptionsError(option, "\"\(server.host)\" is no IP address.")
+            }
+            for server in servers { try server.validatePort(as: option) }
+            guard CurlLibrary.hasCAres else {
+                throw CurlOptionsError(
+                    option,
+                    "It needs a libcurl that was built with c-ares, and the linked \(CurlLibrary.versionText) was not."
+                )
+            }
+        }
+        if let dnsOverHTTPS {
+            let option = "names.dnsOverHTTPS"
+            guard let origin = Origin(dnsOverHTTPS), origin.scheme == "https" else {
+                throw CurlOptionsError(option, "\(dnsOverHTTPS.absoluteString) is no https URL.")
+            }
+            guard CurlLibrary.hasDNSOverHTTPS else {
+                throw CurlOptionsError(
+                    option,
+                    "It needs a libcurl that was built with DNS over HTTPS, and the linked \(CurlLibrary.versionText) was not."
+                )
+            }
+        }
+        try unixSocket?.validate(as: "names.unixSocket")
+        try localEnd?.validate(as: "names.localEnd")
+    }
+}
+
+extension CurlOptions.HostOptions.Names {
+    /// `host` is what the entry is about, as far as that is one host.
+    func validate(as name: String, of host: String?) throws(CurlOptionsError) {
+        if let addresses {
+            let option = "\(name).addresses"
+            if addresses.isEmpty { throw CurlOptionsError(option, "There must be at least 1.") }
+            for address in addresses where !NameRules.isAddress(address) {
+                throw CurlOptionsError(option, "\"\(address)\" is no IP address.")
+            }
+            if let host, NameRules.isAddress(host) {
+                throw CurlOptionsError(option, "An address is not looked up; set connectTo instead.")
+            }
+        }
+        if let connectTo {
+            let option = "\(name).connectTo"
+            guard NameRules.isHost(connectTo.host) else {
+                throw CurlOptionsError(option, "\"\(connectTo.host)\" is no name and no IP address.")
+            }
+            try connectTo.validatePort(as: option)
+        }
+        try unixSocket?.validate(as: "\(name).unixSocket")
+        try localEnd?.validate(as: "\(name).localEnd")
+    }
+}
+
+extension CurlOptions.Endpoint {
+    fileprivate func validatePort(as option: String) throws(CurlOptionsError) {
+        if let port, !(1...65_535).contains(port) { throw CurlOptionsError(option, "\(port) is no port.") }
+    }
+}
+
+extension CurlOptions.UnixSocket {
+    fileprivate func validate(as option: String) throws(CurlOptionsError) {
+        guard CurlLibrary.hasUnixSockets else {
+            throw CurlOptionsError(
+                option,
+                "It needs a libcurl that was built with Unix sockets, and the linked \(CurlLibrary.versionText) was not."
+            )
+        }
+        guard UnixSocketURL.isName(name) else {
+            throw CurlOptionsError(
+                option,
+                "A socket's name has 1 to \(UnixSocketURL.longestName) bytes, none of them NUL."
+            )
+        }
+    }
+
+    private var name: String {
+        switch self {
+        case .path(let path): path
+        case .abstract(let name): name
+        }
+    }
+}
+
+extension CurlOptions.LocalEnd {
+    fileprivate func validate(as option: String) throws(CurlOptionsError) {
+        switch self {
+        case .interface(let name):
+            guard (1...15).contains(name.utf8.count), name.utf8.allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: "/") })
+            else { throw CurlOptionsError(option, "\"\(name)\" is no name of a network interface.") }
+        case .address(let address, let ports):
+            guard NameRules.isAddress(address) else {
+                throw CurlOptionsError(option, "\"\(address)\" is no IP address.")
+            }
+            if let ports { try Self.validate(ports, as: option) }
+        case .ports(let ports):
+            try Self.validate(ports, as: option)
+        }
+    }
+
+    private static func validate(_ ports: ClosedRange<Int>, as option: String) throws(CurlOptionsError) {
+        guard ports.lowerBound >= 1, ports.upperBound <= 65_535 else {
+            throw CurlOptionsError(option, "\(ports) are no ports.")
+        }
+    }
+}

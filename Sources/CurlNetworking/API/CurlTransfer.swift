@@ -1,0 +1,119 @@
+import Curl
+import Foundation
+
+/// One transfer that is about to start, for ``CurlOptions/configureTransfer`` to set options of libcurl on.
+///
+/// Options go by libcurl's own names, with `CURLOPT_` or without: `"TCP_FASTOPEN"`. They are checked against the linked libcurl's
+/// table of its options, so a name that it doesn't know, or a value of another kind than the option's, is an error and nothing
+/// worse. It lives as long as the call, on the event loop's thread.
+public struct CurlTransfer: ~Copyable {
+    private let easy: EasyHandle
+
+    init(_ easy: EasyHandle) {
+        self.easy = easy
+    }
+
+    /// Sets an option that takes a number, `curl_off_t` included, in the unit of libcurl's page on it.
+    public mutating func set(_ option: CurlOption, _ value: Int) throws(CurlTransferError) {
+        let named = try find(option, .number, .largeNumber)
+        try perform(option) { easy throws(TransferFailure) in try easy.set(named, number: value) }
+    }
+
+    /// Sets an option that libcurl counts as on with 1 and off with 0.
+    public mutating func set(_ option: CurlOption, _ value: Bool) throws(CurlTransferError) {
+        try set(option, value ? 1 : 0)
+    }
+
+    /// Sets an option that takes a text; nil takes it back. The text must not contain NUL, CR or LF.
+    public mutating func set(_ option: CurlOption, _ value: String?) throws(CurlTransferError) {
+        let named = try find(option, .string)
+        if let value { try Self.check([value], of: option) }
+        try perform(option) { easy throws(TransferFailure) in try easy.set(named, string: value) }
+    }
+
+    /// Sets an option that takes a list of texts; an empty one takes it back. None may contain NUL, CR or LF.
+    public mutating func set(_ option: CurlOption, _ value: [String]) throws(CurlTransferError) {
+        let named = try find(option, .list)
+        try Self.check(value, of: option)
+        try perform(option) { easy throws(TransferFailure) in try easy.set(named, list: value) }
+    }
+
+    /// Sets an option that takes bytes, those whose names end with `_BLOB`. libcurl copies them.
+    public mutating func set(_ option: CurlOption, _ value: Data) throws(CurlTransferError) {
+        let named = try find(option, .blob)
+        try perform(option) { easy throws(TransferFailure) in
+            try value.withUnsafeBytes { bytes in
+                Result { () throws(TransferFailure) in try easy.set(named, blob: bytes) }
+            }.get()
+        }
+    }
+
+    private func find(_ option: CurlOption, _ kinds: NamedOption.Kind...) throws(CurlTransferError) -> NamedOption {
+        guard let named = NamedOption(option.name) else {
+            throw CurlTransferError(option, "libcurl \(CurlLibrary.versionText) has no option of this name.")
+        }
+        if let reason = ReservedOptions.reason(for: named) { throw CurlTransferError(option, reason) }
+        guard kinds.contains(named.kind) else {
+            throw CurlTransferError(option, "It takes \(ReservedOptions.description(of: named.kind)).")
+        }
+        return named
+    }
+
+    private static func check(_ texts: [String], of option: CurlOption) throws(CurlTransferError) {
+        for text in texts where text.utf8.contains(where: { [0, 0x0A, 0x0D].contains($0) }) {
+            throw CurlTransferError(option, "A text must not contain NUL, CR or LF.")
+        }
+    }
+
+    private func perform(
+        _ option: CurlOption,
+        _ body: (EasyHandle) throws(TransferFailure) -> Void
+    ) throws(CurlTransferError) {
+        do throws(TransferFailure) {
+            try body(easy)
+        } catch {
+            throw CurlTransferError(option, error.code.text, code: Int(error.code.rawValue))
+        }
+    }
+}
+
+/// The name of one of libcurl's options: `"TCP_FASTOPEN"`, or `"CURLOPT_TCP_FASTOPEN"`.
+///
+/// Source: <https://curl.se/libcurl/c/curl_easy_setopt.html>
+public struct CurlOption: Sendable, Hashable, ExpressibleByStringLiteral {
+    /// In upper case, without `CURLOPT_`.
+    public let name: String
+
+    /// An option by its name; whether the linked libcurl has it is found out when it is set.
+    public init(_ name: String) {
+        let name = name.uppercased()
+        self.name = name.hasPrefix("CURLOPT_") ? String(name.dropFirst(8)) : name
+    }
+
+    /// An option by its name.
+    public init(stringLiteral name: String) {
+        self.init(name)
+    }
+}
+
+/// An option that could not be set on a transfer.
+public struct CurlTransferError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
+    /// The option.
+    public let option: CurlOption
+    /// What is wrong.
+    public let reason: String
+    /// libcurl's `CURLcode`, where libcurl itself has refused the option or its value.
+    public let code: Int?
+
+    init(_ option: CurlOption, _ reason: String, code: Int? = nil) {
+        self.option = option
+        self.reason = reason
+        self.code = code
+    }
+
+    /// Option and reason in one line.
+    public var description: String { "CURLOPT_\(option.name): \(reason)" }
+
+    /// The same.
+    public var errorDescription: String? { description }
+}

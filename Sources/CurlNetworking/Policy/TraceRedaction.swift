@@ -1,0 +1,83 @@
+/// Takes credentials out of the lines of libcurl's trace.
+struct TraceRedaction: Sendable {
+    /// In lower case.
+    private let fields: Set<String>
+
+    static let replacement = "<redacted>"
+
+    init(fields: Set<String>) {
+        self.fields = Set(fields.map { $0.lowercased() })
+    }
+
+    /// Schemes of RFC 9110 §11 whose names tell nothing; what follows them does.
+    private static let schemes: Set<String> = ["basic", "bearer", "digest", "negotiate", "ntlm"]
+
+    // MARK: - Heads
+
+    /// A line of a head; `isFolded` where it goes on with a field whose value was taken out (RFC 9112 §5.2).
+    func headerLine(_ line: String, continuesSecret isFolded: Bool) -> (line: String, isSecret: Bool) {
+        if isFolded, line.first == " " || line.first == "\t" { return (" " + Self.replacement, true) }
+        for command in ["PASS ", "ACCT "] where line.uppercased().hasPrefix(command) {
+            return (line.prefix(command.count) + Self.replacement, false)
+        }
+        if let colon = line.firstIndex(of: ":"), isSecret(line[..<colon]) {
+            return (line[...colon] + " " + Self.redacted(value: line[line.index(after: colon)...]), true)
+        }
+        return (withoutUserInformation(line), false)
+    }
+
+    private func isSecret(_ name: Substring) -> Bool {
+        fields.contains(name.lowercased().trimmingPrefix { $0 == " " }.description)
+    }
+
+    /// The name of a well-known scheme stays.
+    private static func redacted(value: Substring) -> String {
+        let words = value.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, schemes.contains(words[0].lowercased()) else { return replacement }
+        return "\(words[0]) \(replacement)"
+    }
+
+    // MARK: - libcurl's own words
+
+    /// HTTP/2's fields come as "[name: value]", and users' names in quotes.
+    func text(_ line: String) -> String {
+        for phrase in ["Added cookie ", "Replaced cookie "] where line.hasPrefix(phrase) {
+            return phrase + Self.replacement
+        }
+        var line = line
+        if let user = line.firstRange(of: " with user '") {
+            line = line[..<user.upperBound] + Self.replacement + "'"
+        }
+        if line.contains("proxy env variable"), let quote = line.firstIndex(of: "'"), let at = line.lastIndex(of: "@") {
+            if quote < at { line = line[...quote] + Self.replacement + line[at...] }
+        }
+        var rest = line[...]
+        while let bracket = rest.firstIndex(of: "[") {
+            let field = rest[rest.index(after: bracket)...]
+            if let colon = field.firstIndex(of: ":"), isSecret(field[..<colon]) {
+                let value = Self.redacted(value: field[field.index(after: colon)...])
+                return withoutUserInformation(String(line[..<colon])) + ": \(value)]"
+            }
+            rest = field
+        }
+        return withoutUserInformation(line)
+    }
+
+    // MARK: - URLs
+
+    /// What stands before the last "@" of each URL's authority (RFC 3986 §3.2.1).
+    private func withoutUserInformation(_ line: String) -> String {
+        guard line.utf8.contains(UInt8(ascii: "@")) else { return line }
+        var result = ""
+        var rest = line[...]
+        while let slashes = rest.firstRange(of: "//") {
+            result += rest[..<slashes.upperBound]
+            rest = rest[slashes.upperBound...]
+            let authority = rest.prefix { !"/?# \t'\"<>".contains($0) }
+            guard let at = authority.lastIndex(of: "@") else { continue }
+            result += Self.replacement
+            rest = rest[at...]
+        }
+        return result + rest
+    }
+}

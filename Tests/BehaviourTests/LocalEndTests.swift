@@ -1,0 +1,78 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("From where connections are made", .timeLimit(.minutes(1)))
+struct LocalEndTests {
+    private struct Client {
+        let address: String
+        let port: Int
+    }
+
+    /// What nginx saw of the client.
+    private func client(_ session: URLSession, _ nginx: Nginx) async throws -> Client {
+        let result = await session.load(nginx.plain(NginxSite.smallPath))
+        #expect(result.text == NginxSite.smallText, "\(String(describing: result.error))")
+        let words = try #require(result.response?.value(forHTTPHeaderField: "X-Client")).split(separator: " ")
+        return Client(address: String(words[0]), port: try #require(Int(words[1])))
+    }
+
+    @Test("From an address of this machine")
+    func address() async throws {
+        let nginx = try Nginx.shared()
+        let session = URLSession.forTest { $0.curl.names.localEnd = .address("127.0.0.7") }
+        defer { session.invalidateAndCancel() }
+        #expect(try await client(session, nginx).address == "127.0.0.7")
+    }
+
+    @Test("A host may have its own")
+    func host() async throws {
+        let nginx = try Nginx.shared()
+        let session = URLSession.forTest {
+            $0.curl.names.localEnd = .address("127.0.0.7")
+            $0.curl.hosts["127.0.0.1:\(nginx.plainPort)"].names.localEnd = .address("127.0.0.8")
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await client(session, nginx).address == "127.0.0.8")
+    }
+
+    @Test("From a port of a range, with an address and without")
+    func ports() async throws {
+        let nginx = try Nginx.shared()
+        let first = try LoopbackServer.unusedPort()
+        let ports = first...min(first + 500, 65_535)
+        for end in [CurlOptions.LocalEnd.ports(ports), .address("127.0.0.9", ports: ports)] {
+            let session = URLSession.forTest { $0.curl.names.localEnd = end }
+            defer { session.invalidateAndCancel() }
+            #expect(ports.contains(try await client(session, nginx).port))
+        }
+    }
+
+    @Test("A port that is taken is none")
+    func takenPort() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.names.localEnd = .address("127.0.0.1", ports: server.port...server.port)
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url("/"))
+        #expect(result.error?.code == .cannotConnectToHost)
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("From an interface, which must exist")
+    func interface() async throws {
+        let nginx = try Nginx.shared()
+        let session = URLSession.forTest {
+            $0.curl.names.localEnd = .interface("lo")
+            $0.curl.hosts["localhost"].names.localEnd = .interface("none-such0")
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await client(session, nginx).address.hasPrefix("127."))
+        let url = try #require(URL(string: "http://localhost:\(nginx.plainPort)/"))
+        #expect(await session.load(url).error?.code == .cannotConnectToHost)
+    }
+}

@@ -1,0 +1,257 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Unix sockets", .timeLimit(.minutes(1)))
+struct UnixSocketTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func path(_ name: String) -> String {
+        directory.url.appendingPathComponent(name).path
+    }
+
+    private func server(
+        _ name: String = "a b.sock",
+        _ handler: @escaping LoopbackServer.Handler
+    ) throws -> LoopbackServer {
+        try LoopbackServer(unixSocket: .path(path(name)), handler)
+    }
+
+    @Test("A URL names the socket, and the server sees path, query and localhost")
+    func url() async throws {
+        let server = try server { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/a%2Fb?c=d")
+        for _ in 0..<2 {
+            let result = await session.load(url)
+            #expect(result.text == "hello", "\(String(describing: result.error))")
+            #expect(result.response?.url == url)
+        }
+        #expect(server.requests.map(\.target) == ["/a%2Fb?c=d", "/a%2Fb?c=d"])
+        #expect(server.requests[0].header("Host") == "localhost")
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("So does one for an abstract socket")
+    func abstract() async throws {
+        let server = try LoopbackServer(unixSocket: .abstract("CurlNetworking \(UUID().uuidString)")) { _ in
+            .text("hello")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "hello")
+    }
+
+    @Test("Uploads, downloads and credentials go as they do over TCP")
+    func allKinds() async throws {
+        let server = try server { request in
+            request.method == "PUT" ? .data(request.body) : .generated(length: 300_000, seed: 1)
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let body = GeneratedBody.bytes(seed: 2, length: 200_000)
+        let (echo, _) = try await session.upload(for: URLRequest(server.url("/"), method: "PUT"), from: body)
+        #expect(echo == body)
+        let text = server.url("/file").absoluteString
+        let url = try #require(URL(string: text.replacingOccurrences(of: "://", with: "://user:secret@")))
+        let (file, _) = try await session.download(from: url)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == GeneratedBody.bytes(seed: 1, length: 300_000))
+        let expected = "Basic " + Data("user:secret".utf8).base64EncodedString()
+        #expect(server.requests.last?.header("Authorization") == expected)
+    }
+
+    @Test("Two sockets are two hosts")
+    func twoSockets() async throws {
+        let gate = Gate()
+        let one = try server("one") { _ in .text("one").after([.waitFor(gate)]) }
+        defer { one.stop() }
+        let two = try server("two") { _ in .text("two").after([.waitFor(gate)]) }
+        defer { two.stop() }
+        let session = URLSession.forTest { $0.useOneConnection() }
+        defer { session.invalidateAndCancel() }
+        async let first = session.load(one.url("/"))
+        async let second = session.load(two.url("/"))
+        try await one.waitForRequests(1)
+        try await two.waitForRequests(1)
+        gate.open()
+        #expect(await first.text == "one")
+        #expect(await second.text == "two")
+    }
+
+    @Test("nginx answers over one, and over one with TLS, as localhost")
+    func nginx() async throws {
+        let nginx = try Nginx.shared()
+        let authority = nginx.site.authority.path
+        let session = URLSession.forTest {
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("CAINFO", authority) }
+        }
+        defer { session.invalidateAndCancel() }
+        let plain = await session.load(nginx.unix(NginxSite.mebibytePath))
+        #expect(plain.data == NginxSite.mebibyte, "\(String(describing: plain.error)) \(nginx.complaints)")
+        #expect(plain.response?.value(forHTTPHeaderField: "X-Host") == "localhost")
+        #expect(plain.response?.value(forHTTPHeaderField: "X-Client")?.hasPrefix("unix:") == true)
+        let secure = await session.load(nginx.unixTLS(NginxSite.smallPath))
+        #expect(secure.text == NginxSite.smallText, "\(String(describing: secure.error)) \(nginx.complaints)")
+        #expect(secure.response?.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0")
+        let untrusted = await URLSession.forTest().load(nginx.unixTLS(NginxSite.smallPath))
+        #expect(untrusted.error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test("A socket's challenge is answered as any other")
+    func challenge() async throws {
+        let nginx = try Nginx.shared()
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(from: nginx.unix("/private/small.txt"))
+        #expect(data == Data(NginxSite.smallText.utf8))
+        #expect(delegate.challenges.value.map(\.space.host) == [nginx.site.socket.path])
+    }
+
+    @Test("A proxy of the environment has no part in it")
+    func proxy() async throws {
+        let nginx = try Nginx.shared()
+        let helper = try ChildProcess(
+            [TestHelper.path(), "get", nginx.unix(NginxSite.smallPath).absoluteString],
+            environment: ["http_proxy": "http://127.0.0.1:\(try LoopbackServer.unusedPort())"]
+        )
+        let answers = await helper.remainingLines()
+        #expect(answers.count == 1)
+        #expect(answers.first?.hasPrefix("200 HTTP/1.1 ") == true, "\(answers)")
+    }
+
+    // MARK: - By configuration
+
+    @Test("A session's or a host's socket takes the requests, and the URL stays what it is")
+    func configured() async throws {
+        let all = try server("all") { _ in .text("all") }
+        defer { all.stop() }
+        let docker = try server("docker") { _ in .text("docker") }
+        defer { docker.stop() }
+        let session = URLSession.forTest {
+            $0.curl.names.unixSocket = .path(path("all"))
+            $0.curl.hosts["docker"].names.unixSocket = .path(path("docker"))
+        }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://docker:2375/v1.40/info"))
+        let result = await session.load(url)
+        #expect(result.text == "docker")
+        #expect(result.response?.url == url)
+        #expect(docker.requests[0].header("Host") == "docker:2375")
+        #expect(await session.load(try #require(URL(string: "http://anything.test/"))).text == "all")
+        // The URL's own comes first.
+        #expect(await session.load(docker.url("/")).text == "docker")
+    }
+
+    @Test("The metrics know of no proxy and no port")
+    func metrics() async throws {
+        let server = try server { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let collector = MetricsCollector()
+        _ = try await session.data(from: server.url("/"), delegate: collector)
+        let transaction = try #require(collector.metrics.value?.transactionMetrics.first)
+        #expect(!transaction.isProxyConnection)
+        #expect(!transaction.isReusedConnection)
+        #expect(transaction.remoteAddress == nil)
+        #expect(transaction.remotePort == nil)
+        #expect(transaction.networkProtocolName == "http/1.1")
+    }
+
+    // MARK: - Redirects
+
+    @Test("A server on TCP can't lead into a socket")
+    func redirectInto() async throws {
+        let inner = try server { _ in .text("secret") }
+        defer { inner.stop() }
+        let outer = try LoopbackServer { _ in .redirect(to: inner.url("/")) }
+        defer { outer.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(outer.url("/"))
+        #expect(result.error?.code == .unsupportedURL)
+        #expect(result.data == nil)
+        #expect(inner.connectionCount == 0)
+    }
+
+    @Test(
+        "A server on a socket leads within it, by path and by the name that it is told",
+        arguments: ["", "http://localhost"]
+    )
+    func redirectWithin(prefix: String) async throws {
+        let server = try server { request in
+            request.path == "/" ? .redirect(to: prefix + "/next?a=b") : .text(request.target)
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.url("/"), headers: ["Authorization": "secret"])
+        let result = await session.load(request)
+        #expect(result.text == "/next?a=b")
+        #expect(result.response?.url == server.url("/next?a=b"))
+        #expect(server.requests.map { $0.header("Authorization") } == ["secret", "secret"])
+    }
+
+    @Test("One that leads out takes no credentials along")
+    func redirectOut() async throws {
+        let outer = try LoopbackServer { _ in .text("outside") }
+        defer { outer.stop() }
+        let inner = try server { _ in .redirect(to: outer.url("/")) }
+        defer { inner.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(URLRequest(inner.url("/"), headers: ["Authorization": "secret"]))
+        #expect(result.text == "outside")
+        #expect(outer.requests[0].header("Authorization") == nil)
+    }
+
+    // MARK: - State
+
+    @Test("Cookies and cache have nothing to do with it")
+    func state() async throws {
+        let server = try server { _ in
+            .text("hello").headers(["Set-Cookie": "a=b", "Cache-Control": "max-age=1000"])
+        }
+        defer { server.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { #expect(await session.load(server.url("/")).text == "hello") }
+        #expect(server.requests.map { $0.header("Cookie") } == [nil, nil])
+        #expect(configuration.httpCookieStorage?.cookies?.isEmpty == true)
+        let request = URLRequest(url: server.url("/"), cachePolicy: .returnCacheDataDontLoad)
+        #expect(await session.load(request).error?.code == .resourceUnavailable)
+    }
+
+    // MARK: - Errors
+
+    @Test("Nobody there is nobody to connect to")
+    func nobody() async throws {
+        let text = "http+unix://" + path("nobody").replacingOccurrences(of: "/", with: "%2F")
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(try #require(URL(string: text)))
+        #expect(result.error?.code == .cannotConnectToHost)
+        #expect(result.error?.failingURL?.absoluteString == text)
+    }
+
+    @Test("A URL whose host is no socket is a bad one", arguments: ["localhost", "%2Fa:80", "%40", "a%2Fb"])
+    func badURL(host: String) async throws {
+        guard let url = URL(string: "http+unix://\(host)/") else { return }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(url).error?.code == .badURL)
+    }
+}

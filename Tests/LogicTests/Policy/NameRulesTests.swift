@@ -1,0 +1,111 @@
+import Curl
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("How hosts are found")
+struct NameRulesTests {
+    private func settings(_ url: String, _ change: (inout CurlOptions) -> Void) throws -> NameSettings? {
+        let settings = Sample.settings { change(&$0.curl) }
+        return try settings.names.settings(for: #require(Origin(Sample.url(url))))
+    }
+
+    @Test("By default libcurl is told nothing")
+    func nothing() throws {
+        #expect(try settings("https://example.com/") { _ in } == nil)
+        let plan = try ConnectionPlan(Sample.settings(), for: #require(Origin(Sample.url("http://a/"))))
+        #expect(plan.profile == nil)
+    }
+
+    @Test("A host's addresses are those of its own name and port, and of no other")
+    func addresses() throws {
+        let change = { (options: inout CurlOptions) in
+            options.hosts["api.example.com"].names.addresses = ["10.0.0.1", "::1"]
+        }
+        let found = try settings("https://API.example.com/", change)
+        #expect(
+            found?.override == .init(host: "api.example.com", port: 443, addresses: ["10.0.0.1", "::1"])
+        )
+        #expect(try settings("https://example.com/", change) == nil)
+    }
+
+    @Test("What is connected to instead has the addresses of its own entry")
+    func connectTo() throws {
+        let found = try settings("https://api.example.com/") { options in
+            options.hosts["api.example.com"].names.connectTo = .init("Backend", port: 8443)
+            options.hosts["api.example.com"].names.addresses = ["10.0.0.1"]
+            options.hosts["backend:8443"].names.addresses = ["10.0.0.2"]
+        }
+        #expect(found?.connectTo == "backend:8443")
+        #expect(found?.override == .init(host: "backend", port: 8443, addresses: ["10.0.0.2"]))
+    }
+
+    @Test("Without a port the URL's stays; IPv6 is put into brackets; addresses are not looked up")
+    func connectToAddress() throws {
+        let found = try settings("http://api.example.com:81/") { options in
+            options.hosts["*"].names.connectTo = .init("::1")
+            options.hosts["*"].names.addresses = ["10.0.0.1"]
+        }
+        #expect(found?.connectTo == "[::1]:81")
+        #expect(found?.override == nil)
+    }
+
+    @Test("A host's own values come before the session's")
+    func precedence() throws {
+        let change = { (options: inout CurlOptions) in
+            options.names.ipVersion = .v4
+            options.names.localEnd = .interface("eth0")
+            options.names.cacheLifetime = .seconds(5)
+            options.hosts["six"].names.ipVersion = .v6
+            options.hosts["any"].names.ipVersion = .any
+            options.hosts["six"].names.localEnd = .address("::1", ports: 4000...4001)
+        }
+        let six = try settings("http://six/", change)
+        #expect(six?.ipVersion == .v6)
+        #expect(six?.localEnd == .address("::1", ports: 4000...4001))
+        #expect(six?.cacheLifetime == .seconds(5))
+        let other = try settings("http://other/", change)
+        #expect(other?.ipVersion == .v4)
+        #expect(other?.localEnd == .interface("eth0"))
+        #expect(try settings("http://any/", change)?.ipVersion == nil)
+    }
+
+    @Test("A socket leaves nothing to be found")
+    func unixSocket() throws {
+        let change = { (options: inout CurlOptions) in
+            options.names.unixSocket = .path("/run/session")
+            options.names.ipVersion = .v4
+            options.hosts["docker"].names.unixSocket = .abstract("docker")
+        }
+        var expected = NameSettings()
+        expected.unixSocket = .path("/run/session")
+        #expect(try settings("https://example.com/", change) == expected)
+        expected.unixSocket = .abstract("docker")
+        #expect(try settings("http://docker/", change) == expected)
+        // The URL's own comes first.
+        expected.unixSocket = .path("/run/url")
+        #expect(try settings("http+unix://%2Frun%2Furl/", change) == expected)
+        let ftp = try #require(Origin.ofFTP(Sample.url("ftp://example.com/")))
+        #expect(Sample.settings { change(&$0.curl) }.names.settings(for: ftp)?.unixSocket == nil)
+    }
+
+    @Test("The port that is connected to is known, for the metrics")
+    func port() throws {
+        let rules = Sample.settings {
+            $0.curl.hosts["a"].names.connectTo = .init("b", port: 81)
+            $0.curl.hosts["c"].names.unixSocket = .path("/c")
+        }.names
+        #expect(try rules.port(for: #require(Origin(Sample.url("http://a/")))) == 81)
+        #expect(try rules.port(for: #require(Origin(Sample.url("http://d/")))) == 80)
+        #expect(try rules.port(for: #require(Origin(Sample.url("http://c/")))) == nil)
+    }
+
+    @Test("The servers are libcurl's list, with IPv6 in brackets")
+    func servers() throws {
+        let found = try settings("http://a/") {
+            $0.names.servers = [.init("10.0.0.1"), .init("10.0.0.2", port: 5353), .init("::1", port: 53), .init("::2")]
+        }
+        #expect(found?.servers == ["10.0.0.1", "10.0.0.2:5353", "[::1]:53", "[::2]"])
+    }
+}

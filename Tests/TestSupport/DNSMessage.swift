@@ -1,0 +1,42 @@
+import Foundation
+
+/// A DNS query (RFC 1035 §4) as it comes over HTTPS (RFC 8484), and answers to it.
+package struct DNSQuery: Sendable {
+    /// Like "host.test".
+    package let name: String
+    /// 1 asks for IPv4 addresses, 28 for IPv6.
+    package let type: Int
+    private let question: Data
+
+    package static let ipv4 = 1
+
+    /// nil for what is no query with one question.
+    package init?(_ message: Data) {
+        let bytes = Array(message)
+        guard bytes.count > 12, bytes[4] == 0, bytes[5] == 1 else { return nil }
+        var labels: [String] = []
+        var index = 12
+        while index < bytes.count, bytes[index] != 0 {
+            let end = index + 1 + Int(bytes[index])
+            guard end < bytes.count else { return nil }
+            labels.append(String(decoding: bytes[(index + 1)..<end], as: UTF8.self))
+            index = end
+        }
+        guard index + 5 <= bytes.count else { return nil }
+        name = labels.joined(separator: ".")
+        type = Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
+        question = Data(bytes[12..<(index + 5)])
+    }
+
+    /// The answer with these IPv4 addresses, or with none to a question of another type.
+    package func answer(_ addresses: [[UInt8]]) -> Data {
+        let addresses = type == Self.ipv4 ? addresses : []
+        var message = Data([0, 0, 0x81, 0x80, 0, 1, 0, UInt8(addresses.count), 0, 0, 0, 0])
+        message.append(question)
+        for address in addresses {
+            // The question's name, A, IN, 60 seconds.
+            message.append(contentsOf: [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4] + address)
+        }
+        return message
+    }
+}
