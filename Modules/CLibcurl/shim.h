@@ -18,6 +18,7 @@ typedef size_t (*clibcurl_read_function)(char *, size_t, size_t, void *);
 typedef int (*clibcurl_seek_function)(void *, curl_off_t, int);
 typedef curl_socket_t (*clibcurl_open_socket_function)(void *, curlsocktype, struct curl_sockaddr *);
 typedef int (*clibcurl_close_socket_function)(void *, curl_socket_t);
+typedef int (*clibcurl_prerequest_function)(void *, char *, char *, int, int);
 typedef int (*clibcurl_socket_function)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*clibcurl_timer_function)(CURLM *, long, void *);
 typedef int (*clibcurl_debug_function)(CURL *, curl_infotype, char *, size_t, void *);
@@ -59,6 +60,9 @@ static inline CURLcode clibcurl_easy_set_open_socket(CURL *easy, clibcurl_open_s
 }
 static inline CURLcode clibcurl_easy_set_close_socket(CURL *easy, clibcurl_close_socket_function value) {
     return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_set_prerequest(CURL *easy, CURLoption option, clibcurl_prerequest_function value) {
+    return curl_easy_setopt(easy, option, value);
 }
 static inline CURLcode clibcurl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
@@ -109,6 +113,10 @@ enum {
     CLIBCURL_INFO_USED_PROXY = CURLINFO_LONG + 66,             // 8.7.0
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0
+    CLIBCURL_OPT_PREREQFUNCTION = CURLOPTTYPE_FUNCTIONPOINT + 312,  // 7.80.0
+    CLIBCURL_OPT_PREREQDATA = CURLOPTTYPE_OBJECTPOINT + 313,        // 7.80.0
+    CLIBCURL_OPT_MAXLIFETIME_CONN = CURLOPTTYPE_LONG + 314,         // 7.80.0
+    CLIBCURL_OPT_TCP_KEEPCNT = CURLOPTTYPE_LONG + 326,              // 8.9.0
 };
 
 #endif

@@ -4,7 +4,7 @@ import Glibc
 // Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps
 // its verdict to the constant of libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the
 // `Multi` they run in; a multi's context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the
-// sockets' context, which connections keep beyond the transfer that opened them, is the `EventLoop`, which is never freed; a
+// sockets' context, which connections keep beyond the transfer that opened them, is a `ConnectionGroup`, retained by its sockets; a
 // trace's context is its `TransferTracer`, which the `EasyHandle` keeps until it is reset or gone.
 
 enum Callbacks {
@@ -43,7 +43,7 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_OPENSOCKETFUNCTION.html
     static let openSocket: clibcurl_open_socket_function = { context, _, address in
         guard let address else { return CURL_SOCKET_BAD }
-        return loop(context).openSocket(
+        return group(context).openSocket(
             family: address.pointee.family,
             type: address.pointee.socktype,
             protocolNumber: address.pointee.protocol
@@ -52,7 +52,13 @@ enum Callbacks {
 
     /// https://curl.se/libcurl/c/CURLOPT_CLOSESOCKETFUNCTION.html
     static let closeSocket: clibcurl_close_socket_function = { context, socket in
-        loop(context).closeSocket(socket)
+        group(context).closeSocket(socket)
+        return 0
+    }
+
+    /// https://curl.se/libcurl/c/CURLOPT_PREREQFUNCTION.html
+    static let prerequest: clibcurl_prerequest_function = { context, _, _, _, _ in
+        easy(context).connected()
         return 0
     }
 
@@ -83,7 +89,7 @@ enum Callbacks {
         object(context)
     }
 
-    private static func loop(_ context: UnsafeMutableRawPointer?) -> EventLoop {
+    private static func group(_ context: UnsafeMutableRawPointer?) -> ConnectionGroup {
         object(context)
     }
 

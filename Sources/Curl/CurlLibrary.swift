@@ -58,6 +58,16 @@ package enum CurlLibrary {
     /// Whether this libcurl speaks HTTP/2.
     package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
 
+    /// Whether this libcurl speaks HTTP/3.
+    package static let hasHTTP3 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP3 != 0
+
+    /// Whether this libcurl can tell when a connection stands.
+    package static let reportsConnections = isAtLeast(7, 80)
+
+    /// False for the versions that begin HTTP/2 anew on a connection which speaks it by prior knowledge already, and fail. A transfer
+    /// that only offers HTTP/2 joins such a connection without that. https://github.com/curl/curl/pull/10634
+    package static let repeatsPriorKnowledge = version < 0x075800 || isAtLeast(8, 0)
+
     /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
     package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0
@@ -82,7 +92,7 @@ package enum CurlLibrary {
         return access(path, R_OK) == 0
     }()
 
-    static func isAtLeast(_ major: UInt32, _ minor: UInt32) -> Bool {
+    package static func isAtLeast(_ major: UInt32, _ minor: UInt32) -> Bool {
         version >= major << 16 | minor << 8
     }
 }

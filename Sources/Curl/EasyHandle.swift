@@ -23,6 +23,10 @@ package final class EasyHandle {
     private weak var multi: Multi?
     /// The options that stand, where they can stand for another transfer.
     private var kept: TransferOptions?
+    /// Whom the sockets that it opens belong to.
+    @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
+    /// Whether libcurl asks it for bytes to send.
+    @exclusivity(unchecked) private(set) var sendsBody = false
     /// The handler has heard something since it was last settled.
     @exclusivity(unchecked) private var isUnsettled = false
     /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
@@ -63,6 +67,7 @@ package final class EasyHandle {
         headerList = nil
         if !lists.isEmpty { freeLists() }
         if let tracer = tracer.take() { tracer.end() }
+        connections = nil
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
 
@@ -77,11 +82,18 @@ package final class EasyHandle {
             return
         }
         try setUpCallbacks(sendsBody: options.sendsBody)
-        let loopContext = Unmanaged.passUnretained(loop).toOpaque()
+        let group = options.connections ?? loop.otherConnections
+        connections = group
+        let groupContext = Unmanaged.passUnretained(group).toOpaque()
         try check(clibcurl_easy_set_open_socket(handle, Callbacks.openSocket))
-        try set(CURLOPT_OPENSOCKETDATA, loopContext)
+        try set(CURLOPT_OPENSOCKETDATA, groupContext)
         try check(clibcurl_easy_set_close_socket(handle, Callbacks.closeSocket))
-        try set(CURLOPT_CLOSESOCKETDATA, loopContext)
+        try set(CURLOPT_CLOSESOCKETDATA, groupContext)
+        sendsBody = options.sendsBody
+        if options.reportsConnection {
+            try check(clibcurl_easy_set_prerequest(handle, .prerequestFunction, Callbacks.prerequest))
+            try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())
+        }
         try options.apply(to: self)
         kept = repeatable
     }
@@ -216,6 +228,11 @@ package final class EasyHandle {
 
     // MARK: - Callbacks, within libcurl
 
+    func connected() {
+        markUnsettled()
+        handler?.transferConnected(negotiated: negotiatedProtocol)
+    }
+
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
@@ -248,6 +265,17 @@ package final class EasyHandle {
     }
 
     // MARK: - What libcurl knows
+
+    /// nil as long as the transfer has no connection over IP.
+    var endpoints: ConnectionEndpoints? {
+        let port = longInfo(CURLINFO_LOCAL_PORT)
+        guard port > 0 else { return nil }
+        return ConnectionEndpoints(
+            localPort: port,
+            remotePort: longInfo(CURLINFO_PRIMARY_PORT),
+            remoteAddress: text(CURLINFO_PRIMARY_IP)
+        )
+    }
 
     /// Bytes moved in either direction since the transfer began, heads included.
     package var bytesMoved: Int64 {
@@ -295,6 +323,11 @@ package final class EasyHandle {
         guard clibcurl_easy_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
         return Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
     }
+}
+
+extension CURLoption {
+    fileprivate static let prerequestFunction = CURLoption(UInt32(CLIBCURL_OPT_PREREQFUNCTION))
+    fileprivate static let prerequestData = CURLoption(UInt32(CLIBCURL_OPT_PREREQDATA))
 }
 
 /// Easy handles waiting for their next transfer. Loop only.

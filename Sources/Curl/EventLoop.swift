@@ -52,6 +52,8 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var timer: TimerDescriptor
     private var multis: [UInt32: Multi] = [:]
     private var descriptorHandlers: [UInt32: any DescriptorHandler] = [:]
+    /// The sockets of transfers that say nothing about whom theirs belong to.
+    private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// How many transfers run in all of them; kept by them.
     var transferCount = 0
     private var nextOwner: UInt32 = 1

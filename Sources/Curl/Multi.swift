@@ -24,8 +24,8 @@ package final class Multi {
     private var unsettled: [EasyHandle] = []
     private var isSettlingSoon = false
 
-    /// Fails where libcurl is out of memory. `maxIdleConnections` are kept alive for later requests.
-    package init(loop: EventLoop, maxIdleConnections: Int) throws(TransferFailure) {
+    /// Fails where libcurl is out of memory.
+    package init(loop: EventLoop, limits: ConnectionLimits) throws(TransferFailure) {
         loop.preconditionOnLoop()
         CurlLibrary.initialize()
         if let failure = loop.failure {
@@ -48,7 +48,7 @@ package final class Multi {
         _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
         _ = clibcurl_multi_set_timer(handle, Callbacks.timer)
         _ = clibcurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, context)
-        _ = clibcurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, maxIdleConnections)
+        limits.apply(to: handle)
     }
 
     deinit {
@@ -66,6 +66,12 @@ package final class Multi {
         loop.unregister(id)
         unsettled = []
         Unmanaged.passUnretained(self).release()
+    }
+
+    /// Adds the connections that its transfers run on.
+    package func add(to usage: inout ConnectionUsage) {
+        loop.preconditionOnLoop()
+        for easy in running { usage.add(easy) }
     }
 
     /// How many transfers are running.
@@ -182,6 +188,9 @@ package final class Multi {
             }
             let code = clibcurl_message_result(message)
             let failure = code == CURLE_OK ? nil : easy.failure(code)
+            if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
+                easy.connections?.noteReuse()
+            }
             let handler = easy.handler
             remove(easy)
             // It may still ask the handle what libcurl knows.

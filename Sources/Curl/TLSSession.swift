@@ -20,12 +20,25 @@ extension EasyHandle {
     /// OpenSSL. Reads only: may be called within libcurl, and mostly must be, since a transfer that is over has no
     /// connection any more. https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
     package var tlsSession: TLSSession? {
+        openSSLSession.flatMap { OpenSSL.loaded?.session(of: $0) }
+    }
+
+    /// OpenSSL's `SSL *`.
+    private var openSSLSession: UnsafeRawPointer? {
         var pointer: UnsafeMutableRawPointer?
         guard clibcurl_easy_get_pointer(handle, CURLINFO_TLS_SSL_PTR, &pointer) == CURLE_OK,
             let information = pointer?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee,
             information.backend == CURLSSLBACKEND_OPENSSL, let ssl = information.internals
         else { return nil }
-        return OpenSSL.loaded?.session(of: ssl)
+        return UnsafeRawPointer(ssl)
+    }
+}
+
+extension EasyHandle {
+    /// What TLS has agreed on for the connection that the transfer has just now, such as "h2" (RFC 7301); nil where it is unknown. Within
+    /// libcurl.
+    var negotiatedProtocol: String? {
+        openSSLSession.flatMap { OpenSSL.loaded?.negotiatedProtocol(of: $0) }
     }
 }
 
@@ -35,6 +48,12 @@ private struct OpenSSL {
     private let version: @convention(c) (UnsafeRawPointer) -> Int32
     private let currentCipher: @convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?
     private let protocolID: @convention(c) (UnsafeRawPointer) -> UInt16
+    private let selectedProtocol: SelectedProtocol
+
+    private typealias SelectedProtocol =
+        @convention(c) (
+            UnsafeRawPointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
+        ) -> Void
 
     /// nil where libcurl uses none, or one whose functions can't be told apart from another's in the same process.
     static let loaded = OpenSSL()
@@ -45,13 +64,15 @@ private struct OpenSSL {
             let library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD),
             let version = dlsym(library, "SSL_version"),
             let currentCipher = dlsym(library, "SSL_get_current_cipher"),
-            let protocolID = dlsym(library, "SSL_CIPHER_get_protocol_id")
+            let protocolID = dlsym(library, "SSL_CIPHER_get_protocol_id"),
+            let selectedProtocol = dlsym(library, "SSL_get0_alpn_selected")
         else { return nil }
         self.version = unsafeBitCast(version, to: (@convention(c) (UnsafeRawPointer) -> Int32).self)
         self.currentCipher = unsafeBitCast(
             currentCipher,
             to: (@convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?).self
         )
+        self.selectedProtocol = unsafeBitCast(selectedProtocol, to: SelectedProtocol.self)
         self.protocolID = unsafeBitCast(protocolID, to: (@convention(c) (UnsafeRawPointer) -> UInt16).self)
     }
 
@@ -62,5 +83,12 @@ private struct OpenSSL {
     func session(of ssl: UnsafeRawPointer) -> TLSSession? {
         guard let cipher = currentCipher(ssl), let version = UInt16(exactly: version(ssl)) else { return nil }
         return TLSSession(protocolVersion: version, cipherSuite: protocolID(cipher))
+    }
+
+    func negotiatedProtocol(of ssl: UnsafeRawPointer) -> String? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        selectedProtocol(ssl, &name, &length)
+        return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
     }
 }

@@ -24,6 +24,10 @@ package enum SendVerdict: Sendable {
 /// All methods are called on the loop of the multi that runs the transfer. Those named "within libcurl" must not call
 /// into `Multi` or `EasyHandle`: they record, and act in `transferSettled()`.
 package protocol TransferHandler: AnyObject {
+    /// The connection stands, TLS included, and the request is about to be sent; `negotiated` is what TLS has agreed on (RFC 7301), nil
+    /// where that isn't known. For transfers that asked for it: `EasyOptions.reportsConnection`. Within libcurl.
+    func transferConnected(negotiated: String?)
+
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
@@ -43,4 +47,8 @@ package protocol TransferHandler: AnyObject {
     /// The last call: the transfer is over and out of the multi; its handle's `statistics` are there until this returns.
     /// Outside of libcurl.
     func transferFinished(_ failure: TransferFailure?)
+}
+
+extension TransferHandler {
+    package func transferConnected(negotiated: String?) {}
 }

@@ -5,6 +5,12 @@ package protocol EasyOptions {
     /// Whether libcurl is to ask for bytes to send.
     var sendsBody: Bool { get }
 
+    /// Whom the connection belongs to that the transfer may open; nil for nobody in particular.
+    var connections: ConnectionGroup? { get }
+
+    /// Whether the handler is to hear when the connection stands; libcurl 7.80 and newer.
+    var reportsConnection: Bool { get }
+
     func apply(to easy: EasyHandle) throws(TransferFailure)
 
     /// The options, where the handle may keep them for another transfer that is like this one.
@@ -13,6 +19,11 @@ package protocol EasyOptions {
 
 extension EasyOptions {
     package var repeatable: TransferOptions? { nil }
+}
+
+extension EasyOptions {
+    package var connections: ConnectionGroup? { nil }
+    package var reportsConnection: Bool { false }
 }
 
 /// Everything libcurl is told about one HTTP exchange. A value that knows how to write itself onto an easy handle.
@@ -61,6 +72,17 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     package var connectTimeout: Duration?
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
+    package var connections: ConnectionGroup?
+    package var reportsConnection = false
+    package enum VersionOverride: Sendable, Equatable {
+        case http1
+        /// There is a connection without TLS that speaks HTTP/2 by prior knowledge, and this transfer is to join it: see
+        /// `CurlLibrary.repeatsPriorKnowledge`.
+        case joinsPriorKnowledge
+    }
+
+    /// What the transfer speaks whatever `connection` says.
+    package var versionOverride: VersionOverride?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -92,13 +114,17 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
         if let connectTimeout {
-            // 0 would be libcurl's default, and more it can't count.
-            let milliseconds = min(max(1, connectTimeout / .milliseconds(1)), Double(Int32.max))
-            try easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(milliseconds.rounded(.up)))
+            try easy.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.milliseconds)
         }
         if let credentials {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
+        }
+        try connection?.apply(to: easy)
+        switch versionOverride {
+        case .http1: try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        case .joinsPriorKnowledge: try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        case nil: break
         }
         switch connectionAuthentication {
         case .ntlm:
@@ -111,14 +137,14 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         }
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
-        try connection?.apply(to: easy)
     }
 
     // MARK: - After a transfer that was like this one
 
     /// Not where something is left in the handle that the next transfer must not find.
     package var repeatable: TransferOptions? {
-        body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection ? self : nil
+        body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection && !reportsConnection
+            ? self : nil
     }
 
     /// Whether of two repeatable transfers only the targets and the header lines differ.
@@ -126,6 +152,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         method == other.method && decodesContent == other.decodesContent
             && receiveBufferSize == other.receiveBufferSize && waitsForMultiplexing == other.waitsForMultiplexing
             && connectTimeout == other.connectTimeout && connection === other.connection
+            && connections === other.connections && versionOverride == other.versionOverride
             && url.hasPrefix("http:") == other.url.hasPrefix("http:")
     }
 
@@ -154,6 +181,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
-            && a.connection === b.connection
+            && a.connection === b.connection && a.connections === b.connections
+            && a.reportsConnection == b.reportsConnection && a.versionOverride == b.versionOverride
     }
 }

@@ -89,7 +89,7 @@ extension EasyHandle {
         return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1
     }
 
-    private func text(_ which: CURLINFO) -> String? {
+    func text(_ which: CURLINFO) -> String? {
         var value: UnsafePointer<CChar>?
         guard clibcurl_easy_get_string(handle, which, &value) == CURLE_OK, let value, value[0] != 0 else { return nil }
         return String(cString: value)

@@ -67,7 +67,7 @@ enum LoadCommands {
     }
 
     /// "200 HTTP/2.0 CONNECTION BYTES" or "error CODE TEXT".
-    private static func outcome(_ load: () async throws -> (Data, URLResponse)) async -> String {
+    static func outcome(_ load: () async throws -> (Data, URLResponse)) async -> String {
         do {
             let (data, response) = try await load()
             guard let response = response as? HTTPURLResponse else { return "no HTTP" }

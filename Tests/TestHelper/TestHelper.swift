@@ -13,6 +13,7 @@ struct TestHelper {
         case "download": try await DownloadCommand(arguments).run()
         case "get": await LoadCommands.get(arguments)
         case "many": await LoadCommands.many(arguments)
+        case "burst": await BurstCommand.run(arguments)
         case "load": try await LoadCommands.load(arguments)
         case "metrics": await MetricsCommand.run(arguments)
         case "authenticate": await AuthenticateCommand.run(arguments)

@@ -1,8 +1,10 @@
 import Glibc
 
 /// A listening TCP socket on 127.0.0.1, at the given port or a free one. The caller closes it.
-enum ListeningSocket {
-    static func open(port: Int = 0, backlog: Int32, for purpose: String) throws -> (descriptor: Int32, port: Int) {
+package enum ListeningSocket {
+    package static func open(port: Int = 0, backlog: Int32, for purpose: String) throws -> (
+        descriptor: Int32, port: Int
+    ) {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -19,7 +19,6 @@ package final class Nginx: Sendable {
     private let process: ChildProcess
 
     private init() throws {
-        let program = try Self.program()
         site = try NginxSite()
         // nginx gets sockets that listen already: no port can be taken in between, and who connects early waits. It crashes
         // with such sockets if it has no master process.
@@ -34,12 +33,7 @@ package final class Nginx: Sendable {
         defer { close(tlsSocket) }
         try Self.configuration(site, plain: plain.port, tls: tls.port)
             .write(to: site.configuration, atomically: true, encoding: .utf8)
-        process = try ChildProcess(
-            ["sh", "-c", Self.script, "sh", site.directory.path, program, "-c", site.configuration.path],
-            descriptors: [plain.descriptor, tls.descriptor, socket, tlsSocket],
-            environment: ["NGINX": "3;4;5;6;"],
-            mergesErrors: true
-        )
+        process = try Self.start(site, [plain.descriptor, tls.descriptor, socket, tlsSocket])
     }
 
     /// Something to say when nginx didn't answer.
@@ -70,6 +64,16 @@ package final class Nginx: Sendable {
 
     // MARK: - Starting
 
+    /// Runs nginx with `site`'s configuration and these listening sockets.
+    static func start(_ site: NginxSite, _ sockets: [Int32]) throws -> ChildProcess {
+        try ChildProcess(
+            ["sh", "-c", script, "sh", site.directory.path, program(), "-c", site.configuration.path],
+            descriptors: sockets,
+            environment: ["NGINX": sockets.indices.map { "\(3 + $0);" }.joined()],
+            mergesErrors: true
+        )
+    }
+
     /// Runs nginx, and a watchdog that ends it and removes its directory when the tests have ended, whichever way.
     private static let script = """
         directory=$1; shift
@@ -93,66 +97,80 @@ package final class Nginx: Sendable {
         throw ChildProcess.Failure(description: "These tests need nginx: apt-get install nginx-light, or run make test")
     }
 
-    private static func configuration(_ site: NginxSite, plain: Int, tls: Int) -> String {
+    /// What a configuration begins with.
+    static func preamble(_ site: NginxSite) -> String {
+        """
+        daemon off;
+        worker_processes 1;
+        \(geteuid() == 0 ? "user root;" : "")
+        pid \(site.directory.path)/nginx.pid;
+        error_log \(site.errorLog.path) warn;
+        events { worker_connections 4096; }
+        """
+    }
+
+    /// What its `http` block begins with.
+    static func httpSettings(_ site: NginxSite) -> String {
         let directory = site.directory.path
         return """
-            daemon off;
-            worker_processes 1;
-            \(geteuid() == 0 ? "user root;" : "")
-            pid \(directory)/nginx.pid;
-            error_log \(site.errorLog.path) warn;
-            events { worker_connections 4096; }
-            http {
-                access_log off;
-                default_type application/octet-stream;
-                sendfile on;
-                keepalive_requests 1000000;
-                keepalive_timeout 600s;
-                client_max_body_size 0;
-                client_body_temp_path \(directory)/body;
-                proxy_temp_path \(directory)/proxy;
-                fastcgi_temp_path \(directory)/fastcgi;
-                uwsgi_temp_path \(directory)/uwsgi;
-                scgi_temp_path \(directory)/scgi;
-                ssl_certificate \(site.certificate.path);
-                ssl_certificate_key \(site.key.path);
-                http2_max_concurrent_streams 128;
-                server {
-                    listen 127.0.0.1:\(plain);
-                    listen 127.0.0.1:\(tls) ssl http2;
-                    listen unix:\(site.socket.path);
-                    listen unix:\(site.tlsSocket.path) ssl http2;
-                    root \(site.root.path);
-                    add_header X-Connection $connection always;
-                    add_header X-Protocol $server_protocol always;
-                    add_header X-Host $http_host always;
-                    add_header X-Client "$remote_addr $remote_port" always;
-                    location /gzip/ {
-                        alias \(site.root.path)/;
-                        gzip on;
-                        gzip_types *;
-                        gzip_min_length 0;
-                    }
-                    location = /cookies {
-                        add_header Set-Cookie "visited=1; Path=/; Expires=Thu, 31 Dec 2099 23:59:59 GMT; HttpOnly";
-                        add_header Set-Cookie "foreign=1; Domain=example.com";
-                        return 200 "$http_cookie";
-                    }
-                    location /private/ {
-                        alias \(site.root.path)/;
-                        auth_basic "nginx's vault";
-                        auth_basic_user_file \(site.passwords.path);
-                    }
-                    location /moved/ { rewrite ^/moved(/.*)$ $1 redirect; }
-                    location /upload/ { dav_methods PUT; }
-                    # A port of this machine, and the path that it gets.
-                    location ~ ^/proxy/(\\d+)(/.*)$ { proxy_pass http://127.0.0.1:$1$2; }
-                    location /slow/ {
-                        alias \(site.root.path)/;
-                        limit_rate 500k;
-                    }
+            access_log off;
+            default_type application/octet-stream;
+            sendfile on;
+            keepalive_requests 1000000;
+            keepalive_timeout 600s;
+            client_max_body_size 0;
+            client_body_temp_path \(directory)/body;
+            proxy_temp_path \(directory)/proxy;
+            fastcgi_temp_path \(directory)/fastcgi;
+            uwsgi_temp_path \(directory)/uwsgi;
+            scgi_temp_path \(directory)/scgi;
+            ssl_certificate \(site.certificate.path);
+            ssl_certificate_key \(site.key.path);
+            """
+    }
+
+    private static func configuration(_ site: NginxSite, plain: Int, tls: Int) -> String {
+        """
+        \(preamble(site))
+        http {
+            \(httpSettings(site))
+            http2_max_concurrent_streams 128;
+            server {
+                listen 127.0.0.1:\(plain);
+                listen 127.0.0.1:\(tls) ssl http2;
+                listen unix:\(site.socket.path);
+                listen unix:\(site.tlsSocket.path) ssl http2;
+                root \(site.root.path);
+                add_header X-Connection $connection always;
+                add_header X-Protocol $server_protocol always;
+                add_header X-Host $http_host always;
+                add_header X-Client "$remote_addr $remote_port" always;
+                location /gzip/ {
+                    alias \(site.root.path)/;
+                    gzip on;
+                    gzip_types *;
+                    gzip_min_length 0;
+                }
+                location = /cookies {
+                    add_header Set-Cookie "visited=1; Path=/; Expires=Thu, 31 Dec 2099 23:59:59 GMT; HttpOnly";
+                    add_header Set-Cookie "foreign=1; Domain=example.com";
+                    return 200 "$http_cookie";
+                }
+                location /private/ {
+                    alias \(site.root.path)/;
+                    auth_basic "nginx's vault";
+                    auth_basic_user_file \(site.passwords.path);
+                }
+                location /moved/ { rewrite ^/moved(/.*)$ $1 redirect; }
+                location /upload/ { dav_methods PUT; }
+                # A port of this machine, and the path that it gets.
+                location ~ ^/proxy/(\\d+)(/.*)$ { proxy_pass http://127.0.0.1:$1$2; }
+                location /slow/ {
+                    alias \(site.root.path)/;
+                    limit_rate 500k;
                 }
             }
-            """
+        }
+        """
     }
 }

@@ -38,6 +38,11 @@ package struct NginxTrust: Sendable {
 
     /// Starts the helper; its first word says what to do.
     package func startHelper(_ words: String...) throws -> ChildProcess {
+        try startHelper(words)
+    }
+
+    /// The same.
+    package func startHelper(_ words: [String]) throws -> ChildProcess {
         try ChildProcess(prefix + [TestHelper.path()] + words)
     }
 }

@@ -11,6 +11,12 @@ extension CurlOptions {
         /// How the host is found, and from where it is connected to.
         public var names = Names()
 
+        /// Instead of ``CurlOptions/httpVersion``.
+        public var httpVersion: HTTPVersion?
+
+        /// Instead of the same in ``CurlOptions/connections``, value by value.
+        public var connections = ConnectionOptions()
+
         /// Nothing of its own.
         public init() {}
     }

@@ -46,6 +46,28 @@ public struct CurlOptions: Sendable {
     /// Hears what libcurl says about each transfer; nil, the default, for nobody. See <doc:EscapeHatches>.
     public var trace: Trace?
 
+    /// How many connections the session has at once in all, idle ones included; nil, the default, for no limit.
+    ///
+    /// Requests beyond it wait for the next place at any host, those of higher ``URLSessionTask/priority`` first and then in order
+    /// of their resuming; idle connections make room. FTP has connections of its own. Source:
+    /// [CURLMOPT_MAX_TOTAL_CONNECTIONS](https://curl.se/libcurl/c/CURLMOPT_MAX_TOTAL_CONNECTIONS.html).
+    public var maximumConnections: Int?
+
+    /// While the session has more connections than this, busy ones included, one is closed as soon as its request is over
+    /// instead of being kept for the next. The default is 256, or as many as the session opens to one host if those are more. Source:
+    /// [CURLMOPT_MAXCONNECTS](https://curl.se/libcurl/c/CURLMOPT_MAXCONNECTS.html).
+    public var maximumKeptConnections: Int?
+
+    /// How many requests share one HTTP/2 connection before another is opened; the default is 100. A server may allow fewer. Source:
+    /// [CURLMOPT_MAX_CONCURRENT_STREAMS](https://curl.se/libcurl/c/CURLMOPT_MAX_CONCURRENT_STREAMS.html).
+    public var maximumStreamsPerConnection: Int?
+
+    /// Which versions of HTTP connections may speak.
+    public var httpVersion = HTTPVersion.automatic
+
+    /// How connections are made and kept, and how fast they may be.
+    public var connections = ConnectionOptions()
+
     /// The default options.
     public init() {}
 }

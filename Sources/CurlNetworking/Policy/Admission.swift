@@ -1,9 +1,10 @@
 import Curl
 
-/// How many requests may run at each origin, and who waits for the next place. Pure bookkeeping; loop only.
+/// How many requests may run at each origin and in all, and who waits for the next place. Pure bookkeeping; loop only.
 ///
-/// The limit is ours and not libcurl's, whose queue knows no time-out. One request uses one connection, until the origin
-/// turns out to speak HTTP/2: from then on its requests share connections and the limit no longer applies to them.
+/// The limits are ours and not libcurl's, whose queue knows no time-out. One request uses one connection, until the origin
+/// turns out to speak HTTP/2: from then on its requests share connections. As long as it could do either, one request goes ahead,
+/// and the others wait until its connection stands: `AdmissionHost`.
 struct Admission {
     /// One request's claim to a place.
     final class Ticket: IndexedHeapElement {
@@ -18,11 +19,13 @@ struct Admission {
 
         let origin: Origin
         unowned let runner: TaskRunner
-        fileprivate var host: Host?
+        fileprivate(set) var host: AdmissionHost?
         fileprivate(set) var heapKey = Key(priority: 0, number: 0)
         var heapIndex: Int?
         /// It has a place, and must give it back.
-        fileprivate(set) var isAdmitted = false
+        var isAdmitted = false
+        /// Its request has failed: see `AdmissionHost.leave`.
+        var hasFailed = false
 
         init(origin: Origin, runner: TaskRunner) {
             self.origin = origin
@@ -30,27 +33,18 @@ struct Admission {
         }
     }
 
-    /// One origin's places and its queue.
-    fileprivate final class Host {
-        let plan: ConnectionPlan
-        var admitted = 0
-        var waiting = IndexedHeap<Ticket>()
-        var multiplexes = false
-        var lastBodySize = 0
-
-        init(plan: ConnectionPlan) {
-            self.plan = plan
-        }
-    }
-
     private let makePlan: (Origin) -> ConnectionPlan
-    private var hosts: [Origin: Host] = [:]
+    private(set) var hosts: [Origin: AdmissionHost] = [:]
     private var lastNumber: UInt64 = 0
     private var rememberedHosts = 1000
+    /// nil where only the hosts have limits: then nothing is counted.
+    private var total: TotalPlaces?
 
-    /// `makePlan` is asked once for each origin, and again for one that has been forgotten.
-    init(makePlan: @escaping (Origin) -> ConnectionPlan) {
+    /// `makePlan` is asked once for each origin, and again for one that has been forgotten. `total` limits the connections to all
+    /// origins together.
+    init(total: Int? = nil, makePlan: @escaping (Origin) -> ConnectionPlan) {
         self.makePlan = makePlan
+        self.total = total.map(TotalPlaces.init)
     }
 
     /// True when `ticket` has a place now; else it waits, ahead of those of lower priority.
@@ -59,32 +53,73 @@ struct Admission {
         ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)
         let host = host(of: ticket.origin)
         ticket.host = host
-        return host.enter(ticket)
+        if total == nil, host.waiting.isEmpty, host.hasPlace {
+            host.admit(ticket)
+            return true
+        }
+        host.waiting.insert(ticket)
+        // Nobody but the newcomer can have a place that wasn't there before.
+        return total != nil && !fillAll(after: host).isEmpty
     }
 
-    private mutating func host(of origin: Origin) -> Host {
+    private mutating func host(of origin: Origin) -> AdmissionHost {
         if let host = hosts[origin] { return host }
         // A crawler meets many hosts; those that it is done with are forgotten now and then.
         if hosts.count >= rememberedHosts {
             hosts = hosts.filter { !$0.value.isForgettable }
             rememberedHosts = max(1000, 2 * hosts.count)
         }
-        let host = Host(plan: makePlan(origin))
+        let host = AdmissionHost(plan: makePlan(origin))
         hosts[origin] = host
         return host
     }
 
     /// Gives up the place, or the waiting for it; returns who may start instead.
-    func leave(_ ticket: Ticket) -> [Ticket] {
-        ticket.host.take()?.leave(ticket) ?? []
+    mutating func leave(_ ticket: Ticket) -> [Ticket] {
+        guard let host = ticket.host.take() else { return [] }
+        host.leave(ticket)
+        return host.waiting.isEmpty && total == nil ? [] : fill(host)
     }
 
-    /// Notes that the ticket's origin speaks HTTP/2; returns all who waited there.
-    func multiplexes(_ ticket: Ticket) -> [Ticket] {
-        guard let host = ticket.host, !host.multiplexes else { return [] }
-        host.multiplexes = true
-        return host.fill()
+    /// The ticket's connection stands; `multiplexes` is nil where it isn't known what it speaks. Returns who may start now.
+    mutating func connected(_ ticket: Ticket, multiplexes: Bool?) -> [Ticket] {
+        guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
+        host.connected(ticket, multiplexes: multiplexes)
+        return fill(host)
     }
+
+    /// The ticket's origin has answered in `version`, as it stands in the response's head. Returns who may start now.
+    mutating func answered(_ ticket: Ticket, in version: String) -> [Ticket] {
+        guard let host = ticket.host, host.version != version else { return [] }
+        host.answered(in: version)
+        return fill(host)
+    }
+
+    /// Admits those who wait at `host`; where a place counts for all hosts, those who wait anywhere.
+    private mutating func fill(_ host: AdmissionHost) -> [Ticket] {
+        if total != nil { return fillAll(after: host) }
+        var next: [Ticket] = []
+        while host.hasPlace, let ticket = host.waiting.removeFirst() {
+            host.admit(ticket)
+            next.append(ticket)
+        }
+        return next
+    }
+
+    private mutating func fillAll(after host: AdmissionHost) -> [Ticket] {
+        total?.recount(host)
+        total?.requeue(host)
+        var next: [Ticket] = []
+        while let host = total?.firstHost, let ticket = host.waiting.removeFirst() {
+            host.admit(ticket)
+            next.append(ticket)
+            total?.recount(host)
+            total?.requeue(host)
+        }
+        return next
+    }
+
+    // MARK: - What is known of a ticket's origin
 
     /// nil for a ticket that has neither a place nor waits for one.
     func plan(for ticket: Ticket) -> ConnectionPlan? {
@@ -93,6 +128,16 @@ struct Admission {
 
     func isKnownToMultiplex(_ ticket: Ticket) -> Bool {
         ticket.host?.multiplexes ?? false
+    }
+
+    /// Whether others wait for the ticket's connection to stand.
+    func isAwaited(_ ticket: Ticket) -> Bool {
+        ticket.host?.isAwaited(ticket) ?? false
+    }
+
+    /// Whether the ticket's request is to open a connection, though others multiplex.
+    func isOpener(_ ticket: Ticket) -> Bool {
+        ticket.host?.isOpener(ticket) ?? false
     }
 
     /// Notes how long a body from the ticket's origin was.
@@ -107,39 +152,36 @@ struct Admission {
     }
 }
 
-extension Admission.Host {
-    fileprivate func enter(_ ticket: Admission.Ticket) -> Bool {
-        guard multiplexes || (admitted < plan.limit && waiting.isEmpty) else {
-            waiting.insert(ticket)
-            return false
-        }
-        admit(ticket)
-        return true
+/// The places that all hosts share, and the hosts with somebody who lacks nothing but one of them.
+private struct TotalPlaces {
+    let limit: Int
+    private var taken = 0
+    private var queue = IndexedHeap<AdmissionHost>()
+
+    init(limit: Int) {
+        self.limit = limit
     }
 
-    fileprivate func leave(_ ticket: Admission.Ticket) -> [Admission.Ticket] {
-        if ticket.isAdmitted {
-            ticket.isAdmitted = false
-            admitted -= 1
-        } else {
-            waiting.remove(ticket)
-        }
-        return waiting.isEmpty ? [] : fill()
+    /// Whether one more request at `host` would find a connection, or a place for one.
+    private func hasPlace(at host: AdmissionHost) -> Bool {
+        taken - host.countedConnections + host.connections(for: host.admitted + 1) <= limit
     }
 
-    fileprivate func fill() -> [Admission.Ticket] {
-        var next: [Admission.Ticket] = []
-        while multiplexes || admitted < plan.limit, let ticket = waiting.removeFirst() {
-            admit(ticket)
-            next.append(ticket)
-        }
-        return next
+    /// The host whose first waiting request is the next of all. While that one has no place nobody else gets one, even on a connection
+    /// that is there: else it could wait forever.
+    var firstHost: AdmissionHost? { queue.first.flatMap { hasPlace(at: $0) ? $0 : nil } }
+
+    /// Called after each change of what runs at `host`.
+    mutating func recount(_ host: AdmissionHost) {
+        let connections = host.connections(for: host.admitted)
+        taken += connections - host.countedConnections
+        host.countedConnections = connections
     }
 
-    private func admit(_ ticket: Admission.Ticket) {
-        ticket.isAdmitted = true
-        admitted += 1
+    /// Called after each change of who waits at `host`, or of its own places.
+    mutating func requeue(_ host: AdmissionHost) {
+        guard host.hasPlace, let first = host.waiting.first else { return queue.remove(host) }
+        host.heapKey = first.heapKey
+        if host.heapIndex == nil { queue.insert(host) } else { queue.keyChanged(of: host) }
     }
-
-    fileprivate var isForgettable: Bool { admitted == 0 && waiting.isEmpty }
 }

@@ -45,11 +45,11 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: Loop only
 
-    private var admission: Admission
-    private var multi: Multi?
+    var admission: Admission
+    private(set) var multi: Multi?
     private var ftp: FTPConnections?
     /// Multis that finish their transfers but get no new ones.
-    private var retiredMultis: [Multi] = []
+    private(set) var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
     var existingAuthenticationDesk: AuthenticationDesk?
     private var deliveries: [DeliveryQueue.Delivery] = []
@@ -58,8 +58,9 @@ final class SessionCore: @unchecked Sendable {
     init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
-        loop = EventLoopGroup.shared.next()
-        admission = Admission { ConnectionPlan(settings, for: $0) }
+        let loop = EventLoopGroup.shared.next()
+        self.loop = loop
+        admission = Admission(total: settings.connectionLimits.total) { ConnectionPlan(settings, for: $0, on: loop) }
         let delegates = DelegateSet(delegate)
         hasTaskDelegate = delegates.task != nil
         shared = Mutex(Shared(delegates: delegates))
@@ -174,7 +175,7 @@ final class SessionCore: @unchecked Sendable {
     /// The multi handle for a new transfer. Loop only.
     func currentMulti() throws(TransferFailure) -> Multi {
         if let multi { return multi }
-        let multi = try Multi(loop: loop, maxIdleConnections: settings.maximumIdleConnections)
+        let multi = try Multi(loop: loop, limits: settings.connectionLimits)
         self.multi = multi
         return multi
     }
@@ -182,7 +183,7 @@ final class SessionCore: @unchecked Sendable {
     /// The session's connections to FTP servers. Loop only.
     var ftpConnections: FTPConnections {
         if let ftp { return ftp }
-        let connections = FTPConnections(maxIdleConnections: settings.maximumIdleConnections)
+        let connections = FTPConnections(limits: ConnectionLimits(kept: settings.connectionLimits.kept))
         ftp = connections
         return connections
     }
@@ -221,10 +222,6 @@ final class SessionCore: @unchecked Sendable {
         connectionProfile(for: ticket) == nil ? nil : settings.names.port(for: ticket.origin)
     }
 
-    func isKnownToMultiplex(_ ticket: Admission.Ticket) -> Bool {
-        admission.isKnownToMultiplex(ticket)
-    }
-
     func received(bodyOf size: Int, for ticket: Admission.Ticket) {
         admission.received(bodyOf: size, for: ticket)
     }
@@ -233,13 +230,8 @@ final class SessionCore: @unchecked Sendable {
         admission.receiveBufferSize(for: ticket)
     }
 
-    /// The ticket's origin has answered with HTTP/2. Outside of libcurl.
-    func noteMultiplexing(_ ticket: Admission.Ticket) {
-        start(admission.multiplexes(ticket))
-    }
-
     /// Starting can fail at once and let the next one start: a queue and not a recursion, however many wait.
-    private func start(_ tickets: [Admission.Ticket]) {
+    func start(_ tickets: [Admission.Ticket]) {
         guard !tickets.isEmpty else { return }
         let isStarting = !admitted.isEmpty
         admitted.append(contentsOf: tickets)

@@ -1,3 +1,4 @@
+import Curl
 import Foundation
 
 /// What a session took over from its configuration when it was created. Never changes. A class: every request passes it on
@@ -14,6 +15,9 @@ final class SessionSettings: Sendable {
     let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
     /// nil where nobody wants to hear libcurl's trace.
     let traceDesk: TraceDesk?
+    let connectionLimits: ConnectionLimits
+    let connectionOptions: CurlOptions.ConnectionOptions
+    let httpVersion: CurlOptions.HTTPVersion
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -43,10 +47,19 @@ final class SessionSettings: Sendable {
         resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)
         waitsForConnectivity = configuration.waitsForConnectivity
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
-        hosts = HostRules(configuration.curl.hosts)
-        names = NameRules(session: configuration.curl.names, hosts: hosts)
-        configureTransfer = configuration.curl.configureTransfer
-        traceDesk = configuration.curl.trace.map(TraceDesk.init)
+        let curl = configuration.curl
+        hosts = HostRules(curl.hosts)
+        names = NameRules(session: curl.names, hosts: hosts)
+        configureTransfer = curl.configureTransfer
+        traceDesk = curl.trace.map(TraceDesk.init)
+        connectionOptions = curl.connections
+        httpVersion = curl.httpVersion
+        let mostPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
+        connectionLimits = ConnectionLimits(
+            kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, mostPerHost),
+            total: curl.maximumConnections,
+            streams: curl.maximumStreamsPerConnection
+        )
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
@@ -56,9 +69,6 @@ final class SessionSettings: Sendable {
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
         cache = configuration.urlCache.map(CacheStore.store(over:))
     }
-
-    /// How many connections may stay open without a request.
-    var maximumIdleConnections: Int { max(256, maximumConnectionsPerHost) }
 
     /// How long a task for `request` may go without a byte. A request's own time-out counts when it was changed: there is
     /// no telling a request that was left at the default from one that was set to it.

@@ -8,6 +8,7 @@ extension TaskRunner {
         session.loop.preconditionOnLoop()
         guard shared.withLock({ $0.machine.finish() }) else { return }
         if case .failure(let error) = outcome {
+            loading.ticket?.hasFailed = true
             end(.failure(error.with(phase: loading.exchange?.phase ?? .preparing)), keepsPartialFile: true)
         } else {
             end(outcome, keepsPartialFile: true)

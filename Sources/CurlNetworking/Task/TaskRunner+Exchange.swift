@@ -179,9 +179,7 @@ extension TaskRunner: ExchangeOwner {
 
     func exchangeSettled(_ exchange: Exchange) {
         countReceivedBytes()
-        if let version = exchange.head?.version, version.hasPrefix("HTTP/2"), let ticket = loading.ticket {
-            session.noteMultiplexing(ticket)
-        }
+        noteConnection(of: exchange)
         if loading.isSending { loading.bytesMovedAtLastActivity = exchange.bytesMoved }
         runOnLoop()
     }
@@ -190,6 +188,7 @@ extension TaskRunner: ExchangeOwner {
 
     func exchangeFinished(_ exchange: Exchange, _ error: URLError?) {
         countReceivedBytes()
+        noteConnection(of: exchange)
         keepMetrics(of: exchange)
         loading.exchange = nil
         if let held = loading.held, held.exchange === exchange { return held.exchangeFinished(error) }

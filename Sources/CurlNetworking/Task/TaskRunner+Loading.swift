@@ -227,10 +227,8 @@ extension TaskRunner: LoopWork {
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
             authenticate(&options, of: request)
             if let ticket = loading.ticket {
-                options.waitsForMultiplexing = session.isKnownToMultiplex(ticket)
-                options.connection = session.connectionProfile(for: ticket)
+                try session.choose(&options, for: ticket, avoidingKept: loading.avoidsKeptConnections)
             }
-            options.usesNewConnection = loading.avoidsKeptConnections
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
             case .memory:

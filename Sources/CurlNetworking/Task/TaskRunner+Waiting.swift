@@ -142,6 +142,7 @@ extension TaskRunner {
         if let attempt = loading.hops.last, attempt.statistics?.requestStarted == nil { loading.hops.removeLast() }
         // A stream that was opened can't be sent again.
         if sendsStream { loading.preparation = .none }
+        loading.ticket?.hasFailed = true
         if let ticket = loading.ticket.take() { session.leave(ticket) }
         shared.withLock { $0.machine.requeue() }
     }

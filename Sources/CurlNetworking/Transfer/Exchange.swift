@@ -38,6 +38,11 @@ final class Exchange: TransferHandler {
         case hold
     }
 
+    struct StandingConnection {
+        /// What TLS has agreed on, such as "h2" (RFC 7301); nil where it isn't known.
+        let negotiated: String?
+    }
+
     let request: URLRequest
     private let body: (any RequestBody)?
     private unowned let owner: any ExchangeOwner
@@ -58,7 +63,10 @@ final class Exchange: TransferHandler {
     private(set) var head: ResponseHead?
     /// libcurl leads a conversation of several heads, whose last is the response's.
     private var handshake: AuthenticationScheme?
-    /// The server had closed the connection before the request came, and that was noticed after the body had begun.
+    /// The connection, since it stands; for an exchange that was to report it.
+    private(set) var standing: StandingConnection?
+    private var circumstances = ReplayPolicy.Circumstances()
+    /// The server had closed the connection before the request came, or did so without looking at it, and libcurl has not sent it again.
     private(set) var hasLostKeptConnection = false
     private var deliveredBytes: Int64 = 0
     /// What the exchange costs, where somebody may want to know; complete when it is over.
@@ -90,6 +98,7 @@ final class Exchange: TransferHandler {
 
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
     func start(_ options: TransferOptions, _ hatches: TransferHatches?, in multi: Multi) throws(TransferFailure) {
+        circumstances.joinsPriorKnowledge = options.versionOverride == .joinsPriorKnowledge
         handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
         easy = try multi.start(options, handler: self, hatches: hatches)
         self.multi = multi
@@ -156,7 +165,12 @@ final class Exchange: TransferHandler {
 
     // MARK: - TransferHandler
 
+    func transferConnected(negotiated: String?) {
+        standing = StandingConnection(negotiated: negotiated)
+    }
+
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        circumstances.hasHeard = true
         let event = parser.consume(lines: headerLine)
         if !parser.informational.isEmpty {
             for head in parser.informational { owner.exchange(self, receivedInformational: head) }
@@ -256,10 +270,9 @@ final class Exchange: TransferHandler {
 
     func transferFinished(_ failure: TransferFailure?) {
         settleMetrics()
-        if abortError == nil, head == nil, let failure {
-            hasLostKeptConnection =
-                failure.code.rawValue == Self.rewindFailed
-                || (failure.code.rawValue == Self.sendError && failure.isOnKeptConnection)
+        if abortError == nil, let failure {
+            circumstances.hasHead = head != nil
+            hasLostKeptConnection = ReplayPolicy.isLossOfKeptConnection(failure, circumstances)
         }
         end()
         owner.exchangeFinished(self, error(for: failure))
@@ -273,8 +286,9 @@ final class Exchange: TransferHandler {
         if head != nil, endsWithHead { return nil }
         // A dropped body that was cut short, by us or by the server, says nothing about the task.
         if head != nil, case .discard = route { return nil }
-        // The server has answered in full, and closed the connection before it had the whole body.
-        if failure?.code.rawValue == Self.sendError, let head, !head.isContentCoded,
+        // The server has answered in full, and closed the connection, or with HTTP/2 the stream, before it had the whole body.
+        if let code = failure?.code.rawValue, [Self.sendError, Self.streamError].contains(code), let head,
+            !head.isContentCoded,
             head.contentLength == deliveredBytes
         {
             return nil
@@ -284,7 +298,7 @@ final class Exchange: TransferHandler {
     }
 
     private static let sendError: UInt32 = 55
-    private static let rewindFailed: UInt32 = 65
+    private static let streamError: UInt32 = 92
 
     /// What libcurl takes for success: the server has closed the connection inside the head.
     private static let noHead = TransferFailure(

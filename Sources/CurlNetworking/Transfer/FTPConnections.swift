@@ -6,20 +6,20 @@ import Curl
 /// `@unchecked Sendable`: the variables are the loop's alone.
 final class FTPConnections: @unchecked Sendable {
     let loop = EventLoopGroup.ftp.next()
-    private let maxIdleConnections: Int
+    private let limits: ConnectionLimits
     private var multi: Multi?
     /// Multis that finish their transfers but get no new ones.
     private var retired: [Multi] = []
 
-    init(maxIdleConnections: Int) {
-        self.maxIdleConnections = maxIdleConnections
+    init(limits: ConnectionLimits) {
+        self.limits = limits
     }
 
     /// The multi handle for a new transfer. Loop only.
     func currentMulti() throws(TransferFailure) -> Multi {
         closeIdle()
         if let multi { return multi }
-        let multi = try Multi(loop: loop, maxIdleConnections: maxIdleConnections)
+        let multi = try Multi(loop: loop, limits: limits)
         self.multi = multi
         return multi
     }

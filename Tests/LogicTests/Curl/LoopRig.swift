@@ -31,7 +31,7 @@ final class LoopRig: @unchecked Sendable {
     }
 
     private func open() async throws {
-        try await onLoop { [self] in multi = try Multi(loop: loop, maxIdleConnections: 100) }
+        try await onLoop { [self] in multi = try Multi(loop: loop, limits: ConnectionLimits(kept: 100)) }
     }
 
     func close() async {

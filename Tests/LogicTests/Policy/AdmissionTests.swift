@@ -119,20 +119,22 @@ struct AdmissionTests {
         }
     }
 
-    @Test("An origin that multiplexes lets everybody in at once, and from then on without limit")
+    @Test("An origin that multiplexes lets in so many for each connection as share one")
     func multiplexing() throws {
-        var admission = Admission { _ in ConnectionPlan(limit: 1) }
+        var plan = ConnectionPlan(limit: 2)
+        plan.streams = 3
+        var admission = Admission { [plan] _ in plan }
         let first = try ticket()
         _ = admission.enter(first, priority: 0.5)
-        let waiting = try (0..<5).map { _ in try ticket() }
+        let waiting = try (0..<6).map { _ in try ticket() }
         for ticket in waiting { _ = admission.enter(ticket, priority: 0.5) }
         #expect(!admission.isKnownToMultiplex(first))
-        #expect(Self.isSame(admission.multiplexes(first), waiting))
-        #expect(admission.multiplexes(first).isEmpty, "it is no news")
+        #expect(Self.isSame(admission.answered(first, in: "HTTP/2"), Array(waiting[1..<5])))
+        #expect(admission.answered(first, in: "HTTP/2").isEmpty, "it is no news")
         let late = try ticket()
-        #expect(admission.enter(late, priority: 0) == true)
+        #expect(admission.enter(late, priority: 0) == false)
         #expect(admission.isKnownToMultiplex(late))
-        #expect(admission.leave(first).isEmpty)
+        #expect(Self.isSame(admission.leave(first), [waiting[5]]))
         let elsewhere = try ticket("http://elsewhere/")
         #expect(admission.enter(elsewhere, priority: 0.5) == true)
         #expect(!admission.isKnownToMultiplex(elsewhere))
@@ -144,7 +146,7 @@ struct AdmissionTests {
         let ticket = try ticket()
         _ = admission.enter(ticket, priority: 0.5)
         _ = admission.leave(ticket)
-        #expect(admission.multiplexes(ticket).isEmpty)
+        #expect(admission.answered(ticket, in: "HTTP/2").isEmpty)
         #expect(!admission.isKnownToMultiplex(ticket))
     }
 
@@ -155,7 +157,7 @@ struct AdmissionTests {
         #expect(admission.enter(busy, priority: 0.5) == true)
         let old = try ticket("http://old/")
         #expect(admission.enter(old, priority: 0.5) == true)
-        _ = admission.multiplexes(old)
+        _ = admission.answered(old, in: "HTTP/2")
         _ = admission.leave(old)
         for number in 0..<2000 {
             let passing = try ticket("http://host\(number)/")

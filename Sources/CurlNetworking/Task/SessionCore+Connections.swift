@@ -1,0 +1,107 @@
+import Curl
+import Foundation
+
+// A session's connections: how a request comes to one, and what is told of them. Everything on the loop.
+
+extension SessionCore {
+    /// Has `options` say what the connections to the ticket's origin are like.
+    ///
+    /// Fails where the request's head is larger than the one version that the origin is said to speak can carry.
+    func choose(
+        _ options: inout TransferOptions,
+        for ticket: Admission.Ticket,
+        avoidingKept: Bool
+    ) throws(URLError) {
+        guard let plan = admission.plan(for: ticket) else { return }
+        let multiplexes = admission.isKnownToMultiplex(ticket)
+        options.waitsForMultiplexing = multiplexes
+        options.reportsConnection = admission.isAwaited(ticket)
+        options.connection = plan.profile
+        options.connections = plan.connections
+        // Of HTTP/1.1's idle connections one may be as dead as the other; one that multiplexes is known to be, and isn't chosen again.
+        options.usesNewConnection = avoidingKept && (!multiplexes || plan.hasPriorKnowledge)
+        if plan.hasPriorKnowledge, !CurlLibrary.repeatsPriorKnowledge, !avoidingKept,
+            plan.connections?.openCount ?? 0 > 0,
+            !admission.isOpener(ticket)
+        {
+            options.versionOverride = .joinsPriorKnowledge
+        }
+        guard multiplexes || plan.mayMultiplex, options.headSize > Self.largestHTTP2Head else { return }
+        guard !plan.hasPriorKnowledge else {
+            let description = "The request's head is too large for HTTP/2."
+            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+        }
+        options.versionOverride = .http1
+        options.waitsForMultiplexing = false
+    }
+
+    /// libcurl's HTTP/2 library sends none of more than 64 KiB, and libcurl would wait for an answer all the same.
+    private static let largestHTTP2Head = 60 * 1024
+
+    /// The ticket's connection stands, and TLS has agreed on `negotiated` (RFC 7301), nil where it isn't known.
+    func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
+        guard admission.isAwaited(ticket) else { return }
+        let isPriorKnowledge = admission.plan(for: ticket)?.hasPriorKnowledge ?? false
+        let multiplexes = isPriorKnowledge ? true : negotiated.map { $0 != "http/1.1" && $0 != "http/1.0" }
+        start(admission.connected(ticket, multiplexes: multiplexes))
+    }
+
+    /// The ticket's origin has answered in `version`, as it stands in the response's head.
+    func noteAnswer(_ ticket: Admission.Ticket, in version: String) {
+        start(admission.answered(ticket, in: version))
+    }
+
+    /// What is open, and who waits, at each origin that the session remembers.
+    func makeConnectionSnapshot() -> [OriginConnections] {
+        var usage = ConnectionUsage()
+        multi?.add(to: &usage)
+        for multi in retiredMultis { multi.add(to: &usage) }
+        return admission.hosts
+            .compactMap { origin, host in OriginConnections(origin, host, usage) }
+            .sorted { ($0.host, $0.port, $0.scheme) < ($1.host, $1.port, $1.scheme) }
+    }
+}
+
+extension TransferOptions {
+    /// Roughly, in bytes.
+    fileprivate var headSize: Int { headers.reduce(url.utf8.count) { $0 + $1.utf8.count } }
+}
+
+extension OriginConnections {
+    /// nil for an origin that the session counts no connections of.
+    fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage) {
+        guard let group = host.plan.connections, !origin.isFTP else { return nil }
+        let inUse = group.inUseCount(usage)
+        self.init(
+            scheme: origin.scheme,
+            host: origin.host,
+            port: origin.port,
+            open: group.openCount,
+            inUse: inUse,
+            running: host.admitted,
+            waiting: host.waiting.count,
+            reuseCount: group.reuseCount,
+            protocolName: host.version.flatMap(Self.protocolName)
+        )
+    }
+
+    /// The ALPN identifier (RFC 7301) of a version as it stands in a response's head.
+    private static func protocolName(_ version: String) -> String? {
+        switch version {
+        case "HTTP/1.0": "http/1.0"
+        case "HTTP/1.1": "http/1.1"
+        case "HTTP/2", "HTTP/2.0": "h2"
+        case "HTTP/3": "h3"
+        default: nil
+        }
+    }
+}
+
+extension TaskRunner {
+    /// Tells the session what the exchange has found out about the connection to its origin.
+    func noteConnection(of exchange: Exchange) {
+        guard let ticket = loading.ticket else { return }
+        if let standing = exchange.standing { session.noteConnection(ticket, negotiated: standing.negotiated) }
+        if let version = exchange.head?.version { session.noteAnswer(ticket, in: version) }
+    }
+}

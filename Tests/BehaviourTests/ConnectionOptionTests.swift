@@ -1,0 +1,173 @@
+import CurlNetworking
+import Foundation
+import Glibc
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Options of connections", .timeLimit(.minutes(1)))
+struct ConnectionOptionTests {
+    // MARK: - Sockets
+
+    /// The options of this process's socket that is connected to the port.
+    private static func option(_ level: Int32, _ name: Int32, ofSocketTo port: Int) -> Int32? {
+        for descriptor in 0..<Int32(4096) {
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafeMutablePointer(to: &address) { address in
+                address.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+            }
+            guard isConnected, Int(UInt16(bigEndian: address.sin_port)) == port else { continue }
+            var value: Int32 = 0
+            length = socklen_t(MemoryLayout<Int32>.size)
+            return getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
+        }
+        return nil
+    }
+
+    @Test("The defaults: no delay, and no probes")
+    func defaults() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        #expect(Self.option(Int32(IPPROTO_TCP), TCP_NODELAY, ofSocketTo: server.port) == 1)
+        #expect(Self.option(SOL_SOCKET, SO_KEEPALIVE, ofSocketTo: server.port) == 0)
+    }
+
+    @Test("Probes and delay reach the socket, and a host's values go before the session's")
+    func sockets() async throws {
+        let servers = try (0..<2).map { _ in try LoopbackServer { _ in .text("hello") } }
+        defer { for server in servers { server.stop() } }
+        let session = URLSession.forTest {
+            $0.curl.connections.usesNoDelay = false
+            $0.curl.connections.keepAliveProbes = .init(idle: .seconds(20), interval: .milliseconds(2500))
+            $0.curl.hosts["127.0.0.1:\(servers[1].port)"].connections.usesNoDelay = true
+            $0.curl.hosts["*"].connections.keepAliveProbes = .init(idle: .seconds(30))
+        }
+        defer { session.invalidateAndCancel() }
+        for server in servers { _ = try await session.data(from: server.url("/")) }
+        let tcp = Int32(IPPROTO_TCP)
+        #expect(servers.map { Self.option(tcp, TCP_NODELAY, ofSocketTo: $0.port) == 0 } == [true, false])
+        for server in servers {
+            #expect(Self.option(SOL_SOCKET, SO_KEEPALIVE, ofSocketTo: server.port) == 1)
+            #expect(Self.option(tcp, TCP_KEEPIDLE, ofSocketTo: server.port) == 30)
+            #expect(Self.option(tcp, TCP_KEEPINTVL, ofSocketTo: server.port) == 60)
+        }
+    }
+
+    // MARK: - Lifetimes
+
+    @Test("A connection that is too old is not used again, however busy it is")
+    func lifetime() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.curl.connections.lifetime = .seconds(1) }
+        defer { session.invalidateAndCancel() }
+        while server.connectionCount < 3 { _ = try await session.data(from: server.url("/")) }
+        #expect(server.openConnections <= 2)
+    }
+
+    @Test("A connection that was idle for too long is closed rather than used again")
+    func idleLifetime() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        let slow = try LoopbackServer { _ in .text("hello").after([.pause(.seconds(3))]) }
+        defer { for server in [server, slow] { server.stop() } }
+        let session = URLSession.forTest { $0.curl.connections.idleLifetime = .seconds(1) }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        _ = try await session.data(from: slow.url("/"))
+        _ = try await session.data(from: server.url("/"))
+        #expect(server.connectionCount == 2)
+    }
+
+    // MARK: - Time and speed
+
+    @Test("Connecting may take no longer than it is allowed to, TLS included")
+    func connectTimeout() async throws {
+        // Takes the connection, and never says a word.
+        let (listener, port) = try ListeningSocket.open(backlog: 8, for: "silence")
+        defer { close(listener) }
+        let session = URLSession.forTest { $0.curl.hosts["*:\(port)"].connections.connectTimeout = .milliseconds(300) }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(port)/"))
+        let error = await session.load(url).error
+        #expect(error?.code == .timedOut)
+        // libcurl tells them apart only once the connection is secured.
+        #expect(["connecting", "securing"].contains(error?.phase))
+        #expect(error?.curlText?.isEmpty == false)
+    }
+
+    @Test("A transfer that is too slow for too long fails")
+    func lowSpeed() async throws {
+        let server = try LoopbackServer { _ in .pieces([.bytes("x"), .never, .bytes("y")]) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.lowSpeedLimit = .init(bytesPerSecond: 1000, duration: .seconds(1))
+        }
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(server.url("/")).error
+        #expect(error?.code == .timedOut)
+        #expect(error?.curlText?.contains("too slow") == true)
+    }
+
+    @Test("A suspended task isn't too slow")
+    func lowSpeedWhileSuspended() async throws {
+        let content = GeneratedBody.bytes(seed: 5, length: 4_000_000)
+        let server = try LoopbackServer {
+            $0.path == "/" ? .data(content) : .text("hello").after([.pause(.seconds(4))])
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.hosts["*"].connections.lowSpeedLimit = .init(bytesPerSecond: 1000, duration: .seconds(1))
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 1)
+        task.suspend()
+        let other = URLSession.forTest()
+        _ = try await other.data(from: server.url("/slow"))
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == content)
+    }
+
+    @Test("Rates hold back what is received and what is sent")
+    func rates() async throws {
+        let content = GeneratedBody.bytes(seed: 6, length: 400_000)
+        let server = try LoopbackServer { $0.method == "PUT" ? .text("\($0.bodyLength)") : .data(content) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.maximumReceiveRate = 200_000
+            $0.curl.connections.maximumSendRate = 200_000
+        }
+        defer { session.invalidateAndCancel() }
+        for request in [URLRequest(server.url("/")), URLRequest(server.url("/"), method: "PUT", body: content)] {
+            let start = ContinuousClock.now
+            let result = await session.load(request)
+            #expect(result.data == (request.httpMethod == "PUT" ? Data("400000".utf8) : content))
+            // It can take longer, but without a limit it takes a few milliseconds.
+            #expect(ContinuousClock.now - start > .seconds(1))
+        }
+    }
+
+    @Test(
+        "Buffers of any permitted size carry bodies unchanged",
+        arguments: [(1 << 10, 16 << 10), (512 << 10, 2 << 20)]
+    )
+    func buffers(receive: Int, send: Int) async throws {
+        let content = GeneratedBody.bytes(seed: 7, length: 3_000_000)
+        let server = try LoopbackServer { $0.method == "PUT" ? .data($0.body) : .data(content) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.receiveBufferSize = receive
+            $0.curl.connections.sendBufferSize = send
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).data == content)
+        #expect(await session.load(URLRequest(server.url("/"), method: "PUT", body: content)).data == content)
+    }
+}

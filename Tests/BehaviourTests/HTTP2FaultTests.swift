@@ -1,0 +1,205 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("HTTP/2 servers that don't do what they were asked", .timeLimit(.minutes(1)))
+struct HTTP2FaultTests {
+    private typealias Server = ScriptedHTTP2Server
+
+    // RFC 9113 §7
+    private static let noError: UInt32 = 0
+    private static let internalError: UInt32 = 2
+    private static let refusedStream: UInt32 = 7
+
+    private static func session() -> URLSession {
+        URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+        }
+    }
+
+    private static func load(_ server: Server, _ count: Int, in session: URLSession) async -> [HandlerResult] {
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for _ in 0..<count { group.addTask { await session.load(server.url()) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    @Test("After GOAWAY, new requests go to a new connection")
+    func goAway() async throws {
+        let server = try Server { request in
+            request.number == 1
+                ? Server.text("hello") + [.goAway(lastStream: 1, code: Self.noError)] : Server.text("hello")
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<4 { #expect(await session.load(server.url()).text == "hello") }
+        #expect(server.state.value.requests.map(\.connection) == [1, 2, 2, 2])
+    }
+
+    @Test("Requests that GOAWAY says were not processed are made again on a new connection")
+    func unprocessed() async throws {
+        let server = try Server { request in
+            switch request.number {
+            case 1: Server.text("hello")
+            case 2, 3: []
+            // The fourth of the first connection has the server go away.
+            case 4: [.goAway(lastStream: 1, code: Self.noError), .hangUp]
+            default: Server.text("hello")
+            }
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let results = await Self.load(server, 3, in: session)
+        #expect(results.map(\.text) == ["hello", "hello", "hello"], "\(results.map { $0.error?.userInfo as Any })")
+        #expect(server.state.value.requests.count == 7)
+        #expect(server.state.value.requests[4...].allSatisfy { $0.connection > 1 })
+    }
+
+    @Test("A request that the server has refused to look at is made again")
+    func refused() async throws {
+        let server = try Server { $0.number == 2 ? [.reset(Self.refusedStream)] : Server.text("hello") }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            let result = await session.load(server.url())
+            #expect(result.text == "hello", "\(result.error?.userInfo as Any)")
+        }
+        #expect(server.state.value.requests.count == 4)
+    }
+
+    @Test("A request that the server has given up in the middle fails, once, and its neighbours don't")
+    func reset() async throws {
+        let gate = Gate()
+        let server = try Server { request in
+            switch request.number {
+            case 1: Server.text("first")
+            case 2:
+                [.headers(Server.fields(), ends: false), .waitFor(gate), .data(Data("neighbour".utf8), ends: true)]
+            case 3: [.reset(Self.internalError)]
+            default:
+                [
+                    .headers(Server.fields(), ends: false), .data(Data("half".utf8), ends: false),
+                    .reset(Self.internalError),
+                ]
+            }
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "first")
+        async let neighbour = session.load(server.url())
+        try await server.state.wait { $0.requests.count == 2 }
+        for _ in 0..<2 {
+            let error = await session.load(server.url()).error
+            #expect(error?.code == .networkConnectionLost)
+            #expect(error?.curlText?.contains("INTERNAL_ERROR") == true)
+        }
+        gate.open()
+        #expect(await neighbour.text == "neighbour")
+        #expect(server.state.value.requests.map(\.connection) == [1, 1, 1, 1])
+    }
+
+    @Test("A connection that dies without a word is replaced once")
+    func dead() async throws {
+        let server = try Server { $0.connection == 1 && $0.stream > 1 ? [.hangUp] : Server.text("hello") }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let results = await Self.load(server, 5, in: session)
+        #expect(
+            results.map(\.text) == Array(repeating: "hello", count: 5),
+            "\(results.map { $0.error?.userInfo as Any })"
+        )
+    }
+
+    @Test("A server that hangs up on everything fails every task")
+    func alwaysDead() async throws {
+        let server = try Server { _ in [.hangUp] }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        for result in await Self.load(server, 5, in: session) {
+            #expect(result.error?.code == .networkConnectionLost, "\(result.error?.userInfo as Any)")
+        }
+    }
+
+    @Test("Beyond the server's limit of streams, more connections are opened")
+    func streamLimit() async throws {
+        let gate = Gate()
+        // Those that were on their way before the server could name its limit are refused.
+        let server = try Server(maximumStreams: 2) { request in
+            request.stream > 3
+                ? [.reset(Self.refusedStream)]
+                : [.headers(Server.fields(), ends: false), .waitFor(gate), .data(Data("hello".utf8), ends: true)]
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        async let results = Self.load(server, 6, in: session)
+        try await server.state.wait { $0.requests.count { $0.stream <= 3 } == 6 }
+        gate.open()
+        #expect(await results.map(\.text) == Array(repeating: "hello", count: 6))
+        #expect(server.state.value.connections >= 3)
+    }
+
+    @Test("A limit of our own is kept too")
+    func ownStreamLimit() async throws {
+        let gate = Gate()
+        let server = try Server { _ in
+            [.headers(Server.fields(), ends: false), .waitFor(gate), .data(Data("hello".utf8), ends: true)]
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.maximumStreamsPerConnection = 3
+            $0.httpMaximumConnectionsPerHost = 2
+        }
+        defer { session.invalidateAndCancel() }
+        async let results = Self.load(server, 10, in: session)
+        try await server.state.wait { $0.requests.count == 6 }
+        #expect(await session.connections.map(\.waiting) == [4])
+        gate.open()
+        #expect(await results.map(\.text) == Array(repeating: "hello", count: 10))
+        let first = Dictionary(grouping: server.state.value.requests.prefix(6), by: \.connection)
+        #expect(first.values.allSatisfy { $0.count <= 3 })
+    }
+
+    @Test("A head without end fails its task alone")
+    func headerList() async throws {
+        let many = (0..<100).map { (name: "x-\($0)", value: String(repeating: "a", count: 8000)) }
+        let isOverdoing = Watched(false)
+        let server = try Server { _ in
+            isOverdoing.value ? [.headers(Server.fields(many), ends: true)] : Server.text("hello")
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        isOverdoing.update { $0 = true }
+        #expect(await session.load(server.url()).error != nil)
+        isOverdoing.update { $0 = false }
+        #expect(await session.load(server.url()).text == "hello")
+    }
+
+    @Test("A request's own head beyond what HTTP/2 can carry fails its task alone")
+    func requestHead() async throws {
+        let server = try Server { _ in Server.text("hello") }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let large = URLRequest(server.url(), headers: ["X-Large": String(repeating: "a", count: 65_000)])
+        #expect(await session.load(large).error?.code == .dataLengthExceedsMaximum)
+        let almost = URLRequest(server.url(), headers: ["X-Large": String(repeating: "a", count: 60_000)])
+        #expect(await session.load(almost).text == "hello")
+    }
+}

@@ -1,0 +1,112 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("HTTP/2 without TLS", .timeLimit(.minutes(1)))
+struct HTTP2PlainTests {
+    let nginx: NginxHTTP2
+    let delegate = RecordingDelegate()
+    let session: URLSession
+
+    init() throws {
+        nginx = try NginxHTTP2.shared()
+        session = URLSession.forTest(delegate: delegate) {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+        }
+    }
+
+    /// On which of nginx's connections the answer came; nil where it didn't come over HTTP/2.
+    private static func connection(_ response: URLResponse?) -> String? {
+        guard let response = response as? HTTPURLResponse,
+            response.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0"
+        else { return nil }
+        return response.value(forHTTPHeaderField: "X-Connection")
+    }
+
+    @Test("Requests share one connection, one after the other and at once")
+    func sharing() async throws {
+        defer { session.invalidateAndCancel() }
+        let url = nginx.url(.plain, NginxSite.smallPath)
+        var connections: Set<String?> = []
+        for _ in 0..<5 { connections.insert(Self.connection(await session.load(url).response)) }
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for _ in 0..<30 { group.addTask { await session.load(url) } }
+            for await result in group {
+                #expect(result.text == NginxSite.smallText)
+                connections.insert(Self.connection(result.response))
+            }
+        }
+        #expect(connections.count == 1 && connections.first != .some(nil))
+    }
+
+    @Test("A burst to a host not yet known shares one connection")
+    func burst() async throws {
+        defer { session.invalidateAndCancel() }
+        let url = nginx.url(.plain, NginxSite.smallPath)
+        var connections: Set<String?> = []
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for _ in 0..<50 { group.addTask { await session.load(url) } }
+            for await result in group {
+                #expect(result.text == NginxSite.smallText, "\(String(describing: result.error))")
+                connections.insert(Self.connection(result.response))
+            }
+        }
+        #expect(connections.count == 1 && connections.first != .some(nil))
+    }
+
+    @Test("Connections that are gone are made again")
+    func afterFlush() async throws {
+        defer { session.invalidateAndCancel() }
+        let url = nginx.url(.plain, NginxSite.smallPath)
+        var connections: [String?] = []
+        for _ in 0..<3 {
+            connections.append(Self.connection(await session.load(url).response))
+            await session.flush()
+        }
+        #expect(Set(connections).count == 3 && !connections.contains(nil))
+    }
+
+    @Test("A paused task doesn't hold up the others on its connection, and goes on where it was")
+    func flowControl() async throws {
+        defer { session.invalidateAndCancel() }
+        let length = 48 << 20
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 8) }
+        defer { server.stop() }
+        let task = session.dataTask(with: nginx.url(.plain, "/proxy/\(server.port)/large"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 1)
+        task.suspend()
+        // Until nobody has room for more: neither nginx nor the session takes the rest.
+        try await server.waitUntilBlocked()
+        for path in [NginxSite.smallPath, NginxSite.mebibytePath, NginxSite.textPath] {
+            let result = await session.load(nginx.url(.plain, path))
+            #expect(result.error == nil)
+            #expect(Self.connection(result.response) == Self.connection(task.response))
+        }
+        let received = task.countOfBytesReceived
+        #expect(received < length)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 8, length: length))
+    }
+
+    @Test("A reader that takes its time holds up only itself")
+    func backPressure() async throws {
+        defer { session.invalidateAndCancel() }
+        let length = 48 << 20
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 9) }
+        defer { server.stop() }
+        let (bytes, response) = try await session.bytes(from: nginx.url(.plain, "/proxy/\(server.port)/large"))
+        try await server.waitUntilBlocked()
+        for _ in 0..<10 {
+            let result = await session.load(nginx.url(.plain, NginxSite.smallPath))
+            #expect(Self.connection(result.response) == Self.connection(response))
+        }
+        var body = Data()
+        for try await chunk in bytes.chunks { body.append(chunk) }
+        #expect(body == GeneratedBody.bytes(seed: 9, length: length))
+    }
+}

@@ -1,0 +1,65 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Kept connections that have died", .timeLimit(.minutes(1)))
+struct StaleConnectionTests {
+    @Test("Any number of them are replaced without the program noticing")
+    func many() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { $0.ordinal <= 6 ? .text("hello").after([.waitFor(gate)]) : .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        for isFirst in [true, false] {
+            if !isFirst { server.dropIdleConnections() }
+            await withTaskGroup(of: HandlerResult.self) { group in
+                for _ in 0..<6 { group.addTask { await session.load(server.url("/")) } }
+                if isFirst {
+                    try? await server.waitForRequests(6)
+                    gate.open()
+                }
+                for await result in group { #expect(result.text == "hello", "\(result.error?.userInfo as Any)") }
+            }
+        }
+        #expect(server.requestCount == 12)
+    }
+
+    @Test("One that dies at the request, without a byte, is replaced", arguments: ["GET", "DELETE", "POST"])
+    func withoutByte(method: String) async throws {
+        let server = try LoopbackServer { $0.ordinal == 2 ? .raw([.close]) : .text("\($0.ordinal)") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        #expect(await session.load(URLRequest(server.url("/"), method: method)).text == "3")
+        #expect(server.requests.map(\.connection) == [1, 1, 2])
+    }
+
+    @Test(
+        "One that dies when the answer has begun is not",
+        arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"]
+    )
+    func begun(answer: String) async throws {
+        let server = try LoopbackServer { $0.ordinal == 2 ? .raw([.bytes(answer), .close]) : .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "hello")
+        #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("Its replacement is not replaced")
+    func once() async throws {
+        let server = try LoopbackServer { $0.ordinal == 1 ? .text("hello") : .raw([.close]) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "hello")
+        #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
+        #expect(server.requests.map(\.connection) == [1, 1, 2])
+    }
+}

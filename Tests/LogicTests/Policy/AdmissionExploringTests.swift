@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Admission to hosts that may multiplex")
+struct AdmissionExploringTests {
+    let people: AdmissionTests
+    var admission: Admission
+
+    init() throws {
+        people = try AdmissionTests()
+        var plan = ConnectionPlan(limit: 2)
+        plan.mayMultiplex = true
+        admission = Admission { [plan] _ in plan }
+    }
+
+    /// Of six tickets, how many are in at once.
+    mutating func enterSix() throws -> (tickets: [Admission.Ticket], admitted: Int) {
+        let tickets = try (0..<6).map { _ in try people.ticket() }
+        return (tickets, tickets.filter { admission.enter($0, priority: 0.5) }.count)
+    }
+
+    @Test("One goes ahead, and once its connection multiplexes all others follow")
+    mutating func multiplexes() throws {
+        let (tickets, admitted) = try enterSix()
+        #expect(admitted == 1)
+        #expect(admission.isAwaited(tickets[0]))
+        #expect(AdmissionTests.isSame(admission.connected(tickets[0], multiplexes: true), Array(tickets[1...])))
+        #expect(!admission.isAwaited(tickets[0]))
+        #expect(admission.isKnownToMultiplex(tickets[5]))
+    }
+
+    @Test("Where its connection doesn't, or nobody knows, as many follow as have places", arguments: [false, nil])
+    mutating func isSeparate(multiplexes: Bool?) throws {
+        let (tickets, _) = try enterSix()
+        #expect(AdmissionTests.isSame(admission.connected(tickets[0], multiplexes: multiplexes), [tickets[1]]))
+        #expect(admission.connected(tickets[0], multiplexes: multiplexes).isEmpty)
+        #expect(AdmissionTests.isSame(admission.answered(tickets[1], in: "HTTP/2"), Array(tickets[2...])))
+    }
+
+    @Test("One that leaves before its connection stands lets the next go ahead")
+    mutating func cancelled() throws {
+        let (tickets, _) = try enterSix()
+        #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[1]]))
+        #expect(admission.isAwaited(tickets[1]))
+    }
+
+    @Test("One that fails before that lets all go who have places")
+    mutating func failed() throws {
+        let (tickets, _) = try enterSix()
+        tickets[0].hasFailed = true
+        #expect(AdmissionTests.isSame(admission.leave(tickets[0]), Array(tickets[1...2])))
+        #expect(!admission.isAwaited(tickets[1]))
+    }
+
+    @Test("A host that stops multiplexing gets no more requests than it has places")
+    mutating func downgraded() throws {
+        let (tickets, _) = try enterSix()
+        _ = admission.connected(tickets[0], multiplexes: true)
+        #expect(admission.answered(tickets[0], in: "HTTP/1.1").isEmpty)
+        #expect(try !admission.enter(people.ticket(), priority: 1))
+        for ticket in tickets[..<4] { #expect(admission.leave(ticket).isEmpty) }
+        #expect(admission.leave(tickets[4]).count == 1)
+    }
+}

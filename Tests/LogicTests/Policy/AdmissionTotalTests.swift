@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Admission with a limit for all hosts")
+struct AdmissionTotalTests {
+    let people: AdmissionTests
+
+    init() throws {
+        people = try AdmissionTests()
+    }
+
+    @Test("No more run than the limit says, however many hosts there are")
+    func limit() throws {
+        var admission = Admission(total: 3) { _ in ConnectionPlan(limit: 2) }
+        let tickets = try ["http://a/", "http://a/", "http://b/", "http://c/"].map(people.ticket)
+        #expect(tickets.map { admission.enter($0, priority: 0.5) } == [true, true, true, false])
+        #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[3]]))
+    }
+
+    @Test("A free place goes to the first of all who wait at a host with a place of its own")
+    func order() throws {
+        var admission = Admission(total: 2) { _ in ConnectionPlan(limit: 1) }
+        let (a, b) = try (people.ticket("http://a/"), people.ticket("http://b/"))
+        for ticket in [a, b] { #expect(admission.enter(ticket, priority: 0.5) == true) }
+        let waiting = try ["http://a/", "http://b/", "http://c/", "http://d/"].map(people.ticket)
+        let priorities: [Float] = [1, 0.5, 0.5, 0.75]
+        for (ticket, priority) in zip(waiting, priorities) {
+            #expect(admission.enter(ticket, priority: priority) == false)
+        }
+        // At a, the most urgent of all waits for a's own place.
+        #expect(AdmissionTests.isSame(admission.leave(b), [waiting[3]]))
+        #expect(AdmissionTests.isSame(admission.leave(waiting[3]), [waiting[1]]))
+        #expect(AdmissionTests.isSame(admission.leave(a), [waiting[0]]))
+        #expect(AdmissionTests.isSame(admission.leave(waiting[0]), [waiting[2]]))
+    }
+
+    @Test("Who stops waiting is no longer in anybody's way")
+    func leavingTheQueue() throws {
+        var admission = Admission(total: 1) { _ in ConnectionPlan(limit: 1) }
+        let a = try people.ticket("http://a/")
+        _ = admission.enter(a, priority: 0.5)
+        let (b, c) = try (people.ticket("http://b/"), people.ticket("http://c/"))
+        for ticket in [b, c] { _ = admission.enter(ticket, priority: 0.5) }
+        #expect(admission.leave(b).isEmpty)
+        #expect(AdmissionTests.isSame(admission.leave(a), [c]))
+    }
+
+    @Test("Requests that share a connection take one place")
+    func multiplexing() throws {
+        var plan = ConnectionPlan(limit: 6)
+        plan.streams = 2
+        var admission = Admission(total: 2) { [plan] _ in plan }
+        let tickets = try (0..<5).map { _ in try people.ticket("http://a/") }
+        _ = admission.enter(tickets[0], priority: 0.5)
+        #expect(admission.answered(tickets[0], in: "HTTP/2").isEmpty)
+        let others = try (0..<2).map { _ in try people.ticket("http://b/") }
+        #expect(tickets[1...].map { admission.enter($0, priority: 0.5) } == [true, true, true, false])
+        #expect(others.map { admission.enter($0, priority: 1) } == [false, false])
+        // Three are left, which still need two connections; and the last at a must not take what b waits for.
+        #expect(admission.leave(tickets[0]).isEmpty)
+        let late = try people.ticket("http://a/")
+        #expect(admission.enter(late, priority: 0.75) == false)
+        #expect(AdmissionTests.isSame(admission.leave(tickets[1]), [others[0]]))
+        #expect(admission.leave(tickets[2]).isEmpty)
+        #expect(AdmissionTests.isSame(admission.leave(others[0]), [others[1], late]))
+    }
+
+    @Test(
+        "A random crowd never exceeds either limit, leaves no place empty, and always empties the queue",
+        arguments: 1...10 as ClosedRange<UInt64>
+    )
+    func randomised(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let (limit, total) = (Int.random(in: 1...4, using: &generator), Int.random(in: 1...6, using: &generator))
+        var admission = Admission(total: total) { _ in ConnectionPlan(limit: limit) }
+        var waiting: [Admission.Ticket] = []
+        var running: [Admission.Ticket] = []
+        func start(_ tickets: [Admission.Ticket]) {
+            for ticket in tickets {
+                #expect(waiting.contains { $0 === ticket })
+                waiting.removeAll { $0 === ticket }
+                running.append(ticket)
+            }
+        }
+        for _ in 0..<1000 {
+            switch Int.random(in: 0..<3, using: &generator) {
+            case 0:
+                let ticket = try people.ticket("http://host\(Int.random(in: 1...5, using: &generator))/")
+                let isIn = admission.enter(ticket, priority: Float.random(in: 0...1, using: &generator))
+                if isIn { running.append(ticket) } else { waiting.append(ticket) }
+            case 1 where !running.isEmpty:
+                start(admission.leave(running.remove(at: Int.random(in: running.indices, using: &generator))))
+            case 2 where !waiting.isEmpty && generator.chance(30):
+                start(admission.leave(waiting.remove(at: Int.random(in: waiting.indices, using: &generator))))
+            default:
+                break
+            }
+            let byOrigin = Dictionary(grouping: running, by: \.origin).mapValues(\.count)
+            #expect(running.count <= total)
+            #expect(byOrigin.values.allSatisfy { $0 <= limit })
+            #expect(running.count == total || waiting.allSatisfy { byOrigin[$0.origin] == limit })
+        }
+        while let ticket = running.popLast() { start(admission.leave(ticket)) }
+        #expect(waiting.isEmpty)
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Glibc
+
+/// A real HTTP/2 server for the tests: Debian's nginx once more, which hands requests below `/proxy/PORT/` on to a `LoopbackServer`.
+///
+/// Its answers' `X-Connection` and `X-Protocol` are `Nginx`'s, and so is its certificate's authority.
+package final class NginxHTTP2: Sendable {
+    package enum Listener: Int, Sendable, CaseIterable {
+        /// HTTP/2 or HTTP/1.1, over TLS.
+        case tls
+        /// HTTP/1.1 over TLS.
+        case tlsHTTP1
+        /// HTTP/2 without TLS.
+        case plain
+        /// HTTP/2 over TLS, with no more than four requests on a connection at once.
+        case fourStreams
+    }
+
+    /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
+    package static func shared() throws -> NginxHTTP2 { try sharedResult.get() }
+
+    private static let sharedResult = Result { try NginxHTTP2() }
+
+    package let site: NginxSite
+    private let ports: [Int]
+    private let process: ChildProcess
+
+    private init() throws {
+        site = try NginxSite()
+        let sockets = try Listener.allCases.map { _ in try ListeningSocket.open(backlog: 4096, for: "nginx") }
+        defer { for socket in sockets { close(socket.descriptor) } }
+        ports = sockets.map(\.port)
+        try Self.configuration(site, ports).write(to: site.configuration, atomically: true, encoding: .utf8)
+        process = try Nginx.start(site, sockets.map(\.descriptor))
+    }
+
+    package func url(_ listener: Listener, _ path: String) -> URL {
+        let scheme = listener == .plain ? "http" : "https"
+        return URL(string: "\(scheme)://127.0.0.1:\(ports[listener.rawValue])\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    package func port(of listener: Listener) -> Int { ports[listener.rawValue] }
+
+    private static func configuration(_ site: NginxSite, _ ports: [Int]) -> String {
+        let common = """
+            root \(site.root.path);
+            add_header X-Connection $connection always;
+            add_header X-Protocol $server_protocol always;
+            location ~ ^/proxy/(\\d+)(/.*)$ {
+                proxy_pass http://127.0.0.1:$1$2$is_args$args;
+                proxy_buffering off;
+                proxy_read_timeout 600s;
+            }
+            location /moved/ { rewrite ^/moved(/.*)$ $1 redirect; }
+            location /upload/ { dav_methods PUT; }
+            location /private/ {
+                alias \(site.root.path)/;
+                auth_basic "nginx's vault";
+                auth_basic_user_file \(site.passwords.path);
+            }
+            """
+        return """
+            \(Nginx.preamble(site))
+            http {
+                \(Nginx.httpSettings(site))
+                server { listen 127.0.0.1:\(ports[0]) ssl http2; http2_max_concurrent_streams 128; \(common) }
+                server { listen 127.0.0.1:\(ports[1]) ssl; \(common) }
+                server { listen 127.0.0.1:\(ports[2]) http2; http2_max_concurrent_streams 128; \(common) }
+                server { listen 127.0.0.1:\(ports[3]) ssl http2; http2_max_concurrent_streams 4; \(common) }
+            }
+            """
+    }
+}

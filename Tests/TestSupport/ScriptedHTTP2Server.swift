@@ -1,0 +1,230 @@
+import Foundation
+import Glibc
+import LoopbackServer
+import Locks
+
+/// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields.
+///
+/// One thread for each connection and one for each answer. It ends with `stop()`, which every test must call.
+package final class ScriptedHTTP2Server: Sendable {
+    package struct Request: Sendable {
+        /// From 1, over all connections.
+        package let number: Int
+        /// From 1.
+        package let connection: Int
+        /// The stream's identifier: 1, 3, 5 and so on.
+        package let stream: UInt32
+    }
+
+    package enum Step: Sendable {
+        /// A block of header fields; see `fields`.
+        case headers(Data, ends: Bool)
+        case data(Data, ends: Bool)
+        /// RST_STREAM with an error code (RFC 9113 §7).
+        case reset(UInt32)
+        /// GOAWAY: streams beyond the last are not processed.
+        case goAway(lastStream: UInt32, code: UInt32)
+        /// The connection is closed.
+        case hangUp
+        case waitFor(Gate)
+    }
+
+    package struct State: Sendable {
+        package var requests: [Request] = []
+        package var connections = 0
+        fileprivate var sockets: [Int32] = []
+        fileprivate var isStopped = false
+    }
+
+    package let port: Int
+    package let state = Watched(State())
+    private let listener: Int32
+    private let maximumStreams: UInt32
+    private let script: @Sendable (Request) -> [Step]
+
+    /// `script` is asked with each request once its header fields are complete.
+    package init(maximumStreams: UInt32 = 100, script: @escaping @Sendable (Request) -> [Step]) throws {
+        (listener, port) = try ListeningSocket.open(backlog: 64, for: "HTTP/2")
+        self.maximumStreams = maximumStreams
+        self.script = script
+        let thread = Thread { [self] in
+            while true {
+                let socket = accept(listener, nil, nil)
+                guard socket >= 0 else { return }
+                let (number, isStopped) = state.update { state in
+                    state.sockets.append(socket)
+                    state.connections += 1
+                    return (state.connections, state.isStopped)
+                }
+                if isStopped { return }
+                let connection = Connection(socket: socket, number: number)
+                Thread { self.serve(connection) }.start()
+            }
+        }
+        thread.start()
+    }
+
+    package func url(_ path: String = "/") -> URL {
+        URL(string: "http://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    package func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        for socket in state.update({ state in
+            state.isStopped = true
+            return state.sockets
+        }) { shutdown(socket, Int32(SHUT_RDWR)) }
+    }
+
+    // MARK: - Answers
+
+    /// A complete answer with this body.
+    package static func text(_ text: String) -> [Step] {
+        [.headers(fields(), ends: false), .data(Data(text.utf8), ends: true)]
+    }
+
+    /// A block of header fields, each written out (RFC 7541 §6.2.2).
+    package static func fields(_ fields: [(name: String, value: String)] = []) -> Data {
+        ([(":status", "200")] + fields).reduce(into: Data()) { block, field in
+            block.append(0)
+            for text in [field.0, field.1] { block.append(string(text)) }
+        }
+    }
+
+    /// A string without Huffman coding (RFC 7541 §5.1, §5.2).
+    private static func string(_ text: String) -> Data {
+        var rest = text.utf8.count
+        var bytes = Data()
+        if rest < 127 {
+            bytes.append(UInt8(rest))
+        } else {
+            bytes.append(127)
+            rest -= 127
+            while rest >= 128 {
+                bytes.append(UInt8(rest % 128 + 128))
+                rest /= 128
+            }
+            bytes.append(UInt8(rest))
+        }
+        return bytes + Data(text.utf8)
+    }
+
+    // MARK: - One connection
+
+    private final class Connection: Sendable {
+        let socket: Int32
+        let number: Int
+        private let sending = Mutex(())
+
+        init(socket: Int32, number: Int) {
+            (self.socket, self.number) = (socket, number)
+        }
+
+        func send(_ type: FrameType, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: Data = Data()) {
+            sending.withLock { _ in
+                var frame = Data([
+                    UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xff), UInt8(payload.count & 0xff),
+                ])
+                frame.append(contentsOf: [type.rawValue, flags])
+                frame.append(stream.bigEndianBytes)
+                frame.append(payload)
+                while !frame.isEmpty {
+                    let count = frame.withUnsafeBytes {
+                        Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                    }
+                    guard count > 0 else { return }
+                    frame = frame.dropFirst(count)
+                }
+            }
+        }
+
+        /// nil where the connection is over.
+        func read(_ count: Int) -> Data? {
+            var data = Data(count: count)
+            var offset = 0
+            while offset < count {
+                let part = data.withUnsafeMutableBytes {
+                    recv(socket, $0.baseAddress.map { $0 + offset }, count - offset, 0)
+                }
+                guard part > 0 else { return nil }
+                offset += part
+            }
+            return data
+        }
+    }
+
+    private enum FrameType: UInt8 {
+        case data = 0, headers, priority, resetStream, settings, pushPromise, ping, goAway, windowUpdate, continuation
+    }
+
+    private static let endStream: UInt8 = 1
+    private static let acknowledgement: UInt8 = 1
+    private static let endHeaders: UInt8 = 4
+
+    private func serve(_ connection: Connection) {
+        guard connection.read(24) == Data("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) else {
+            shutdown(connection.socket, Int32(SHUT_RDWR))
+            return
+        }
+        // SETTINGS_MAX_CONCURRENT_STREAMS
+        connection.send(.settings, Data([0, 3]) + maximumStreams.bigEndianBytes)
+        while let head = connection.read(9) {
+            let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+            let flags = head[4]
+            let stream = head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7fff_ffff
+            guard let payload = connection.read(length) else { return }
+            switch FrameType(rawValue: head[3]) {
+            case .headers where flags & Self.endHeaders != 0, .continuation where flags & Self.endHeaders != 0:
+                answer(connection, stream)
+            case .settings where flags & Self.acknowledgement == 0:
+                connection.send(.settings, flags: Self.acknowledgement)
+            case .ping where flags & Self.acknowledgement == 0:
+                connection.send(.ping, flags: Self.acknowledgement, payload)
+            default:
+                break
+            }
+        }
+    }
+
+    private func answer(_ connection: Connection, _ stream: UInt32) {
+        let request = state.update { state in
+            let request = Request(number: state.requests.count + 1, connection: connection.number, stream: stream)
+            state.requests.append(request)
+            return request
+        }
+        let steps = script(request)
+        Thread { for step in steps { Self.perform(step, connection, stream) } }.start()
+    }
+
+    private static func perform(_ step: Step, _ connection: Connection, _ stream: UInt32) {
+        switch step {
+        case .headers(let block, let ends):
+            // A frame holds 16 KiB.
+            var rest = block[...]
+            var isFirst = true
+            repeat {
+                let part = rest.prefix(16384)
+                rest = rest.dropFirst(part.count)
+                let flags = (rest.isEmpty ? endHeaders : 0) | (isFirst && ends ? endStream : 0)
+                connection.send(isFirst ? .headers : .continuation, flags: flags, stream: stream, Data(part))
+                isFirst = false
+            } while !rest.isEmpty
+        case .data(let data, let ends):
+            connection.send(.data, flags: ends ? endStream : 0, stream: stream, data)
+        case .reset(let code):
+            connection.send(.resetStream, stream: stream, code.bigEndianBytes)
+        case .goAway(let lastStream, let code):
+            connection.send(.goAway, lastStream.bigEndianBytes + code.bigEndianBytes)
+        case .hangUp:
+            shutdown(connection.socket, Int32(SHUT_RDWR))
+        case .waitFor(let gate):
+            gate.waitBlocking()
+        }
+    }
+}
+
+extension UInt32 {
+    fileprivate var bigEndianBytes: Data {
+        withUnsafeBytes(of: bigEndian) { Data($0) }
+    }
+}
