@@ -5,7 +5,7 @@ SWIFT ?= swift
 ifdef CI
 FLAGS := -Xswiftc -warnings-as-errors
 endif
-SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/LogicTests Tests/BehaviourTests Tests/CrashTests \
+SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHelper Tests/LogicTests Tests/BehaviourTests Tests/CrashTests \
 	Tests/ParityTests Tests/URLProtocolTests Tests/ImportShapes \
 	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
 # The toolchain's own DocC, beside its compiler.

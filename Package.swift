@@ -63,6 +63,7 @@ let package = Package(
             path: "Tests/TestSupport"
         ),
         .executableTarget(name: "test-helper", dependencies: ["CurlNetworking"], path: "Tests/TestHelper"),
+        .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         .testTarget(
             name: "LogicTests",
             dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "halftunes"]
@@ -73,7 +74,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CrashTests",
-            dependencies: ["CurlNetworking", "LoopbackServer", "TestSupport", "test-helper"]
+            dependencies: ["CurlNetworking", "LoopbackServer", "TestSupport", "fork-helper", "test-helper"]
         ),
         .testTarget(
             name: "ParityTests",

@@ -12,6 +12,8 @@ package final class EventLoopGroup: Sendable {
     /// The loops of FTP alone: libcurl waits for some of FTP's replies without returning, for a minute at worst.
     package static let ftp = EventLoopGroup(label: "CurlNetworking.ftp", count: 2)
 
+    static let all = [shared, ftp]
+
     private let label: String
     private let count: Int
     private let state = Mutex(State())
@@ -19,6 +21,8 @@ package final class EventLoopGroup: Sendable {
     private struct State {
         var loops: [EventLoop] = []
         var taken = 0
+        /// The loops of the process that this one was forked from: left alone, and never freed.
+        var parents: [EventLoop] = []
     }
 
     init(label: String = "CurlNetworking.loop", count: Int) {
@@ -29,6 +33,11 @@ package final class EventLoopGroup: Sendable {
     /// The loop whose turn it is; made at first use and never freed. Where the process is out of descriptors it can't run
     /// transfers, and the next call tries again.
     package func next() -> EventLoop {
+        ForkSafety.install()
+        return take()
+    }
+
+    private func take() -> EventLoop {
         state.withLock { state in
             defer { state.taken += 1 }
             let index = state.taken % count
@@ -38,6 +47,25 @@ package final class EventLoopGroup: Sendable {
             return loop
         }
     }
+
+    // MARK: - Forks
+
+    func willFork() {
+        state.lockBeforeFork()
+    }
+
+    /// A child makes loops of its own.
+    func hasForked(isChild: Bool) {
+        if isChild {
+            state.changeDuringFork { state in
+                state.parents += state.loops
+                state.loops = []
+            }
+        }
+        state.unlockAfterFork()
+    }
+
+    // MARK: - Process exit
 
     /// Called by the process's exit handler.
     func stopForProcessExit() {

@@ -55,6 +55,20 @@ package struct Mutex<Value>: ~Copyable, @unchecked Sendable {
         defer { pthread_mutex_unlock(lock) }
         return try body(&value.pointee)
     }
+
+    /// Held from here to `unlockAfterFork()`, in parent and child: for the handlers of a fork, which can't be one function.
+    package borrowing func lockBeforeFork() {
+        pthread_mutex_lock(lock)
+    }
+
+    package borrowing func unlockAfterFork() {
+        pthread_mutex_unlock(lock)
+    }
+
+    /// The value between those two.
+    package borrowing func changeDuringFork(_ body: (inout Value) -> Void) {
+        body(&value.pointee)
+    }
 }
 
 extension Int {

@@ -82,11 +82,11 @@ package struct ProcessUsage: Sendable {
 
 /// The helper program, which is built beside the tests.
 package enum TestHelper {
-    package static func path() throws -> String {
+    package static func path(_ name: String = "test-helper") throws -> String {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let path = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("test-helper").path
+        let path = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent(name).path
         guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw ChildProcess.Failure(description: "There is no test-helper beside the tests, at \(path)")
+            throw ChildProcess.Failure(description: "There is no \(name) beside the tests, at \(path)")
         }
         return path
     }

@@ -1,0 +1,32 @@
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A process that forks", .timeLimit(.minutes(1)))
+struct ForkTests {
+    private static func lines(_ moment: String, _ server: LoopbackServer) async throws -> [String] {
+        let helper = try ChildProcess([TestHelper.path("fork-helper"), moment, server.url("/").absoluteString])
+        let lines = await helper.remainingLines()
+        #expect(await helper.ending() == .exit(0))
+        return lines
+    }
+
+    @Test("Before its first session: child and parent load on loops and connections of their own")
+    func first() async throws {
+        let server = try LoopbackServer { request in .text("\(request.connection)") }
+        defer { server.stop() }
+        #expect(try await Self.lines("first", server) == ["child 1", "ending 0", "parent 2"])
+    }
+
+    @Test("Later: the child ends at once and in order, and the parent's connection is none the worse for it")
+    func later() async throws {
+        let server = try LoopbackServer { request in .text("\(request.connection)") }
+        defer { server.stop() }
+        for _ in 0..<5 {
+            let lines = try await Self.lines("later", server)
+            #expect(lines.count == 3 && lines[1] == "ending 0")
+            #expect(lines.first == lines.last)
+        }
+    }
+}
