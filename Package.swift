@@ -40,6 +40,7 @@ let package = Package(
         .target(name: "CurlURLProtocol", dependencies: ["CurlNetworking", "Locks"]),
         .target(name: "LoopbackServer", dependencies: ["CLinux"]),
         .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
+        .executableTarget(name: "connection-tuning", dependencies: ["CurlNetworking", "LoopbackServer"]),
         // `ParityOurs` and `ParityStock` both compile `Scenarios/Shared`: one text, compiled twice; only the imported module
         // differs.
         .plugin(name: "SharedSources", capability: .buildTool(), path: "Sources/Parity/SharedSources"),
