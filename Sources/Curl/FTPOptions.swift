@@ -19,6 +19,8 @@ package struct FTPOptions: EasyOptions, Sendable {
     package var credentials: (user: String, password: String)?
     /// How long libcurl waits for a reply before it gives up; it counts whole seconds.
     package var replyTimeout: Duration = .seconds(60)
+    /// nil for nothing beyond the defaults.
+    package var connection: ConnectionProfile?
 
     package init(url: String, direction: Direction) {
         self.url = url
@@ -61,5 +63,6 @@ package struct FTPOptions: EasyOptions, Sendable {
             try easy.set(CURLOPT_UPLOAD, true)
             if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
         }
+        try connection?.apply(to: easy)
     }
 }

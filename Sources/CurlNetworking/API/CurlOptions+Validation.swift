@@ -23,6 +23,7 @@ extension CurlOptions {
     /// Throws for the first option that makes no sense, or that the linked libcurl lacks. Creating a session with such options
     /// traps.
     public func validate() throws(CurlOptionsError) {
+        try tls.validate(as: "tls")
         for pattern in hosts.patterns.sorted() {
             guard HostPattern(pattern) != nil else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
@@ -37,5 +38,6 @@ extension CurlOptions.HostOptions {
         if let maximumConnections, maximumConnections < 1 {
             throw CurlOptionsError("\(name).maximumConnections", "There must be at least 1.")
         }
+        try validateTLS(as: name)
     }
 }

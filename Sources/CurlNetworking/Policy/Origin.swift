@@ -29,4 +29,5 @@ struct Origin: Hashable, Sendable {
 
     var isFTP: Bool { scheme == "ftp" || scheme == "ftps" }
     var isSecure: Bool { scheme == "https" }
+    var usesTLS: Bool { isSecure || scheme == "ftps" }
 }

@@ -23,6 +23,6 @@ struct ConnectionPlan {
         _ settings: SessionSettings,
         for origin: Origin
     ) -> [any ConnectionSettings] {
-        []
+        settings.tls.connectionSettings(for: origin, settings.hosts)
     }
 }

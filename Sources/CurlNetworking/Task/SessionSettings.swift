@@ -10,6 +10,7 @@ final class SessionSettings: Sendable {
     let waitsForConnectivity: Bool
     let maximumConnectionsPerHost: Int
     let hosts: HostRules
+    let tls: TLSPlan
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -37,6 +38,7 @@ final class SessionSettings: Sendable {
         waitsForConnectivity = configuration.waitsForConnectivity
         maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         hosts = HostRules(configuration.curl.hosts)
+        tls = TLSPlan(configuration)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

@@ -19,7 +19,7 @@ extension TaskRunner: FTPLoadOwner {
 
     func startFTPLoad(_ request: URLRequest) throws(URLError) {
         let body = try makeBody(for: request)
-        let options: FTPOptions
+        var options: FTPOptions
         do throws(URLError) {
             options = try RequestEncoder.ftpOptions(
                 for: request,
@@ -31,6 +31,7 @@ extension TaskRunner: FTPLoadOwner {
             body?.close()
             throw error
         }
+        if let ticket = loading.ticket { options.connection = session.connectionProfile(for: ticket) }
         let length = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
         shared.withLock { $0.counters.expectedToSend = length }
         let load = FTPLoad(
