@@ -69,6 +69,7 @@ final class Exchange: TransferHandler {
     private let loop: EventLoop
     private var multi: Multi?
     private var easy: EasyHandle?
+    private var inquiry: HandshakeInquiry?
 
     /// More than this of a dropped body costs more than a new connection.
     private static let maximumDiscardedBytes = 64 * 1024
@@ -91,6 +92,7 @@ final class Exchange: TransferHandler {
     func start(_ options: TransferOptions, in multi: Multi) throws(TransferFailure) {
         handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
         easy = try multi.start(options, handler: self)
+        inquiry = options.inquiry
         self.multi = multi
     }
 
@@ -132,6 +134,9 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
+    /// What the handshake was stopped for; the exchange has failed then.
+    var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
+
     /// How far the transfer has come.
     var phase: TransferPhase { easy?.phase ?? .preparing }
 
@@ -150,6 +155,7 @@ final class Exchange: TransferHandler {
     private func end() {
         easy = nil
         multi = nil
+        inquiry?.close()
         body?.close()
     }
 
