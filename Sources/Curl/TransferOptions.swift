@@ -61,6 +61,8 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     package var connectTimeout: Duration?
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
+    /// Somebody wants to have a say in the TLS handshake.
+    package var inquiry: HandshakeInquiry?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -112,13 +114,15 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
         try connection?.apply(to: easy)
+        try inquiry?.apply(to: easy)
     }
 
     // MARK: - After a transfer that was like this one
 
     /// Not where something is left in the handle that the next transfer must not find.
     package var repeatable: TransferOptions? {
-        body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection ? self : nil
+        let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
+        return isPlain && inquiry == nil ? self : nil
     }
 
     /// Whether of two repeatable transfers only the targets and the header lines differ.
@@ -155,5 +159,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
             && a.connection === b.connection
+            && a.inquiry === b.inquiry
     }
 }

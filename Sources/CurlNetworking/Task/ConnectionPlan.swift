@@ -23,7 +23,7 @@ struct ConnectionPlan {
         _ settings: SessionSettings,
         for origin: Origin
     ) -> [any ConnectionSettings] {
-        var list: [any ConnectionSettings] = []
+        var list = settings.tls.connectionSettings(for: origin, settings.hosts)
         if let names = settings.names.settings(for: origin) { list.append(names) }
         return list
     }

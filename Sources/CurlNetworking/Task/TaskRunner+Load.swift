@@ -31,7 +31,7 @@ extension TaskRunner: FTPLoadOwner {
             body?.close()
             throw error
         }
-        options.connection = loading.ticket.flatMap(session.connectionProfile)
+        if let ticket = loading.ticket { options.connection = session.connectionProfile(for: ticket) }
         let length = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
         shared.withLock { $0.counters.expectedToSend = length }
         let load = FTPLoad(
