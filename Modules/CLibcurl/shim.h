@@ -21,6 +21,7 @@ typedef int (*clibcurl_close_socket_function)(void *, curl_socket_t);
 typedef int (*clibcurl_socket_function)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*clibcurl_timer_function)(CURLM *, long, void *);
 typedef int (*clibcurl_debug_function)(CURL *, curl_infotype, char *, size_t, void *);
+typedef CURLcode (*clibcurl_ssl_context_function)(CURL *, void *, void *);
 
 static inline CURLcode clibcurl_easy_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -59,6 +60,14 @@ static inline CURLcode clibcurl_easy_set_open_socket(CURL *easy, clibcurl_open_s
 }
 static inline CURLcode clibcurl_easy_set_close_socket(CURL *easy, clibcurl_close_socket_function value) {
     return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_set_ssl_context(CURL *easy, clibcurl_ssl_context_function value) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, value);
+}
+// libcurl keeps a copy.
+static inline CURLcode clibcurl_easy_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
 }
 static inline CURLcode clibcurl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
@@ -108,6 +117,7 @@ static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 enum {
     CLIBCURL_INFO_USED_PROXY = CURLINFO_LONG + 66,             // 8.7.0
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
+    CLIBCURL_OPT_CA_CACHE_TIMEOUT = CURLOPTTYPE_LONG + 321,    // 7.87.0
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0
 };
 

@@ -25,6 +25,9 @@ package final class EasyHandle {
     private var kept: TransferOptions?
     /// The handler has heard something since it was last settled.
     @exclusivity(unchecked) private var isUnsettled = false
+    /// Who sets up OpenSSL, and what they have to say of a failure that libcurl knows nothing of.
+    private var tlsHooks: [any TLSHook] = []
+    var complaint: String?
     /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
     private var continuation: Int?
 
@@ -63,6 +66,7 @@ package final class EasyHandle {
         headerList = nil
         if !lists.isEmpty { freeLists() }
         if let tracer = tracer.take() { tracer.end() }
+        if !tlsHooks.isEmpty { tlsHooks = [] }
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
 
@@ -70,6 +74,7 @@ package final class EasyHandle {
     /// option it refuses.
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
         errorBuffer[0] = 0
+        complaint = nil
         let repeatable = options.repeatable
         if let kept = kept.take(), let repeatable, repeatable.isLike(kept) {
             try repeatable.apply(to: self, over: kept)
@@ -126,6 +131,20 @@ package final class EasyHandle {
 
     func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) throws(TransferFailure) {
         try check(clibcurl_easy_set_pointer(handle, option, value))
+    }
+
+    /// libcurl keeps a copy of the bytes.
+    func set(_ option: CURLoption, _ bytes: [UInt8]) throws(TransferFailure) {
+        try check(bytes.withUnsafeBytes { clibcurl_easy_set_blob(handle, option, $0.baseAddress, $0.count) })
+    }
+
+    /// Has `hook` called with each connection that this transfer makes.
+    func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
+        if tlsHooks.isEmpty {
+            try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
+            try set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
+        }
+        tlsHooks.append(hook)
     }
 
     func setHeaders(_ lines: [String]) throws(TransferFailure) {
@@ -226,6 +245,14 @@ package final class EasyHandle {
         return handler?.transferReceived(body: bytes) ?? .abort
     }
 
+    func configures(_ context: OpenSSL.Pointer) -> CURLcode {
+        for hook in tlsHooks {
+            let code = hook.configure(context, of: self)
+            if code != CURLE_OK { return code }
+        }
+        return CURLE_OK
+    }
+
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         markUnsettled()
         return handler?.transferNeedsBody(into: buffer) ?? .abort
@@ -256,7 +283,7 @@ package final class EasyHandle {
 
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
     func failure(_ code: CURLcode) -> TransferFailure {
-        let text = String(cString: errorBuffer)
+        let text = complaint ?? String(cString: errorBuffer)
         var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
@@ -264,6 +291,8 @@ package final class EasyHandle {
             systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
             phase: phase
         )
+        // Of another failure it means nothing.
+        if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
         failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
         return failure
     }

@@ -19,6 +19,8 @@ package struct FTPOptions: EasyOptions, Sendable {
     package var credentials: (user: String, password: String)?
     /// How long libcurl waits for a reply before it gives up; it counts whole seconds.
     package var replyTimeout: Duration = .seconds(60)
+    /// nil for nothing beyond the defaults.
+    package var connection: ConnectionProfile?
 
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?

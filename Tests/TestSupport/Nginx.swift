@@ -71,7 +71,7 @@ package final class Nginx: Sendable {
     // MARK: - Starting
 
     /// Runs nginx, and a watchdog that ends it and removes its directory when the tests have ended, whichever way.
-    private static let script = """
+    static let script = """
         directory=$1; shift
         exec 9<&0
         (
@@ -84,7 +84,7 @@ package final class Nginx: Sendable {
         exec "$@"
         """
 
-    private static func program() throws -> String {
+    static func program() throws -> String {
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         for directory in ["/usr/sbin", "/usr/local/sbin"] + directories {
             let path = directory + "/nginx"

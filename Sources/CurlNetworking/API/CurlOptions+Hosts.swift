@@ -11,6 +11,22 @@ extension CurlOptions {
         /// How the host is found, and from where it is connected to.
         public var names = Names()
 
+        /// TLS with this host, all of it, instead of ``CurlOptions/tls``.
+        public var tls: TLSOptions?
+
+        /// The public keys that the server may have, each as `sha256//` and the base64 of the SHA-256 of its
+        /// SubjectPublicKeyInfo; any other fails with `URLError.serverCertificateUntrusted`, even if a delegate accepts it.
+        ///
+        /// Source: [CURLOPT_PINNEDPUBLICKEY](https://curl.se/libcurl/c/CURLOPT_PINNEDPUBLICKEY.html).
+        public var publicKeyPins: [String]?
+
+        /// Whether the server may show any certificate whatsoever: then anybody between here and there can answer in its name.
+        ///
+        /// For servers on one's own desk. Creating the session writes a line to standard error for each entry that sets this. No
+        /// delegate is asked about such a server. Source:
+        /// [CURLOPT_SSL_VERIFYPEER](https://curl.se/libcurl/c/CURLOPT_SSL_VERIFYPEER.html).
+        public var trustsAnyCertificate: Bool?
+
         /// Nothing of its own.
         public init() {}
     }

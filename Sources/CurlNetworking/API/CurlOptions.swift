@@ -24,6 +24,9 @@ public struct CurlOptions: Sendable {
     /// [CURLOPT_NOSIGNAL](https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
     public var ignoresBrokenPipeSignal = true
 
+    /// Whom connections trust, what they show of themselves, and how they are encrypted.
+    public var tls = TLSOptions()
+
     /// What holds for some hosts alone.
     public var hosts = HostTable()
 

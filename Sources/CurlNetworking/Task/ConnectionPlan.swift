@@ -25,6 +25,7 @@ struct ConnectionPlan {
     ) -> [any ConnectionSettings] {
         var list: [any ConnectionSettings] = []
         if let names = settings.names.settings(for: origin) { list.append(names) }
+        list += settings.tls.connectionSettings(for: origin, settings.hosts)
         return list
     }
 }

@@ -14,6 +14,7 @@ final class SessionSettings: Sendable {
     let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
     /// nil where nobody wants to hear libcurl's trace.
     let traceDesk: TraceDesk?
+    let tls: TLSPlan
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -47,6 +48,7 @@ final class SessionSettings: Sendable {
         names = NameRules(session: configuration.curl.names, hosts: hosts)
         configureTransfer = configuration.curl.configureTransfer
         traceDesk = configuration.curl.trace.map(TraceDesk.init)
+        tls = TLSPlan(configuration)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
