@@ -32,5 +32,5 @@ extension CurlLibrary {
         clibcurl_version_info().pointee.ssl_version.map { String(cString: $0) } ?? "no TLS library"
 
     /// Whether trust can be decided on here: it takes functions of OpenSSL's that other libraries lack.
-    package static let decidesTrust = TrustFunctions.loaded != nil
+    package static let decidesTrust = TrustFunctions.loaded != nil && HandshakeFunctions.loaded != nil
 }

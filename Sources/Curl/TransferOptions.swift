@@ -61,6 +61,10 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     package var connectTimeout: Duration?
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
+    /// What the server is shown if it asks for a certificate, instead of the profile's.
+    package var clientCertificate: ClientCertificate?
+    /// Somebody wants to have a say in the TLS handshake.
+    package var inquiry: HandshakeInquiry?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -112,13 +116,16 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
         try connection?.apply(to: easy)
+        try clientCertificate?.apply(to: easy)
+        try inquiry?.apply(to: easy)
     }
 
     // MARK: - After a transfer that was like this one
 
     /// Not where something is left in the handle that the next transfer must not find.
     package var repeatable: TransferOptions? {
-        body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection ? self : nil
+        let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
+        return isPlain && clientCertificate == nil && inquiry == nil ? self : nil
     }
 
     /// Whether of two repeatable transfers only the targets and the header lines differ.
@@ -155,5 +162,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
             && a.connection === b.connection
+            && a.clientCertificate == b.clientCertificate && a.inquiry === b.inquiry
     }
 }

@@ -80,7 +80,12 @@ extension URLSessionTaskDelegate {
         } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
             self.passOn(about: task, in: session) { next in
-                guard let next else { return completionHandler(.performDefaultHandling, nil) }
+                guard let next else {
+                    guard let sender = challenge.sender as? ChallengeSender else {
+                        return completionHandler(.performDefaultHandling, nil)
+                    }
+                    return sender.nobodyAnswers()
+                }
                 next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
             }
         }

@@ -13,6 +13,8 @@ struct ChallengeQuestion: Sendable {
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
+    /// No delegate implements a method for challenges: it is the default.
+    var isNobodys = false
 }
 
 /// Takes a delegate's answer: from the completion handler, or as the challenge's `sender`, the older way.
@@ -26,11 +28,20 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     }
 
     func answer(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+        answer(ChallengeAnswer(disposition: disposition, credential: credential))
+    }
+
+    private func answer(_ answer: ChallengeAnswer) {
         let handler = handler.withLock { $0.take() }
         // It holds the session.
         let alternative = alternative.withLock { $0.take() }
         withExtendedLifetime(alternative) {}
-        handler?(ChallengeAnswer(disposition: disposition, credential: credential))
+        handler?(answer)
+    }
+
+    /// No delegate implements its method.
+    func nobodyAnswers() {
+        answer(ChallengeAnswer(disposition: .performDefaultHandling, isNobodys: true))
     }
 
     /// Nobody is to answer any more, or to be asked.
@@ -125,7 +136,7 @@ extension ChallengeQuestion {
 
     private func putToTask(_ task: URLSessionTask, in session: URLSession, _ delegates: DelegateSet) {
         let sender = sender
-        guard let delegate = delegates.task else { return sender.answer(.performDefaultHandling, nil) }
+        guard let delegate = delegates.task else { return sender.nobodyAnswers() }
         delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }
     }
 }

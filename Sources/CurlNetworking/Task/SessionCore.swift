@@ -52,6 +52,7 @@ final class SessionCore: @unchecked Sendable {
     private var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
     var existingAuthenticationDesk: AuthenticationDesk?
+    var existingHandshakeDesk: HandshakeDesk?
     private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 

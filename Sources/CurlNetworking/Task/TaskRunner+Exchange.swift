@@ -199,6 +199,7 @@ extension TaskRunner: ExchangeOwner {
     /// The exchange is over, and nobody has to decide about it any more.
     func goOn(after exchange: Exchange, _ error: URLError?) {
         if let next = loading.nextRequest.take() { return follow(next) }
+        if let error, asksAboutHandshake(after: exchange, error) { return }
         if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {
             if let error {

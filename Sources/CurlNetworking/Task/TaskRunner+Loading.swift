@@ -28,6 +28,8 @@ extension TaskRunner {
         var load: (any Load)?
         /// nil for tasks that have nothing to do with credentials.
         var authentication: Authentication?
+        /// A handshake that waits for a decision.
+        var handshake: TaskRunner.HandshakeTalk?
         /// The response that waits for a decision.
         var held: HeldResponse?
         /// The same of a redirect that a protocol class has reported.
@@ -229,6 +231,7 @@ extension TaskRunner: LoopWork {
             if let ticket = loading.ticket {
                 options.waitsForMultiplexing = session.isKnownToMultiplex(ticket)
                 options.connection = session.connectionProfile(for: ticket)
+                prepareHandshake(&options, with: ticket.origin)
             }
             options.usesNewConnection = loading.avoidsKeptConnections
             options.connectTimeout = session.settings.idleTimeout(for: request)

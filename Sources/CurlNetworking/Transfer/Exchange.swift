@@ -69,6 +69,7 @@ final class Exchange: TransferHandler {
     private let loop: EventLoop
     private var multi: Multi?
     private var easy: EasyHandle?
+    private var inquiry: HandshakeInquiry?
 
     /// More than this of a dropped body costs more than a new connection.
     private static let maximumDiscardedBytes = 64 * 1024
@@ -92,6 +93,7 @@ final class Exchange: TransferHandler {
     func start(_ options: TransferOptions, _ hatches: TransferHatches?, in multi: Multi) throws(TransferFailure) {
         handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
         easy = try multi.start(options, handler: self, hatches: hatches)
+        inquiry = options.inquiry
         self.multi = multi
     }
 
@@ -133,6 +135,9 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
+    /// What the handshake was stopped for; the exchange has failed then.
+    var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
+
     /// How far the transfer has come.
     var phase: TransferPhase { easy?.phase ?? .preparing }
 
@@ -151,6 +156,7 @@ final class Exchange: TransferHandler {
     private func end() {
         easy = nil
         multi = nil
+        inquiry?.close()
         body?.close()
     }
 
