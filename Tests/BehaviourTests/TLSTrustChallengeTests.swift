@@ -191,6 +191,37 @@ struct TLSTrustChallengeTests {
         }
     }
 
+    /// Passes its questions on to another object, and notes the answers.
+    private final class PassingOn: NSObject, URLSessionTaskDelegate {
+        let answers = Watched(0)
+        private let other = Indifferent()
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            let answers = answers
+            other.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
+                answers.update { $0 += 1 }
+                completionHandler(disposition, credential)
+            }
+        }
+    }
+
+    @Test("A delegate that passes its questions on goes on being asked, whatever the other one implements")
+    func passedOn() async throws {
+        let nginx = try TLSNginx.shared()
+        for _ in 0..<2 {
+            let delegate = PassingOn()
+            let session = URLSession.trusting(nginx, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            #expect(await session.load(nginx.url(.showing(.good))).response?.statusCode == 200)
+            #expect(delegate.answers.value == 1)
+        }
+    }
+
     @Test("A task's own delegate is asked in a session without one")
     func ownDelegate() async throws {
         let nginx = try TLSNginx.shared()

@@ -81,10 +81,11 @@ extension URLSessionTaskDelegate {
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
             self.passOn(about: task, in: session) { next in
                 guard let next else {
-                    guard let sender = challenge.sender as? ChallengeSender else {
-                        return completionHandler(.performDefaultHandling, nil)
+                    // Another delegate may have passed it on.
+                    if task.delegate === self || session.delegate === self {
+                        (challenge.sender as? ChallengeSender)?.noteMissingMethods()
                     }
-                    return sender.nobodyAnswers()
+                    return completionHandler(.performDefaultHandling, nil)
                 }
                 next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
             }

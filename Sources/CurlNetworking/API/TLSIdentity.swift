@@ -52,9 +52,12 @@ public struct TLSIdentity: Sendable, Hashable {
     }
 }
 
-extension TLSIdentity: CustomStringConvertible {
+extension TLSIdentity: CustomStringConvertible, CustomReflectable {
     /// Without the passphrase and the key.
     public var description: String { "TLSIdentity(\(certificate.format.rawValue))" }
+
+    /// Nothing to look into: the passphrase and the key are in no dump.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension TLSIdentity.Source {

@@ -22,26 +22,25 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
     /// Asks the task's method, where the session's delegate turns out not to have its own.
     private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
+    /// No delegate turns out to have a method.
+    private let hasNobody = Mutex(false)
 
     init(_ handler: @escaping @Sendable (ChallengeAnswer) -> Void) {
         self.handler = Mutex(handler)
     }
 
     func answer(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
-        answer(ChallengeAnswer(disposition: disposition, credential: credential))
-    }
-
-    private func answer(_ answer: ChallengeAnswer) {
         let handler = handler.withLock { $0.take() }
         // It holds the session.
         let alternative = alternative.withLock { $0.take() }
         withExtendedLifetime(alternative) {}
-        handler?(answer)
+        let isNobodys = disposition == .performDefaultHandling && hasNobody.withLock { $0 }
+        handler?(ChallengeAnswer(disposition: disposition, credential: credential, isNobodys: isNobodys))
     }
 
-    /// No delegate implements its method.
-    func nobodyAnswers() {
-        answer(ChallengeAnswer(disposition: .performDefaultHandling, isNobodys: true))
+    /// No delegate implements its method: the default handling that follows is nobody's wish.
+    func noteMissingMethods() {
+        hasNobody.withLock { $0 = true }
     }
 
     /// Nobody is to answer any more, or to be asked.
@@ -136,7 +135,10 @@ extension ChallengeQuestion {
 
     private func putToTask(_ task: URLSessionTask, in session: URLSession, _ delegates: DelegateSet) {
         let sender = sender
-        guard let delegate = delegates.task else { return sender.nobodyAnswers() }
+        guard let delegate = delegates.task else {
+            sender.noteMissingMethods()
+            return sender.answer(.performDefaultHandling, nil)
+        }
         delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }
     }
 }

@@ -70,9 +70,15 @@ struct TLSOptionsValidationTests {
         #expect(options.warnings.allSatisfy { !$0.contains("\n") })
     }
 
-    @Test("No passphrase is in an identity's description")
+    @Test("No passphrase is in an identity's description, nor in a dump")
     func description() {
         let identity = TLSIdentity.pkcs12(.data(Data([1])), passphrase: "secret")
         #expect("\(identity)" == "TLSIdentity(P12)")
+        var options = CurlOptions.TLSOptions()
+        options.identity = identity
+        var text = ""
+        dump(options, to: &text)
+        #expect(text.contains("TLSIdentity(P12)"))
+        #expect(!text.contains("secret"))
     }
 }
