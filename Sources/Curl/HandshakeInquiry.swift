@@ -33,22 +33,27 @@ package final class HandshakeInquiry: @unchecked Sendable {
     private let host: String
     private let isAddress: Bool
     private let decisions: HandshakeDecisions
+    private let certificate: ClientCertificate?
     private weak var easy: EasyHandle?
     private var isClosed = false
     /// What stopped the handshake.
     package private(set) var question: HandshakeQuestion?
 
-    /// - Parameter host: A name, or an address without brackets.
-    package init(host: String, decisions: HandshakeDecisions) {
+    /// - Parameters:
+    ///   - host: A name, or an address without brackets.
+    ///   - certificate: What the server is shown if it asks for one, instead of the profile's.
+    package init(host: String, decisions: HandshakeDecisions, certificate: ClientCertificate? = nil) {
         let host = host.hasSuffix(".") ? String(host.dropLast()) : host
         self.host = host
         var address = in6_addr()
         isAddress = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
         self.decisions = decisions
+        self.certificate = certificate
     }
 
     func apply(to easy: EasyHandle) throws(TransferFailure) {
         self.easy = easy
+        try certificate?.apply(to: easy)
         try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         try easy.addTLSHook(self)
     }

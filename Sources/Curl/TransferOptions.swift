@@ -61,8 +61,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     package var connectTimeout: Duration?
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
-    /// What the server is shown if it asks for a certificate, instead of the profile's.
-    package var clientCertificate: ClientCertificate?
     /// Somebody wants to have a say in the TLS handshake.
     package var inquiry: HandshakeInquiry?
 
@@ -116,7 +114,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
         try connection?.apply(to: easy)
-        try clientCertificate?.apply(to: easy)
         try inquiry?.apply(to: easy)
     }
 
@@ -125,7 +122,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// Not where something is left in the handle that the next transfer must not find.
     package var repeatable: TransferOptions? {
         let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
-        return isPlain && clientCertificate == nil && inquiry == nil ? self : nil
+        return isPlain && inquiry == nil ? self : nil
     }
 
     /// Whether of two repeatable transfers only the targets and the header lines differ.
@@ -162,6 +159,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
             && a.connection === b.connection
-            && a.clientCertificate == b.clientCertificate && a.inquiry === b.inquiry
+            && a.inquiry === b.inquiry
     }
 }

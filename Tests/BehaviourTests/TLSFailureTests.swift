@@ -33,7 +33,7 @@ struct TLSFailureTests {
         #expect(error.certificateProblem == testCase.problem)
         #expect(error.curlText?.contains(testCase.words) == true, "\(error.curlText ?? "")")
         #expect(error.userInfo[CurlErrorKey.code] as? Int == 60)
-        #expect(try nginx.requests(to: path) == 0)
+        #expect(try await nginx.requests(to: path) == 0)
     }
 
     @Test("Without a list, a revoked certificate passes; with one, it doesn't, and others do")

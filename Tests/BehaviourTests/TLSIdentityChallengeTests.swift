@@ -76,7 +76,7 @@ struct TLSIdentityChallengeTests {
         let session = URLSession.trusting(nginx, delegate: delegate)
         defer { session.invalidateAndCancel() }
         #expect(await session.load(nginx.url(.asking, path)).error?.code == .cancelled)
-        #expect(try nginx.requests(to: path) == 0)
+        #expect(try await nginx.requests(to: path) == 0)
     }
 
     @Test("A certificate that the configuration has is shown without a question")

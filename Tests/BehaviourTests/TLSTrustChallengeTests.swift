@@ -43,7 +43,7 @@ struct TLSTrustChallengeTests {
         let path = "/\(UUID().uuidString)"
         let early = Watched<Int?>(nil)
         let delegate = SessionLevel { challenge, answer in
-            early.update { $0 = try? nginx.requests(to: path) }
+            early.update { $0 = try? nginx.requestsSoFar(to: path) }
             answer(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
         }
         let session = URLSession.trusting(nginx, delegate: delegate)
@@ -51,7 +51,7 @@ struct TLSTrustChallengeTests {
         let url = nginx.url(.showing(.good), path)
         #expect(await session.load(url).response?.statusCode == 200)
         #expect(early.value == 0)
-        #expect(try nginx.requests(to: path) == 1)
+        #expect(try await nginx.requests(to: path) == 1)
         let challenge = try #require(delegate.asked.value.first)
         #expect(delegate.asked.value.count == 1)
         #expect(challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust)
@@ -133,7 +133,7 @@ struct TLSTrustChallengeTests {
             let error = try #require(await session.load(nginx.url(.showing(.good), path)).error)
             #expect(error.code == code)
             #expect(error.phase == "securing")
-            #expect(try nginx.requests(to: path) == 0)
+            #expect(try await nginx.requests(to: path) == 0)
         }
     }
 
@@ -298,7 +298,7 @@ struct TLSTrustChallengeTests {
         let request = URLRequest(nginx.url(.showing(.selfsigned), path), method: "POST")
         let (_, response) = try await session.upload(for: request, from: Data(repeating: 1, count: 100_000))
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
-        #expect(try nginx.requests(to: path) == 1)
+        #expect(try await nginx.requests(to: path) == 1)
     }
 
     @Test("Pins hold against a delegate")

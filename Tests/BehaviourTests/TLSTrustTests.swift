@@ -85,6 +85,17 @@ struct TLSTrustTests {
         #expect(lines.count == 1 && lines[0].hasPrefix("200 "), "\(lines)")
     }
 
+    @Test("FTP over TLS trusts the same authorities")
+    func ftp() async throws {
+        let server = try Vsftpd.overTLS()
+        try server.publish("trusted", Data("hello".utf8))
+        let authority = try Nginx.shared().site.authority
+        let session = URLSession.forTest { $0.curl.tls.trustRoots = [.file(authority)] }
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(from: server.url("/upload/trusted"))
+        #expect(data == Data("hello".utf8))
+    }
+
     @Test("Many new connections need the authorities parsed only once")
     func cache() async throws {
         let nginx = try TLSNginx.shared()

@@ -69,8 +69,17 @@ package final class TLSNginx: Sendable {
     /// How the host table names it.
     package func pattern(_ port: Port) -> String { "127.0.0.1:\(ports[port] ?? 0)" }
 
-    /// How many requests have come to paths that begin with `path`. nginx writes its log when a request is over.
-    package func requests(to path: String) throws -> Int {
+    /// How many requests have come to paths that begin with `path`. nginx writes its log when a request is over, and takes one after
+    /// the other: behind another one's answer, all that came before stand there.
+    package func requests(to path: String) async throws -> Int {
+        let session = URLSession.trusting(self)
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(.showing(.good), "/behind"))
+        return try requestsSoFar(to: path)
+    }
+
+    /// How many of them stand in the log.
+    package func requestsSoFar(to path: String) throws -> Int {
         let log = try String(contentsOf: site.file("access.log"), encoding: .utf8)
         return log.split(separator: "\n").count { $0.hasPrefix(path) }
     }

@@ -26,8 +26,11 @@ extension TaskRunner {
         else { return }
         var decisions = session.existingHandshakeDesk?.decisions(for: origin) ?? HandshakeDecisions()
         if session.settings.tls.hasIdentity(origin, session.settings.hosts) { decisions.hasDecidedOnCertificate = true }
-        options.clientCertificate = session.existingHandshakeDesk?.identity(for: origin)
-        options.inquiry = HandshakeInquiry(host: origin.host, decisions: decisions)
+        options.inquiry = HandshakeInquiry(
+            host: origin.host,
+            decisions: decisions,
+            certificate: session.existingHandshakeDesk?.identity(for: origin)
+        )
     }
 
     /// nil where there is nobody to ask.
