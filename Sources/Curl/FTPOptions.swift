@@ -22,7 +22,6 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
 
-
     package init(url: String, direction: Direction) {
         self.url = url
         self.direction = direction
