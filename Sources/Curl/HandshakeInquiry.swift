@@ -68,8 +68,12 @@ package final class HandshakeInquiry: @unchecked Sendable {
     /// 1 where the handshake may go on.
     func verify(_ context: OpenSSL.Pointer, _ functions: HandshakeFunctions) -> Int32 {
         var result = functions.verify(context)
-        guard let ssl = functions.connection(context), isOrigin(functions.serverName(ssl)) else {
-            // A proxy's certificate, whose host libcurl verifies.
+        let name = functions.connection(context).flatMap(functions.serverName)
+        guard isOrigin(name) else {
+            // A proxy's certificate, or the host by another name: good for whom libcurl has asked for, or for nobody.
+            let isForName = name.map { functions.isLeafFor($0, context, isAddress: false) } ?? false
+            if result == 0, !isForName { result = Int32(X509Result.hostnameMismatch) }
+            functions.setResult(result, context)
             return result == 0 ? 1 : 0
         }
         if result == 0, !functions.isLeafFor(host, context, isAddress: isAddress) {

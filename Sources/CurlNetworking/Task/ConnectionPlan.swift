@@ -23,8 +23,9 @@ struct ConnectionPlan {
         _ settings: SessionSettings,
         for origin: Origin
     ) -> [any ConnectionSettings] {
-        var list = settings.tls.connectionSettings(for: origin, settings.hosts)
+        var list: [any ConnectionSettings] = []
         if let names = settings.names.settings(for: origin) { list.append(names) }
+        list += settings.tls.connectionSettings(for: origin, settings.hosts)
         return list
     }
 }

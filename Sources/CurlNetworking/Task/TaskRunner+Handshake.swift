@@ -20,7 +20,7 @@ extension TaskRunner {
 
     /// Has `options` stop the handshake where a delegate wants to be asked, and show what was decided. Without a delegate, nothing.
     func prepareHandshake(_ options: inout TransferOptions, with origin: Origin) {
-        guard origin.isSecure, CurlLibrary.decidesTrust, let delegates = delegatesForHandshake,
+        guard origin.isSecure, !origin.isUnixSocket, CurlLibrary.decidesTrust, let delegates = delegatesForHandshake,
             !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts),
             !SilentDelegates.contains(delegates)
         else { return }
