@@ -20,7 +20,7 @@ let importShapes: [Target] = [
 /// Programs as somebody would write them for a server; the documentation shows them. The first names are what they are run by.
 let examples: [Target] = [
     ("crawler", "Crawler"), ("event-listener", "EventListener"), ("json-client", "JSONClient"), ("mirror", "Mirror"),
-    ("multipart-uploader", "MultipartUploader"),
+    ("multipart-uploader", "MultipartUploader"), ("webhook-dispatcher", "WebhookDispatcher"),
 ].map { name, folder in
     .executableTarget(
         name: "curlnetworking-\(name)",
