@@ -6,7 +6,7 @@ ifdef CI
 FLAGS := -Xswiftc -warnings-as-errors
 endif
 SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/LogicTests Tests/BehaviourTests Tests/CrashTests \
-	Tests/ParityTests Tests/URLProtocolTests Tests/ImportShapes \
+	Tests/ParityTests Tests/URLProtocolTests Tests/ExampleTests Tests/Examples Tests/ImportShapes \
 	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
