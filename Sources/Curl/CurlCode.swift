@@ -38,6 +38,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
     /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 where there is none.
     package var systemErrno: Int32
     package var phase: TransferPhase
+    /// What the proxy has against it, where `code` is CURLE_PROXY.
+    package var proxy: ProxyFailure?
     /// The transfer ran on a connection of an earlier one.
     package var isOnKeptConnection = false
 

@@ -11,6 +11,9 @@ extension CurlOptions {
         /// How the host is found, and from where it is connected to.
         public var names = Names()
 
+        /// Which proxy requests go through, instead of ``CurlOptions/proxy``.
+        public var proxy: Proxy?
+
         /// Nothing of its own.
         public init() {}
     }

@@ -24,6 +24,7 @@ extension CurlOptions {
     /// traps.
     public func validate() throws(CurlOptionsError) {
         try names.validate()
+        try proxy.validate(as: "proxy")
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
@@ -39,5 +40,6 @@ extension CurlOptions.HostOptions {
         if let maximumConnections, maximumConnections < 1 {
             throw CurlOptionsError("\(name).maximumConnections", "There must be at least 1.")
         }
+        try proxy?.validate(as: "\(name).proxy")
     }
 }

@@ -24,6 +24,9 @@ public struct CurlOptions: Sendable {
     /// [CURLOPT_NOSIGNAL](https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
     public var ignoresBrokenPipeSignal = true
 
+    /// Which proxy requests go through; the default is `.system`. See <doc:Proxies>.
+    public var proxy = Proxy.system
+
     /// What holds for some hosts alone.
     public var hosts = HostTable()
 

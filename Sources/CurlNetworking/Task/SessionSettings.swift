@@ -14,6 +14,7 @@ final class SessionSettings: Sendable {
     let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
     /// nil where nobody wants to hear libcurl's trace.
     let traceDesk: TraceDesk?
+    let proxies: ProxyRules
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -47,6 +48,8 @@ final class SessionSettings: Sendable {
         names = NameRules(session: configuration.curl.names, hosts: hosts)
         configureTransfer = configuration.curl.configureTransfer
         traceDesk = configuration.curl.trace.map(TraceDesk.init)
+        let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
+        proxies = ProxyRules(configuration.curl.proxy, system: dictionary ?? .ofEnvironment)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

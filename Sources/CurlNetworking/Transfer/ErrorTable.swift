@@ -9,6 +9,8 @@ public enum CurlErrorKey {
     public static let text = "CurlNetworkingErrorText"
     /// How far the transfer had come, a `String`: preparing, resolving, connecting, securing, sending or receiving.
     public static let phase = "CurlNetworkingPhase"
+    /// The status with which a proxy has refused a tunnel, an `Int`.
+    public static let proxyStatus = "CurlNetworkingProxyStatus"
 }
 
 /// The one place where libcurl's codes become URLError's.
@@ -98,6 +100,9 @@ enum ErrorTable {
         switch (failure.code.rawValue, failure.systemErrno) {
         case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
         case (7, ETIMEDOUT): .timedOut
+        case (97, _) where failure.proxy == .authentication: .userAuthenticationRequired
+        case (97, _) where failure.proxy == .hostNotFound: .cannotFindHost
+        case (97, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
         case (56, _) where isAboutChunks(failure.text): .badServerResponse
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown
