@@ -19,7 +19,9 @@ enum ProxyAddress {
         let schemeText = separator.map { text[..<$0.lowerBound].lowercased() } ?? "http"
         guard let scheme = CurlOptions.ProxyServer.Scheme(rawValue: schemeText == "socks" ? "socks4" : schemeText)
         else {
-            throw Fault("There are no proxies of the scheme \(schemeText.debugDescription).")
+            // What is no scheme at all may hold a password.
+            let isScheme = schemeText.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+            throw Fault(isScheme ? "There are no proxies of the scheme \(schemeText)." : "It begins with no scheme.")
         }
         let authority = text[(separator?.upperBound ?? text.startIndex)...].prefix { !"/?#".contains($0) }
         let at = authority.lastIndex(of: "@")

@@ -19,7 +19,8 @@ extension TaskRunner {
 
     /// Whether the proxy has refused to make a tunnel for want of a credential, and there may be one: then `tryNextOffer` goes on.
     func challengedInTunnel(_ exchange: Exchange, _ error: URLError?) -> Bool {
-        guard let error, let head = exchange.refusal, head.status == 407, let url = exchange.request.url, let origin = route.server?.origin,
+        guard let error, let head = exchange.refusal, head.status == 407, let url = exchange.request.url,
+            let origin = route.server?.origin,
             let response = try? Self.response(head, to: exchange.request)
         else { return false }
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)

@@ -96,9 +96,8 @@ struct NameRulesTests {
             $0.curl.hosts["a"].names.connectTo = .init("b", port: 81)
             $0.curl.hosts["c"].names.unixSocket = .path("/c")
         }.names
-        #expect(try rules.port(for: #require(Origin(Sample.url("http://a/")))) == 81)
-        #expect(try rules.port(for: #require(Origin(Sample.url("http://d/")))) == 80)
-        #expect(try rules.port(for: #require(Origin(Sample.url("http://c/")))) == nil)
+        #expect(try !rules.usesUnixSocket(for: #require(Origin(Sample.url("http://a/")))))
+        #expect(try rules.usesUnixSocket(for: #require(Origin(Sample.url("http://c/")))))
     }
 
     @Test("The servers are libcurl's list, with IPv6 in brackets")

@@ -57,6 +57,16 @@ struct ProxyAddressTests {
         for text in ["\(server as Any)", String(reflecting: server), "\(CurlOptions.Proxy.system)", dumped] {
             #expect(!text.contains("hidden"), "\(text)")
         }
+        for text in [
+            "user:hidden@proxy://", "http://user:hid#den@proxy", "http://user:hid%zzden@proxy", "x://u:hidden@proxy",
+        ] {
+            do throws(ProxyAddress.Fault) {
+                _ = try ProxyAddress.server(text)
+                Issue.record("\(text) was taken for a proxy")
+            } catch {
+                #expect(!error.reason.contains("hid"))
+            }
+        }
     }
 
     @Test("It is its own origin, and makes tunnels for https, or for everything")
