@@ -93,9 +93,9 @@ extension ProxySettings {
         self.init(url: server.description)
         alwaysTunnels = server.alwaysTunnels && !server.isSOCKS
         authorities = server.certificateAuthorities?.path
-        // The credentials for HTTP over an HTTP proxy are the tasks'.
+        // For HTTP through an HTTP proxy the tasks show them, to those who ask. FTP knows no challenges.
         if let credential = server.credential, server.isSOCKS || origin.isFTP {
-            authentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
+            authentication = ProxyAuthentication(.basic, user: credential.user, password: credential.password)
         }
     }
 }
