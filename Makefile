@@ -62,7 +62,7 @@ setup-build:
 	@.ci/install libcurl4-openssl-dev pkg-config
 
 setup-test:
-	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd
+	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks
 
 clean:
 	rm -rf .build Tests/Benchmarks/.build

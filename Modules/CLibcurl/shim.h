@@ -105,12 +105,13 @@ static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
 }
 
 // Their macros are casts, which Swift doesn't see.
+static const long CLIBCURL_AUTH_BASIC = (long)CURLAUTH_BASIC;
+static const long CLIBCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
 static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 
 // Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
-    CLIBCURL_INFO_USED_PROXY = CURLINFO_LONG + 66,             // 8.7.0
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
     CLIBCURL_OPT_CA_CACHE_TIMEOUT = CURLOPTTYPE_LONG + 321,    // 7.87.0
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0

@@ -40,6 +40,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
     package var phase: TransferPhase
     /// Why the server's certificate isn't trusted, as OpenSSL numbers the reasons (`X509_V_ERR_…`); 0 where it wasn't that.
     package var verification = 0
+    /// What the proxy has against it, where `code` is CURLE_PROXY.
+    package var proxy: ProxyFailure?
     /// The transfer ran on a connection of an earlier one.
     package var isOnKeptConnection = false
 

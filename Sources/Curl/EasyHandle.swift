@@ -15,6 +15,8 @@ package final class EasyHandle {
     /// A program has set options: some of what they leave behind, no reset removes.
     private(set) var isCustomized = false
     var isTraced: Bool { tracer != nil }
+    /// The lines of heads can be a proxy's answer to CONNECT.
+    private var reportsTunnel = false
 
     /// Set while the handle is in a multi.
     @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
@@ -67,6 +69,7 @@ package final class EasyHandle {
         if !lists.isEmpty { freeLists() }
         if let tracer = tracer.take() { tracer.end() }
         if !tlsHooks.isEmpty { tlsHooks = [] }
+        reportsTunnel = false
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
 
@@ -196,6 +199,13 @@ package final class EasyHandle {
     /// Opened once, and never written to by us.
     nonisolated(unsafe) private static let silence = fopen("/dev/null", "we")
 
+    /// Has the proxy's answer to CONNECT reported, and sends the lines with that request alone. Without this, nothing is reported.
+    func reportTunnel(_ lines: [String]) throws(TransferFailure) {
+        reportsTunnel = true
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
+        try set(CURLOPT_PROXYHEADER, list: lines)
+    }
+
     func check(_ code: CURLcode) throws(TransferFailure) {
         guard code != CURLE_OK else { return }
         throw failure(code)
@@ -236,6 +246,10 @@ package final class EasyHandle {
     // MARK: - Callbacks, within libcurl
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        // libcurl knows the status of a response from its first line on, and keeps that of a tunnel apart.
+        if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
+            return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
+        }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
     }
@@ -293,6 +307,10 @@ package final class EasyHandle {
         )
         // Of another failure it means nothing.
         if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
+        if code == CURLE_PROXY { failure.proxy = ProxyFailure(longInfo(CURLINFO_PROXY_ERROR)) }
+        if code == CURLE_PEER_FAILED_VERIFICATION, longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
+            failure.text = "The proxy's certificate: \(failure.text)"
+        }
         failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
         return failure
     }

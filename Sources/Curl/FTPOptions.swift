@@ -52,6 +52,9 @@ package struct FTPOptions: EasyOptions, Sendable {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
         }
+        // Without one libcurl would look into the environment each time.
+        try easy.set(CURLOPT_PROXY, "")
+        try connection?.apply(to: easy)
         switch direction {
         case .download(let offset):
             try easy.set(CURLOPT_FILETIME, true)

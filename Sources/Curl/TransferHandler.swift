@@ -27,6 +27,9 @@ package protocol TransferHandler: AnyObject {
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
+    /// The same for what a proxy says to a request for a tunnel, where `TransferOptions.usesTunnel` is set. Within libcurl.
+    func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict
+
     /// A piece of the decoded body, at most 16 KiB. Within libcurl.
     func transferReceived(body: UnsafeRawBufferPointer) -> ReceiveVerdict
 
@@ -43,4 +46,8 @@ package protocol TransferHandler: AnyObject {
     /// The last call: the transfer is over and out of the multi; its handle's `statistics` are there until this returns.
     /// Outside of libcurl.
     func transferFinished(_ failure: TransferFailure?)
+}
+
+extension TransferHandler {
+    package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }
 }

@@ -63,6 +63,12 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     package var connection: ConnectionProfile?
     /// Somebody wants to have a say in the TLS handshake.
     package var inquiry: HandshakeInquiry?
+    /// The request goes through a tunnel that an HTTP proxy makes; the handler hears what the proxy says to it.
+    package var usesTunnel = false
+    /// Lines for the proxy alone, with the request for a tunnel.
+    package var tunnelHeaders: [String] = []
+    /// Shown to an HTTP proxy, and to nobody else.
+    package var proxyAuthentication: ProxyAuthentication?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -111,6 +117,10 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         case nil:
             break
         }
+        // Without one libcurl would look into the environment each time.
+        try easy.set(CURLOPT_PROXY, "")
+        if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
+        try proxyAuthentication?.apply(to: easy)
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
         try connection?.apply(to: easy)
@@ -122,7 +132,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// Not where something is left in the handle that the next transfer must not find.
     package var repeatable: TransferOptions? {
         let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
-        return isPlain && inquiry == nil ? self : nil
+        return isPlain && inquiry == nil && !usesTunnel && proxyAuthentication == nil ? self : nil
     }
 
     /// Whether of two repeatable transfers only the targets and the header lines differ.
@@ -158,7 +168,8 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
-            && a.connection === b.connection
             && a.inquiry === b.inquiry
+            && a.connection === b.connection && a.usesTunnel == b.usesTunnel && a.tunnelHeaders == b.tunnelHeaders
+            && a.proxyAuthentication == b.proxyAuthentication
     }
 }

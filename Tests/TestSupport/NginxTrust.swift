@@ -38,7 +38,7 @@ package struct NginxTrust: Sendable {
     }
 
     /// Starts the helper; its first word says what to do.
-    package func startHelper(_ words: String...) throws -> ChildProcess {
-        try ChildProcess(prefix + [TestHelper.path()] + words)
+    package func startHelper(_ words: String..., environment: [String: String] = [:]) throws -> ChildProcess {
+        try ChildProcess(prefix + [TestHelper.path()] + words, environment: environment)
     }
 }

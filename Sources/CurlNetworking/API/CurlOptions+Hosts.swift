@@ -27,6 +27,9 @@ extension CurlOptions {
         /// [CURLOPT_SSL_VERIFYPEER](https://curl.se/libcurl/c/CURLOPT_SSL_VERIFYPEER.html).
         public var trustsAnyCertificate: Bool?
 
+        /// Which proxy requests go through, instead of ``CurlOptions/proxy``.
+        public var proxy: Proxy?
+
         /// Nothing of its own.
         public init() {}
     }

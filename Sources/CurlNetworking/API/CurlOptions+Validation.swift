@@ -25,6 +25,7 @@ extension CurlOptions {
     public func validate() throws(CurlOptionsError) {
         try names.validate()
         try tls.validate(as: "tls")
+        try proxy.validate(as: "proxy")
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
@@ -41,5 +42,6 @@ extension CurlOptions.HostOptions {
             throw CurlOptionsError("\(name).maximumConnections", "There must be at least 1.")
         }
         try validateTLS(as: name)
+        try proxy?.validate(as: "\(name).proxy")
     }
 }

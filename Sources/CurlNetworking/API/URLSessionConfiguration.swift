@@ -154,7 +154,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.isDiscretionary = newValue } }
     }
 
-    /// The proxies to use.
+    /// The proxies to use; nil, the default, for the environment's, and an empty dictionary for none.
+    ///
+    /// The keys are those of CFNetwork, as strings (`"HTTPEnable"`) or constants (``kCFNetworkProxiesHTTPEnable``). The session
+    /// fails every task that would have to go through a proxy whose entries make no sense. ``CurlOptions/proxy`` says more, and
+    /// goes before. See <doc:Proxies>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/connectionproxydictionary>
     open var connectionProxyDictionary: [AnyHashable: Any]? {
         get { current.connectionProxyDictionary }
         set { lock.withLock { values.connectionProxyDictionary = newValue } }

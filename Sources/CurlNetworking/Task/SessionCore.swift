@@ -217,9 +217,9 @@ final class SessionCore: @unchecked Sendable {
         admission.plan(for: ticket)?.profile
     }
 
-    /// The port that its connections go to; nil for the origin's own.
-    func connectPort(for ticket: Admission.Ticket) -> Int? {
-        connectionProfile(for: ticket) == nil ? nil : settings.names.port(for: ticket.origin)
+    /// The way to the ticket's origin.
+    func route(for ticket: Admission.Ticket) -> ProxyRoute {
+        admission.plan(for: ticket)?.route ?? .direct
     }
 
     func isKnownToMultiplex(_ ticket: Admission.Ticket) -> Bool {

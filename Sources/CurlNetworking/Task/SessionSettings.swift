@@ -15,6 +15,7 @@ final class SessionSettings: Sendable {
     /// nil where nobody wants to hear libcurl's trace.
     let traceDesk: TraceDesk?
     let tls: TLSPlan
+    let proxies: ProxyRules
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -49,6 +50,8 @@ final class SessionSettings: Sendable {
         configureTransfer = configuration.curl.configureTransfer
         traceDesk = configuration.curl.trace.map(TraceDesk.init)
         tls = TLSPlan(configuration)
+        let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
+        proxies = ProxyRules(configuration.curl.proxy, system: dictionary ?? .ofEnvironment)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

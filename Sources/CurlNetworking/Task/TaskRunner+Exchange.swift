@@ -193,6 +193,7 @@ extension TaskRunner: ExchangeOwner {
         keepMetrics(of: exchange)
         loading.exchange = nil
         if let held = loading.held, held.exchange === exchange { return held.exchangeFinished(error) }
+        if challengedInTunnel(exchange, error) { return }
         goOn(after: exchange, error)
     }
 

@@ -27,6 +27,8 @@ extension TaskRunner: FTPLoadOwner {
                 offset: loading.resumption?.offset ?? 0,
                 replyTimeout: session.settings.idleTimeout(for: request)
             )
+            if case .unusable(let reason) = route { throw URLError(.cannotConnectToHost, request.url, reason) }
+            options.connection = loading.ticket.flatMap(session.connectionProfile)
         } catch {
             body?.close()
             throw error

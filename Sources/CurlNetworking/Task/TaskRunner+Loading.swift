@@ -227,6 +227,7 @@ extension TaskRunner: LoopWork {
             if let cookies = loading.cookies.field { options.addCookies(cookies) }
             addCacheFields(to: &options)
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
+            try takeRoute(&options, of: request)
             authenticate(&options, of: request)
             if let ticket = loading.ticket {
                 options.waitsForMultiplexing = session.isKnownToMultiplex(ticket)
@@ -246,7 +247,7 @@ extension TaskRunner: LoopWork {
                 shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
                 return shared.isWatched(in: session)
             }
-            if isWatched { exchange.gatherMetrics(connectPort: loading.ticket.flatMap(session.connectPort)) }
+            if isWatched { exchange.gatherMetrics(throughProxy: route.server != nil) }
             let hatches = hatches(for: request)
             do throws(TransferFailure) {
                 try exchange.start(options, hatches, in: session.currentMulti())

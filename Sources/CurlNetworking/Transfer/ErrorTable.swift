@@ -12,6 +12,8 @@ public enum CurlErrorKey {
     /// Why the server's certificate isn't trusted, as OpenSSL numbers the reasons, an `Int`; see
     /// `URLError.certificateProblem`. <https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/>
     public static let verification = "CurlNetworkingVerification"
+    /// The status with which a proxy has refused a tunnel, an `Int`.
+    public static let proxyStatus = "CurlNetworkingProxyStatus"
 }
 
 /// The one place where libcurl's codes become URLError's.
@@ -102,6 +104,9 @@ enum ErrorTable {
         return switch (failure.code.rawValue, failure.systemErrno) {
         case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
         case (7, ETIMEDOUT): .timedOut
+        case (97, _) where failure.proxy == .authentication: .userAuthenticationRequired
+        case (97, _) where failure.proxy == .hostNotFound: .cannotFindHost
+        case (97, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
         case (56, _) where isAboutChunks(failure.text): .badServerResponse
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown

@@ -57,7 +57,11 @@ final class Exchange: TransferHandler {
 
     private(set) var head: ResponseHead?
     /// libcurl leads a conversation of several heads, whose last is the response's.
-    private var handshake: AuthenticationScheme?
+    private var handshakes: [AuthenticationParty: AuthenticationScheme] = [:]
+    /// What the proxy says about the tunnel; nil where there is none to be.
+    private(set) var tunnel: ProxyTunnel?
+    /// The proxy's answer, where it makes none.
+    private(set) var refusal: ResponseHead?
     /// The server had closed the connection before the request came, and that was noticed after the body had begun.
     private(set) var hasLostKeptConnection = false
     private var deliveredBytes: Int64 = 0
@@ -83,15 +87,20 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
-    /// Has the exchange gather metrics. Called before it starts. `connectPort` is nil for the URL's own.
-    func gatherMetrics(connectPort: Int?) {
+    /// Has the exchange gather metrics. Called before it starts.
+    func gatherMetrics(throughProxy isProxyConnection: Bool) {
         metrics = HopMetrics(request)
-        metrics?.connectPort = connectPort
+        metrics?.isProxyConnection = isProxyConnection
     }
 
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
     func start(_ options: TransferOptions, _ hatches: TransferHatches?, in multi: Multi) throws(TransferFailure) {
-        handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
+        if let scheme = options.connectionAuthentication { handshakes[.server] = scheme == .ntlm ? .ntlm : .negotiate }
+        if options.usesTunnel {
+            tunnel = ProxyTunnel()
+        } else if options.proxyAuthentication?.scheme == .ntlm {
+            handshakes[.proxy] = .ntlm
+        }
         easy = try multi.start(options, handler: self, hatches: hatches)
         inquiry = options.inquiry
         self.multi = multi
@@ -175,7 +184,7 @@ final class Exchange: TransferHandler {
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
         case .complete(let head):
-            if let handshake, AuthenticationOffer.isHandshake(head, of: handshake) {
+            if !handshakes.isEmpty, AuthenticationOffer.isHandshake(head, of: handshakes) {
                 parser = HeadParser()
                 return .accepted
             }
@@ -190,6 +199,12 @@ final class Exchange: TransferHandler {
                 return .abort
             }
         }
+    }
+
+    func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        guard tunnel?.consume(lines: tunnelHeaderLine) == false else { return .accepted }
+        abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
+        return .abort
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
@@ -266,6 +281,7 @@ final class Exchange: TransferHandler {
             hasLostKeptConnection =
                 failure.code.rawValue == Self.rewindFailed
                 || (failure.code.rawValue == Self.sendError && failure.isOnKeptConnection)
+            refusal = failure.code.rawValue == Self.timedOut ? nil : tunnel?.refusal
         }
         end()
         owner.exchangeFinished(self, error(for: failure))
@@ -285,10 +301,12 @@ final class Exchange: TransferHandler {
         {
             return nil
         }
+        if let failure, let refusal { return URLError(failure, url: request.url, refusal: refusal) }
         if let failure { return URLError(failure, url: request.url, head: head) }
         return head == nil ? URLError(Self.noHead, url: request.url) : nil
     }
 
+    private static let timedOut: UInt32 = 28
     private static let sendError: UInt32 = 55
     private static let rewindFailed: UInt32 = 65
 
