@@ -5,8 +5,8 @@ SWIFT ?= swift
 ifdef CI
 FLAGS := -Xswiftc -warnings-as-errors
 endif
-SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHelper Tests/LogicTests Tests/BehaviourTests Tests/CrashTests \
-	Tests/ParityTests Tests/URLProtocolTests Tests/ImportShapes \
+SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHelper Tests/LogicTests Tests/BehaviourTests \
+	Tests/CrashTests Tests/ParityTests Tests/URLProtocolTests Tests/ExampleTests Tests/Examples Tests/ImportShapes \
 	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
@@ -62,7 +62,7 @@ setup-build:
 	@.ci/install libcurl4-openssl-dev pkg-config
 
 setup-test:
-	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd
+	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks
 
 clean:
 	rm -rf .build Tests/Benchmarks/.build

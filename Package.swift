@@ -17,6 +17,18 @@ let importShapes: [Target] = [
     }
 }
 
+/// Programs as somebody would write them for a server; the documentation shows them. The first names are what they are run by.
+let examples: [Target] = [
+    ("crawler", "Crawler"), ("event-listener", "EventListener"), ("json-client", "JSONClient"), ("mirror", "Mirror"),
+    ("multipart-uploader", "MultipartUploader"), ("webhook-dispatcher", "WebhookDispatcher"),
+].map { name, folder in
+    .executableTarget(
+        name: "curlnetworking-\(name)",
+        dependencies: ["CurlNetworking", "CurlNetworkingExampleSupport"],
+        path: "Tests/Examples/\(folder)"
+    )
+}
+
 let package = Package(
     name: "CurlNetworking",
     products: [
@@ -83,8 +95,13 @@ let package = Package(
                 + importShapes.map { .byName(name: $0.name) }
         ),
         .testTarget(name: "URLProtocolTests", dependencies: ["CurlURLProtocol", "LoopbackServer", "TestSupport"]),
+        .target(name: "CurlNetworkingExampleSupport", path: "Tests/Examples/Support"),
+        .testTarget(
+            name: "ExampleTests",
+            dependencies: ["LoopbackServer", "TestSupport"] + examples.map { .byName(name: $0.name) }
+        ),
         .target(name: "Reexporting", path: "Tests/ImportShapes/Reexporting"),
         .target(name: "OurLibrary", dependencies: ["CurlNetworking"], path: "Tests/ImportShapes/OurLibrary"),
-    ] + importShapes,
+    ] + examples + importShapes,
     swiftLanguageModes: [.v6]
 )

@@ -22,6 +22,7 @@ typedef int (*clibcurl_prerequest_function)(void *, char *, char *, int, int);
 typedef int (*clibcurl_socket_function)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*clibcurl_timer_function)(CURLM *, long, void *);
 typedef int (*clibcurl_debug_function)(CURL *, curl_infotype, char *, size_t, void *);
+typedef CURLcode (*clibcurl_ssl_context_function)(CURL *, void *, void *);
 
 static inline CURLcode clibcurl_easy_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -64,6 +65,9 @@ static inline CURLcode clibcurl_easy_set_close_socket(CURL *easy, clibcurl_close
 static inline CURLcode clibcurl_easy_set_prerequest(CURL *easy, CURLoption option, clibcurl_prerequest_function value) {
     return curl_easy_setopt(easy, option, value);
 }
+static inline CURLcode clibcurl_easy_set_ssl_context(CURL *easy, clibcurl_ssl_context_function value) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, value);
+}
 static inline CURLcode clibcurl_easy_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }
@@ -105,13 +109,15 @@ static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
 }
 
 // Their macros are casts, which Swift doesn't see.
+static const long CLIBCURL_AUTH_BASIC = (long)CURLAUTH_BASIC;
+static const long CLIBCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
 static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 
 // Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
-    CLIBCURL_INFO_USED_PROXY = CURLINFO_LONG + 66,             // 8.7.0
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
+    CLIBCURL_OPT_CA_CACHE_TIMEOUT = CURLOPTTYPE_LONG + 321,    // 7.87.0
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0
     CLIBCURL_OPT_PREREQFUNCTION = CURLOPTTYPE_FUNCTIONPOINT + 312,  // 7.80.0
     CLIBCURL_OPT_PREREQDATA = CURLOPTTYPE_OBJECTPOINT + 313,        // 7.80.0

@@ -70,6 +70,12 @@ enum Callbacks {
         return 0
     }
 
+    /// https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
+    static let sslContext: clibcurl_ssl_context_function = { _, sslContext, context in
+        guard let sslContext else { return CURLE_OK }
+        return easy(context).configures(sslContext)
+    }
+
     /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html
     static let socket: clibcurl_socket_function = { _, socket, what, context, _ in
         multi(context).socketInterestChanged(socket, what)

@@ -38,6 +38,10 @@ package struct TransferFailure: Error, Sendable, Hashable {
     /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 where there is none.
     package var systemErrno: Int32
     package var phase: TransferPhase
+    /// Why the server's certificate isn't trusted, as OpenSSL numbers the reasons (`X509_V_ERR_…`); 0 where it wasn't that.
+    package var verification = 0
+    /// What the proxy has against it, where `code` is CURLE_PROXY.
+    package var proxy: ProxyFailure?
     /// The transfer ran on a connection of an earlier one.
     package var isOnKeptConnection = false
 

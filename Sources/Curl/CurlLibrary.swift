@@ -86,6 +86,9 @@ package enum CurlLibrary {
         return clibcurl_easy_set_string(easy, CURLOPT_DOH_URL, "https://localhost/") == CURLE_OK
     }()
 
+    /// Whether this libcurl speaks TLS with a proxy.
+    package static let hasHTTPSProxy = clibcurl_version_info().pointee.features & CURL_VERSION_HTTPS_PROXY != 0
+
     /// Whether libcurl was built with a file of CA certificates that is there: then its directory of the same is superfluous.
     static let hasCAFile: Bool = {
         guard let path = clibcurl_version_info().pointee.cainfo else { return false }

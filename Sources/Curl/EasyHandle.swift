@@ -15,6 +15,8 @@ package final class EasyHandle {
     /// A program has set options: some of what they leave behind, no reset removes.
     private(set) var isCustomized = false
     var isTraced: Bool { tracer != nil }
+    /// The lines of heads can be a proxy's answer to CONNECT.
+    private var reportsTunnel = false
 
     /// Set while the handle is in a multi.
     @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
@@ -29,6 +31,9 @@ package final class EasyHandle {
     @exclusivity(unchecked) private(set) var sendsBody = false
     /// The handler has heard something since it was last settled.
     @exclusivity(unchecked) private var isUnsettled = false
+    /// Who sets up OpenSSL, and what they have to say of a failure that libcurl knows nothing of.
+    private var tlsHooks: [any TLSHook] = []
+    var complaint: String?
     /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
     private var continuation: Int?
 
@@ -68,6 +73,8 @@ package final class EasyHandle {
         if !lists.isEmpty { freeLists() }
         if let tracer = tracer.take() { tracer.end() }
         connections = nil
+        if !tlsHooks.isEmpty { tlsHooks = [] }
+        reportsTunnel = false
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
 
@@ -75,6 +82,7 @@ package final class EasyHandle {
     /// option it refuses.
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
         errorBuffer[0] = 0
+        complaint = nil
         let repeatable = options.repeatable
         if let kept = kept.take(), let repeatable, repeatable.isLike(kept) {
             try repeatable.apply(to: self, over: kept)
@@ -140,6 +148,20 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_pointer(handle, option, value))
     }
 
+    /// libcurl keeps a copy of the bytes.
+    func set(_ option: CURLoption, _ bytes: [UInt8]) throws(TransferFailure) {
+        try check(bytes.withUnsafeBytes { clibcurl_easy_set_blob(handle, option, $0.baseAddress, $0.count) })
+    }
+
+    /// Has `hook` called with each connection that this transfer makes.
+    func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
+        if tlsHooks.isEmpty {
+            try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
+            try set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
+        }
+        tlsHooks.append(hook)
+    }
+
     func setHeaders(_ lines: [String]) throws(TransferFailure) {
         curl_slist_free_all(headerList.take())
         for line in lines {
@@ -189,6 +211,13 @@ package final class EasyHandle {
     /// Opened once, and never written to by us.
     nonisolated(unsafe) private static let silence = fopen("/dev/null", "we")
 
+    /// Has the proxy's answer to CONNECT reported, and sends the lines with that request alone. Without this, nothing is reported.
+    func reportTunnel(_ lines: [String]) throws(TransferFailure) {
+        reportsTunnel = true
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
+        try set(CURLOPT_PROXYHEADER, list: lines)
+    }
+
     func check(_ code: CURLcode) throws(TransferFailure) {
         guard code != CURLE_OK else { return }
         throw failure(code)
@@ -234,6 +263,10 @@ package final class EasyHandle {
     }
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        // libcurl knows the status of a response from its first line on, and keeps that of a tunnel apart.
+        if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
+            return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
+        }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
     }
@@ -241,6 +274,14 @@ package final class EasyHandle {
     func received(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         markUnsettled()
         return handler?.transferReceived(body: bytes) ?? .abort
+    }
+
+    func configures(_ context: OpenSSL.Pointer) -> CURLcode {
+        for hook in tlsHooks {
+            let code = hook.configure(context, of: self)
+            if code != CURLE_OK { return code }
+        }
+        return CURLE_OK
     }
 
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
@@ -284,7 +325,7 @@ package final class EasyHandle {
 
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
     func failure(_ code: CURLcode) -> TransferFailure {
-        let text = String(cString: errorBuffer)
+        let text = complaint ?? String(cString: errorBuffer)
         var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
@@ -292,6 +333,12 @@ package final class EasyHandle {
             systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
             phase: phase
         )
+        // Of another failure it means nothing.
+        if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
+        if code == CURLE_PROXY { failure.proxy = ProxyFailure(longInfo(CURLINFO_PROXY_ERROR)) }
+        if code == CURLE_PEER_FAILED_VERIFICATION, longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
+            failure.text = "The proxy's certificate: \(failure.text)"
+        }
         failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
         return failure
     }

@@ -19,7 +19,6 @@ package struct FTPOptions: EasyOptions, Sendable {
     package var credentials: (user: String, password: String)?
     /// How long libcurl waits for a reply before it gives up; it counts whole seconds.
     package var replyTimeout: Duration = .seconds(60)
-
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
 
@@ -53,6 +52,9 @@ package struct FTPOptions: EasyOptions, Sendable {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
         }
+        // Without one libcurl would look into the environment each time.
+        try easy.set(CURLOPT_PROXY, "")
+        try connection?.apply(to: easy)
         switch direction {
         case .download(let offset):
             try easy.set(CURLOPT_FILETIME, true)

@@ -51,8 +51,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
             case .path(let path): try easy.set(CURLOPT_UNIX_SOCKET_PATH, path)
             case .abstract(let name): try easy.set(CURLOPT_ABSTRACT_UNIX_SOCKET, name)
             }
-            // It leads to the server itself: no proxy of the environment has a part in it.
-            return try easy.set(CURLOPT_PROXY, "")
+            return
         }
         if let connectTo { try easy.set(CURLOPT_CONNECT_TO, list: ["::\(connectTo)"]) }
         if let override {

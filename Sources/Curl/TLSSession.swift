@@ -1,5 +1,4 @@
 import CLibcurl
-import Glibc
 
 /// What a TLS handshake has agreed on, as the numbers of IANA's registry.
 /// https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml
@@ -32,19 +31,15 @@ extension EasyHandle {
         else { return nil }
         return UnsafeRawPointer(ssl)
     }
-}
 
-extension EasyHandle {
     /// What TLS has agreed on for the connection that the transfer has just now, such as "h2" (RFC 7301); nil where it is unknown. Within
     /// libcurl.
     var negotiatedProtocol: String? {
-        openSSLSession.flatMap { OpenSSL.loaded?.negotiatedProtocol(of: $0) }
+        openSSLSession.flatMap { SessionFunctions.loaded?.negotiatedProtocol(of: $0) }
     }
 }
 
-/// The few functions of OpenSSL that tell of a session, found in the very library that libcurl has loaded: nothing else of
-/// this module needs OpenSSL, and its headers belong to no libcurl.
-private struct OpenSSL {
+private struct SessionFunctions: Sendable {
     private let version: @convention(c) (UnsafeRawPointer) -> Int32
     private let currentCipher: @convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?
     private let protocolID: @convention(c) (UnsafeRawPointer) -> UInt16
@@ -55,30 +50,24 @@ private struct OpenSSL {
             UnsafeRawPointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
         ) -> Void
 
-    /// nil where libcurl uses none, or one whose functions can't be told apart from another's in the same process.
-    static let loaded = OpenSSL()
+    static let loaded = SessionFunctions()
 
     private init?() {
-        guard let text = clibcurl_version_info().pointee.ssl_version.map({ String(cString: $0) }),
-            let file = Self.files.first(where: { text.contains($0.version) })?.name,
-            let library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD),
-            let version = dlsym(library, "SSL_version"),
-            let currentCipher = dlsym(library, "SSL_get_current_cipher"),
-            let protocolID = dlsym(library, "SSL_CIPHER_get_protocol_id"),
-            let selectedProtocol = dlsym(library, "SSL_get0_alpn_selected")
+        guard
+            let version = OpenSSL.function("SSL_version", as: (@convention(c) (UnsafeRawPointer) -> Int32).self),
+            let currentCipher = OpenSSL.function(
+                "SSL_get_current_cipher",
+                as: (@convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?).self
+            ),
+            let protocolID = OpenSSL.function(
+                "SSL_CIPHER_get_protocol_id",
+                as: (@convention(c) (UnsafeRawPointer) -> UInt16).self
+            ),
+            let selectedProtocol = OpenSSL.function("SSL_get0_alpn_selected", as: SelectedProtocol.self)
         else { return nil }
-        self.version = unsafeBitCast(version, to: (@convention(c) (UnsafeRawPointer) -> Int32).self)
-        self.currentCipher = unsafeBitCast(
-            currentCipher,
-            to: (@convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?).self
-        )
-        self.selectedProtocol = unsafeBitCast(selectedProtocol, to: SelectedProtocol.self)
-        self.protocolID = unsafeBitCast(protocolID, to: (@convention(c) (UnsafeRawPointer) -> UInt16).self)
+        (self.version, self.currentCipher, self.protocolID) = (version, currentCipher, protocolID)
+        self.selectedProtocol = selectedProtocol
     }
-
-    private static let files = [
-        (version: "OpenSSL/3.", name: "libssl.so.3"), (version: "OpenSSL/1.1.1", name: "libssl.so.1.1"),
-    ]
 
     func session(of ssl: UnsafeRawPointer) -> TLSSession? {
         guard let cipher = currentCipher(ssl), let version = UInt16(exactly: version(ssl)) else { return nil }

@@ -31,6 +31,9 @@ package protocol TransferHandler: AnyObject {
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
+    /// The same for what a proxy says to a request for a tunnel, where `TransferOptions.usesTunnel` is set. Within libcurl.
+    func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict
+
     /// A piece of the decoded body, at most 16 KiB. Within libcurl.
     func transferReceived(body: UnsafeRawBufferPointer) -> ReceiveVerdict
 
@@ -51,4 +54,5 @@ package protocol TransferHandler: AnyObject {
 
 extension TransferHandler {
     package func transferConnected(negotiated: String?) {}
+    package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }
 }

@@ -83,6 +83,14 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
 
     /// What the transfer speaks whatever `connection` says.
     package var versionOverride: VersionOverride?
+    /// Somebody wants to have a say in the TLS handshake.
+    package var inquiry: HandshakeInquiry?
+    /// The request goes through a tunnel that an HTTP proxy makes; the handler hears what the proxy says to it.
+    package var usesTunnel = false
+    /// Lines for the proxy alone, with the request for a tunnel.
+    package var tunnelHeaders: [String] = []
+    /// Shown to an HTTP proxy, and to nobody else.
+    package var proxyAuthentication: ProxyAuthentication?
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -120,6 +128,8 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
         }
+        // Without one libcurl would look into the environment each time.
+        try easy.set(CURLOPT_PROXY, "")
         try connection?.apply(to: easy)
         switch versionOverride {
         case .http1: try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
@@ -135,16 +145,19 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         case nil:
             break
         }
+        if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
+        try proxyAuthentication?.apply(to: easy)
         try applyMethodAndBody(to: easy)
         if !headers.isEmpty { try easy.setHeaders(headers) }
+        try inquiry?.apply(to: easy)
     }
 
     // MARK: - After a transfer that was like this one
 
     /// Not where something is left in the handle that the next transfer must not find.
     package var repeatable: TransferOptions? {
-        body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection && !reportsConnection
-            ? self : nil
+        let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
+        return isPlain && !reportsConnection && inquiry == nil && !usesTunnel && proxyAuthentication == nil ? self : nil
     }
 
     /// Whether of two repeatable transfers only the targets and the header lines differ.
@@ -183,5 +196,8 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
             && a.connection === b.connection && a.connections === b.connections
             && a.reportsConnection == b.reportsConnection && a.versionOverride == b.versionOverride
+            && a.inquiry === b.inquiry
+            && a.usesTunnel == b.usesTunnel && a.tunnelHeaders == b.tunnelHeaders
+            && a.proxyAuthentication == b.proxyAuthentication
     }
 }

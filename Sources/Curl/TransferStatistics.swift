@@ -22,8 +22,6 @@ package struct TransferStatistics: Sendable, Equatable {
     package var newConnections = 0
     /// What was spoken, as its ALPN identifier (RFC 7301): "http/1.1", "h2" and their like.
     package var applicationProtocol: String?
-    /// nil where this libcurl doesn't tell.
-    package var usedProxy: Bool?
 
     /// Of the other end of the connection, which may be a proxy's.
     package var remoteAddress: String?
@@ -50,7 +48,6 @@ extension EasyHandle {
         readAddresses(into: &statistics)
         statistics.newConnections = longInfo(CURLINFO_NUM_CONNECTS)
         statistics.applicationProtocol = applicationProtocol
-        statistics.usedProxy = usedProxy
         statistics.requestHeadSize = Int64(longInfo(CURLINFO_REQUEST_SIZE))
         statistics.responseHeadSize = Int64(longInfo(CURLINFO_HEADER_SIZE))
         statistics.responseBodySize = info(CURLINFO_SIZE_DOWNLOAD_T)
@@ -108,11 +105,5 @@ extension EasyHandle {
         case Int(CURL_HTTP_VERSION_3): "h3"
         default: nil
         }
-    }
-
-    private var usedProxy: Bool? {
-        if CurlLibrary.isAtLeast(8, 7) { return longInfo(CURLINFO(UInt32(CLIBCURL_INFO_USED_PROXY))) != 0 }
-        // Only a tunnel leaves a trace in older ones.
-        return longInfo(CURLINFO_HTTP_CONNECTCODE) != 0 ? true : nil
     }
 }

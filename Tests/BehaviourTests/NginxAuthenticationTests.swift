@@ -44,7 +44,8 @@ struct NginxAuthenticationTests {
         var lines: [String] = []
         while let line = await helper.line() { lines.append(line) }
         #expect(
-            lines.prefix(2) == [
+            lines.prefix(3) == [
+                "asked server 127.0.0.1 \(nginx.tlsPort) - ServerTrust 0",
                 "asked server 127.0.0.1 \(nginx.tlsPort) nginx's vault HTTPBasic 0", "200 Hello from nginx",
             ]
         )

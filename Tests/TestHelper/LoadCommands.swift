@@ -12,6 +12,17 @@ enum LoadCommands {
         }
     }
 
+    /// `unverified HOST URL`: with a session that lets `HOST` show any certificate.
+    static func getUnverified(_ arguments: [String]) async {
+        guard arguments.count == 2, let url = URL(string: arguments[1]) else {
+            return Parent.say("unverified HOST URL")
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.hosts[arguments[0]].trustsAnyCertificate = true
+        let session = URLSession(configuration: configuration)
+        Parent.say(await outcome { try await session.data(from: url) })
+    }
+
     /// `many URL COUNT`: that many at once, each with its outcome in a line.
     static func many(_ arguments: [String]) async {
         guard arguments.count == 2, let url = URL(string: arguments[0]), let count = Int(arguments[1]) else {

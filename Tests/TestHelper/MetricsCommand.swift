@@ -36,6 +36,7 @@ final class MetricsCommand: NSObject, URLSessionTaskDelegate {
             dates.count == 3 && dates == dates.sorted() && transaction.connectEndDate == dates.last
             ? "secured after connecting" : dates.isEmpty ? "not secured" : "\(dates)"
         let connection = transaction.isReusedConnection ? "reused" : "new"
-        return "\(transaction.networkProtocolName ?? "no protocol") \(version) \(suite) \(handshake) \(connection)"
+        let line = "\(transaction.networkProtocolName ?? "no protocol") \(version) \(suite) \(handshake) \(connection)"
+        return transaction.isProxyConnection ? line + " proxied" : line
     }
 }

@@ -75,7 +75,7 @@ package final class Nginx: Sendable {
     }
 
     /// Runs nginx, and a watchdog that ends it and removes its directory when the tests have ended, whichever way.
-    private static let script = """
+    static let script = """
         directory=$1; shift
         exec 9<&0
         (
@@ -88,7 +88,7 @@ package final class Nginx: Sendable {
         exec "$@"
         """
 
-    private static func program() throws -> String {
+    static func program() throws -> String {
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         for directory in ["/usr/sbin", "/usr/local/sbin"] + directories {
             let path = directory + "/nginx"

@@ -3,7 +3,8 @@ import Glibc
 
 /// Makes a child process trust the certificate that nginx shows, without touching the machine's own trust store.
 ///
-/// libcurl verifies against the system's bundle, and no environment variable names another. So the child runs in a mount
+/// Without a word from the program or the environment, libcurl verifies against the system's bundle, and that way is to be tested
+/// too. So the child runs in a mount
 /// namespace of its own, in which a bundle with one more certificate lies over the system's. It ends with the child.
 package struct NginxTrust: Sendable {
     private let prefix: [String]
@@ -37,12 +38,12 @@ package struct NginxTrust: Sendable {
     }
 
     /// Starts the helper; its first word says what to do.
-    package func startHelper(_ words: String...) throws -> ChildProcess {
-        try startHelper(words)
+    package func startHelper(_ words: String..., environment: [String: String] = [:]) throws -> ChildProcess {
+        try startHelper(words, environment: environment)
     }
 
     /// The same.
-    package func startHelper(_ words: [String]) throws -> ChildProcess {
-        try ChildProcess(prefix + [TestHelper.path()] + words)
+    package func startHelper(_ words: [String], environment: [String: String] = [:]) throws -> ChildProcess {
+        try ChildProcess(prefix + [TestHelper.path()] + words, environment: environment)
     }
 }

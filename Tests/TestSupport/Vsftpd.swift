@@ -1,6 +1,4 @@
 import Foundation
-import Glibc
-import LoopbackServer
 
 /// A real FTP server for the tests: Debian's vsftpd on a free loopback port, for everybody, with a directory to write to.
 ///
@@ -22,9 +20,6 @@ package final class Vsftpd: Sendable {
     private let process: ChildProcess
 
     private init(identity: NginxSite?) throws {
-        guard FileManager.default.isExecutableFile(atPath: Self.path) else {
-            throw ChildProcess.Failure(description: "These tests need vsftpd: apt-get install vsftpd, or run make test")
-        }
         directory = try TemporaryDirectory()
         scheme = identity == nil ? "ftp" : "ftps"
         let (root, empty) = (
@@ -36,19 +31,12 @@ package final class Vsftpd: Sendable {
         // vsftpd refuses everybody a root that they can write to.
         try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: root.path)
         let file = directory.url.appendingPathComponent("vsftpd.conf")
-        // Another program can take the port before vsftpd does: then another is tried.
-        var attempts = 0
-        while true {
-            let port = try LoopbackServer.unusedPort()
-            try Self.configuration(port, root, empty, identity).write(to: file, atomically: true, encoding: .utf8)
-            let process = try ChildProcess(["sh", "-c", Self.script, "sh", Self.path, file.path], mergesErrors: true)
-            attempts += 1
-            if Self.waitForGreeting(port) {
-                (self.port, self.process) = (port, process)
-                return
-            }
-            guard attempts < 3 else { throw ChildProcess.Failure(description: "vsftpd doesn't answer on port \(port)") }
+        let (ports, process) = try LoopbackProgram.start("vsftpd") { ports in
+            try Self.configuration(ports[0], root, empty, identity)
+                .write(to: file, atomically: true, encoding: .utf8)
+            return [Self.path, file.path]
         }
+        (port, self.process) = (ports[0], process)
     }
 
     /// Where a file's content lies.
@@ -65,18 +53,6 @@ package final class Vsftpd: Sendable {
     package func url(_ path: String) -> URL {
         URL(string: "\(scheme)://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
     }
-
-    /// Runs vsftpd, and a watchdog that ends it when the tests have ended, whichever way.
-    private static let script = """
-        exec 9<&0
-        (
-            exec >/dev/null 2>&1
-            cat <&9 >/dev/null
-            kill -TERM $$
-        ) &
-        exec 9<&- </dev/null
-        exec "$@"
-        """
 
     private static func configuration(_ port: Int, _ root: URL, _ empty: URL, _ identity: NginxSite?) -> String {
         let plain = """
@@ -109,25 +85,5 @@ package final class Vsftpd: Sendable {
             rsa_private_key_file=\(identity.key.path)
 
             """
-    }
-
-    /// True when something accepts connections on the port, as vsftpd does some milliseconds after it was started.
-    private static func waitForGreeting(_ port: Int) -> Bool {
-        for _ in 0..<500 {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            defer { close(descriptor) }
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = in_port_t(port).bigEndian
-            address.sin_addr.s_addr = inet_addr("127.0.0.1")
-            let code = withUnsafePointer(to: &address) { address in
-                address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
-                }
-            }
-            if code == 0 { return true }
-            usleep(10_000)
-        }
-        return false
     }
 }

@@ -17,6 +17,25 @@ extension CurlOptions {
         /// Instead of the same in ``CurlOptions/connections``, value by value.
         public var connections = ConnectionOptions()
 
+        /// TLS with this host, all of it, instead of ``CurlOptions/tls``.
+        public var tls: TLSOptions?
+
+        /// The public keys that the server may have, each as `sha256//` and the base64 of the SHA-256 of its
+        /// SubjectPublicKeyInfo; any other fails with `URLError.serverCertificateUntrusted`, even if a delegate accepts it.
+        ///
+        /// Source: [CURLOPT_PINNEDPUBLICKEY](https://curl.se/libcurl/c/CURLOPT_PINNEDPUBLICKEY.html).
+        public var publicKeyPins: [String]?
+
+        /// Whether the server may show any certificate whatsoever: then anybody between here and there can answer in its name.
+        ///
+        /// For servers on one's own desk. Creating the session writes a line to standard error for each entry that sets this. No
+        /// delegate is asked about such a server. Source:
+        /// [CURLOPT_SSL_VERIFYPEER](https://curl.se/libcurl/c/CURLOPT_SSL_VERIFYPEER.html).
+        public var trustsAnyCertificate: Bool?
+
+        /// Which proxy requests go through, instead of ``CurlOptions/proxy``.
+        public var proxy: Proxy?
+
         /// Nothing of its own.
         public init() {}
     }

@@ -25,6 +25,8 @@ extension CurlOptions {
     public func validate() throws(CurlOptionsError) {
         try names.validate()
         try validateConnections()
+        try tls.validate(as: "tls")
+        try proxy.validate(as: "proxy")
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
@@ -42,5 +44,7 @@ extension CurlOptions.HostOptions {
         }
         try httpVersion?.validate(as: "\(name).httpVersion")
         try connections.validate(as: "\(name).connections")
+        try validateTLS(as: name)
+        try proxy?.validate(as: "\(name).proxy")
     }
 }

@@ -24,6 +24,12 @@ public struct CurlOptions: Sendable {
     /// [CURLOPT_NOSIGNAL](https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
     public var ignoresBrokenPipeSignal = true
 
+    /// Whom connections trust, what they show of themselves, and how they are encrypted.
+    public var tls = TLSOptions()
+
+    /// Which proxy requests go through; the default is `.system`. See <doc:Proxies>.
+    public var proxy = Proxy.system
+
     /// What holds for some hosts alone.
     public var hosts = HostTable()
 

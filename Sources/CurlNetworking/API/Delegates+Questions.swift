@@ -80,7 +80,13 @@ extension URLSessionTaskDelegate {
         } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
             self.passOn(about: task, in: session) { next in
-                guard let next else { return completionHandler(.performDefaultHandling, nil) }
+                guard let next else {
+                    // Another delegate may have passed it on.
+                    if task.delegate === self || session.delegate === self {
+                        (challenge.sender as? ChallengeSender)?.noteMissingMethods()
+                    }
+                    return completionHandler(.performDefaultHandling, nil)
+                }
                 next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
             }
         }

@@ -8,8 +8,8 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session has become invalid: its last message. `error` is nil when the program asked for it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// Asks how to answer a challenge of the connection: NTLM and Negotiate. A delegate that doesn't implement it is asked with
-    /// the task's method instead. See <doc:Authentication>.
+    /// Asks how to answer a challenge of the connection: a server's certificate, a client's, NTLM and Negotiate. A delegate that
+    /// doesn't implement it is asked with the task's method instead. See <doc:TLS> and <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,

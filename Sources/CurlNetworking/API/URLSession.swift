@@ -48,9 +48,11 @@ open class URLSession: NSObject, @unchecked Sendable {
         let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
         do {
             try copy.curl.validate()
+            try copy.validateTLSVersions()
         } catch {
             preconditionFailure("\(error)")
         }
+        for warning in copy.curl.warnings { FileHandle.standardError.write(Data((warning + "\n").utf8)) }
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
         let core = SessionCore(
             settings: SessionSettings(copy),

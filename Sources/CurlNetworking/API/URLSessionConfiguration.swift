@@ -32,6 +32,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var urlCache: URLCache?
         var shouldUseExtendedBackgroundIdleMode = false
         var protocolClasses: [AnyClass]? = []
+        var tlsMinimumSupportedProtocolVersion = TLSPlan.defaultMinimum
+        var tlsMaximumSupportedProtocolVersion = TLSPlan.defaultMaximum
         var curl = CurlOptions()
     }
 
@@ -152,7 +154,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.isDiscretionary = newValue } }
     }
 
-    /// The proxies to use.
+    /// The proxies to use; nil, the default, for the environment's, and an empty dictionary for none.
+    ///
+    /// The keys are those of CFNetwork, as strings (`"HTTPEnable"`) or constants (``kCFNetworkProxiesHTTPEnable``). The session
+    /// fails every task that would have to go through a proxy whose entries make no sense. ``CurlOptions/proxy`` says more, and
+    /// goes before. See <doc:Proxies>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/connectionproxydictionary>
     open var connectionProxyDictionary: [AnyHashable: Any]? {
         get { current.connectionProxyDictionary }
         set { lock.withLock { values.connectionProxyDictionary = newValue } }
@@ -226,6 +234,31 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var protocolClasses: [AnyClass]? {
         get { current.protocolClasses }
         set { lock.withLock { values.protocolClasses = newValue } }
+    }
+
+    /// The oldest version of TLS to speak; the default is TLS 1.2. Older ones need a system whose OpenSSL still allows them.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsminimumsupportedprotocolversion>
+    open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
+        get { current.tlsMinimumSupportedProtocolVersion }
+        set { lock.withLock { values.tlsMinimumSupportedProtocolVersion = newValue } }
+    }
+
+    /// The newest version of TLS to speak; the default is TLS 1.3.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsmaximumsupportedprotocolversion>
+    open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
+        get { current.tlsMaximumSupportedProtocolVersion }
+        set { lock.withLock { values.tlsMaximumSupportedProtocolVersion = newValue } }
+    }
+
+    func validateTLSVersions() throws(CurlOptionsError) {
+        let values = current
+        try CurlOptions.TLSOptions.validate(
+            values.tlsMinimumSupportedProtocolVersion,
+            values.tlsMaximumSupportedProtocolVersion,
+            as: "tls"
+        )
     }
 
     /// What can be set below `URLSession`; see ``CurlOptions``. An addition of this module.

@@ -60,8 +60,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// What was spoken, as its ALPN identifier: `http/1.1`, `h2` and their like; nil where no answer came.
     open var networkProtocolName: String? { hop.statistics?.applicationProtocol }
 
-    /// Whether the request went through a proxy. With a libcurl before 8.7, a plain HTTP request through a proxy on the very
-    /// port of its URL isn't recognised.
+    /// Whether the request went through a proxy of any kind. See <doc:Proxies>.
     open var isProxyConnection: Bool { hop.isProxyConnection }
 
     /// Whether the connection stood already.

@@ -13,6 +13,8 @@ struct ChallengeQuestion: Sendable {
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
+    /// No delegate implements a method for challenges: it is the default.
+    var isNobodys = false
 }
 
 /// Takes a delegate's answer: from the completion handler, or as the challenge's `sender`, the older way.
@@ -20,6 +22,8 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
     /// Asks the task's method, where the session's delegate turns out not to have its own.
     private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
+    /// No delegate turns out to have a method.
+    private let hasNobody = Mutex(false)
 
     init(_ handler: @escaping @Sendable (ChallengeAnswer) -> Void) {
         self.handler = Mutex(handler)
@@ -30,7 +34,13 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         // It holds the session.
         let alternative = alternative.withLock { $0.take() }
         withExtendedLifetime(alternative) {}
-        handler?(ChallengeAnswer(disposition: disposition, credential: credential))
+        let isNobodys = disposition == .performDefaultHandling && hasNobody.withLock { $0 }
+        handler?(ChallengeAnswer(disposition: disposition, credential: credential, isNobodys: isNobodys))
+    }
+
+    /// No delegate implements its method: the default handling that follows is nobody's wish.
+    func noteMissingMethods() {
+        hasNobody.withLock { $0 = true }
     }
 
     /// Nobody is to answer any more, or to be asked.
@@ -125,7 +135,10 @@ extension ChallengeQuestion {
 
     private func putToTask(_ task: URLSessionTask, in session: URLSession, _ delegates: DelegateSet) {
         let sender = sender
-        guard let delegate = delegates.task else { return sender.answer(.performDefaultHandling, nil) }
+        guard let delegate = delegates.task else {
+            sender.noteMissingMethods()
+            return sender.answer(.performDefaultHandling, nil)
+        }
         delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }
     }
 }

@@ -37,9 +37,8 @@ enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
     fileprivate func isPossible(for party: AuthenticationParty) -> Bool {
         switch self {
         case .basic, .digest: true
-        // To a proxy, libcurl speaks them before it has connected: see the proxies' own settings.
         case .negotiate: party == .server && CurlLibrary.hasNegotiate
-        case .ntlm: party == .server && CurlLibrary.hasNTLM
+        case .ntlm: CurlLibrary.hasNTLM
         }
     }
 }
@@ -88,9 +87,10 @@ struct AuthenticationOffer: Sendable, Equatable {
     }
 
     /// Whether the head is a step of a conversation that libcurl leads, and not its end: it carries a token for the next step.
-    static func isHandshake(_ head: ResponseHead, of scheme: AuthenticationScheme) -> Bool {
-        guard head.status == 401, scheme.isOfConnection else { return false }
-        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: "WWW-Authenticate") }.map(\.value)
+    static func isHandshake(_ head: ResponseHead, of schemes: [AuthenticationParty: AuthenticationScheme]) -> Bool {
+        guard let party = AuthenticationParty(status: head.status), let scheme = schemes[party], scheme.isOfConnection
+        else { return false }
+        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: party.challengeField) }.map(\.value)
         return AuthenticationField.challenges(in: values).contains { field in
             field.scheme.isEqualIgnoringASCIICase(to: scheme.name) && field.token68 != nil
         }

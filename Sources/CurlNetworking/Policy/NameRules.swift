@@ -26,9 +26,9 @@ struct NameRules: Sendable {
         return settings == NameSettings() ? nil : settings
     }
 
-    /// The port that is connected to where no proxy stands in between; nil for a Unix socket.
-    func port(for origin: Origin) -> Int? {
-        unixSocket(for: origin) == nil ? connectTarget(for: origin).port : nil
+    /// Whether the host is on this machine, where no proxy leads.
+    func usesUnixSocket(for origin: Origin) -> Bool {
+        unixSocket(for: origin) != nil
     }
 
     private func unixSocket(for origin: Origin) -> CurlOptions.UnixSocket? {

@@ -53,4 +53,5 @@ struct Origin: Hashable, Sendable {
     var isFTP: Bool { scheme == "ftp" || scheme == "ftps" }
     var isSecure: Bool { scheme == "https" || scheme == "https+unix" }
     var isUnixSocket: Bool { scheme.hasSuffix("+unix") }
+    var usesTLS: Bool { isSecure || scheme == "ftps" }
 }

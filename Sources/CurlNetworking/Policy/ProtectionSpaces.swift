@@ -15,7 +15,10 @@ struct ProtectionSpace: Sendable, Hashable {
     var scheme: AuthenticationScheme
 
     /// As the delegate gets it.
-    var forDelegate: URLProtectionSpace {
+    var forDelegate: URLProtectionSpace { forDelegate(inTunnel: false) }
+
+    /// A proxy that makes a tunnel is one for https.
+    func forDelegate(inTunnel: Bool) -> URLProtectionSpace {
         switch party {
         case .server:
             URLProtectionSpace(
@@ -29,7 +32,7 @@ struct ProtectionSpace: Sendable, Hashable {
             URLProtectionSpace(
                 proxyHost: origin.host,
                 port: origin.port,
-                type: NSURLProtectionSpaceHTTPProxy,
+                type: inTunnel ? NSURLProtectionSpaceHTTPSProxy : NSURLProtectionSpaceHTTPProxy,
                 realm: realm,
                 authenticationMethod: scheme.method
             )

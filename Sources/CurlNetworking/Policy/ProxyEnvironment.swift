@@ -1,21 +1,35 @@
-import Foundation
 import Glibc
 
-/// The proxy that libcurl takes from the environment. https://curl.se/libcurl/c/CURLOPT_PROXY.html
-enum ProxyEnvironment {
-    /// The proxy that a request to `url` goes to openly, as a proxy's challenge has shown that it does. To https servers there
-    /// is a tunnel, and what the proxy says about that is libcurl's.
-    static func proxy(for url: URL) -> Origin? {
-        guard url.scheme?.lowercased() == "http" else { return nil }
-        let names = ["http_proxy", "all_proxy", "ALL_PROXY"]
-        return names.lazy.compactMap { getenv($0).map { String(cString: $0) } }.first { !$0.isEmpty }.flatMap(origin)
+extension ProxyTable {
+    /// What the process's environment says just now.
+    static var ofEnvironment: ProxyTable {
+        ProxyTable { name in getenv(name).map { String(cString: $0) } }
     }
 
-    /// "host:port", or a URL with a host; the default port is libcurl's.
-    static func origin(of proxy: String) -> Origin? {
-        guard let url = URL(string: proxy.contains("://") ? proxy : "http://\(proxy)"),
-            let host = url.host(percentEncoded: true)
-        else { return nil }
-        return URL(string: "http://\(host):\(url.port ?? 1080)").flatMap(Origin.init)
+    /// What `http_proxy` and its siblings say, read as libcurl reads them: an empty variable is none, and HTTP_PROXY in upper case
+    /// isn't read, because a web server puts a request's `Proxy` field there for its CGI programs (https://httpoxy.org).
+    /// https://curl.se/libcurl/c/libcurl-env.html
+    init(environment variable: (String) -> String?) {
+        func first(_ names: String...) -> (name: String, value: String)? {
+            for name in names {
+                if let value = variable(name), !value.isEmpty { return (name, value) }
+            }
+            return nil
+        }
+        func route(_ names: (name: String, value: String)?) -> ProxyRoute? {
+            guard let (name, value) = names else { return nil }
+            do {
+                return .through(try ProxyAddress.server(value))
+            } catch {
+                return .unusable("The environment's \(name) names no proxy: \(error.reason)")
+            }
+        }
+        routes["http"] = route(first("http_proxy"))
+        routes["https"] = route(first("https_proxy", "HTTPS_PROXY"))
+        routes["ftp"] = route(first("ftp_proxy", "FTP_PROXY"))
+        routes["ftps"] = route(first("ftps_proxy", "FTPS_PROXY"))
+        otherwise = route(first("all_proxy", "ALL_PROXY")) ?? .direct
+        let exceptions = first("no_proxy", "NO_PROXY")?.value ?? ""
+        self.exceptions = ProxyExceptions(exceptions.split { $0 == "," || $0.isWhitespace }.map(String.init))
     }
 }

@@ -31,6 +31,8 @@ struct Authentication {
         let party: AuthenticationParty
         let origin: Origin
         let response: HTTPURLResponse
+        /// It answers a request for a tunnel: the exchange is over already.
+        var isInTunnel = false
         /// Those still to be tried, the strongest first.
         var offers: [AuthenticationOffer]
         /// What is being asked about or waited for.
@@ -48,6 +50,8 @@ struct Authentication {
     var sent: [AuthenticationParty: Sent] = [:]
     /// The URL's own user name and password went out as Basic.
     var hasSentURLCredential = false
+    /// The credential set for the proxy, which libcurl shows when it asks for a tunnel.
+    var tunnelCredential: Credential?
     var challenged: Challenged?
     /// Spaces that the delegate wants nothing to do with.
     var rejected: Set<ProtectionSpace> = []
@@ -78,6 +82,7 @@ struct Authentication {
         offeredNonce = offers.lazy.compactMap(\.digest?.nonce).first
         guard let sent = sent.removeValue(forKey: party) else {
             noteRefusalOfURLCredential(by: party, origin, offers, url)
+            if party == .proxy, let tunnelCredential { noteRefusal(of: tunnelCredential, by: party, origin, offers) }
             return .ask
         }
         let space = sent.use.space
@@ -118,11 +123,20 @@ struct Authentication {
         _ offers: [AuthenticationOffer],
         _ url: URL
     ) {
-        guard party == .server, hasSentURLCredential, let credential = url.credential,
-            let offer = offers.first(where: { $0.scheme == .basic })
-        else { return }
-        let space = ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: .basic)
-        refused[space, default: []].insert(credential)
+        guard party == .server, hasSentURLCredential, let credential = url.credential else { return }
+        noteRefusal(of: credential, by: party, origin, offers.filter { $0.scheme == .basic })
+    }
+
+    private mutating func noteRefusal(
+        of credential: Credential,
+        by party: AuthenticationParty,
+        _ origin: Origin,
+        _ offers: [AuthenticationOffer]
+    ) {
+        for offer in offers {
+            let space = ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme)
+            refused[space, default: []].insert(credential)
+        }
     }
 
     /// The head is no challenge; it may name the nonce to go on with (RFC 7616 §3.5).
@@ -142,14 +156,19 @@ struct Authentication {
 
     // MARK: - Requests
 
-    var hasSentSomething: Bool { hasSentURLCredential || !sent.isEmpty }
+    var hasSentSomething: Bool { hasSentURLCredential || tunnelCredential != nil || !sent.isEmpty }
 
     /// Has `options` show the parties what is known for them, and notes what that was.
-    mutating func apply(to options: inout TransferOptions, of request: URLRequest, _ spaces: inout ProtectionSpaces) {
+    mutating func apply(
+        to options: inout TransferOptions,
+        of request: URLRequest,
+        through route: ProxyRoute,
+        _ spaces: inout ProtectionSpaces
+    ) {
         sent = [:]
         guard let url = request.url else { return }
         for party in [AuthenticationParty.server, .proxy] {
-            guard let origin = party.origin(for: url) else { continue }
+            guard let origin = party.origin(for: url, through: route) else { continue }
             if let use = uses[party], use.space.origin == origin {
                 sent[party] = show(use, isAhead: false, to: &options, &spaces)
             } else if !options.hasOwnCredentials(for: party),
@@ -161,6 +180,7 @@ struct Authentication {
             }
         }
         hasSentURLCredential = sent[.server] == nil && options.credentials != nil
+        tunnelCredential = sent[.proxy] == nil && options.usesTunnel ? route.server?.credential : nil
     }
 
     private mutating func show(
@@ -171,6 +191,10 @@ struct Authentication {
     ) -> Sent? {
         let (user, password) = (use.credential.user, use.credential.password)
         let field = use.space.party.answerField
+        if use.space.party == .proxy, options.usesTunnel {
+            options.authenticateTunnel(use)
+            return Sent(use: use, isAhead: isAhead)
+        }
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
         case .basic:
@@ -188,6 +212,9 @@ struct Authentication {
             let value = digest.authorization(user: user, password: password, for: target)
             options.replaceHeaders([HeaderField(name: field, value: value)])
             return Sent(use: use, isAhead: isAhead, nonce: digest.nonce)
+        case .ntlm where use.space.party == .proxy:
+            options.removeHeader(field)
+            options.proxyAuthentication = ProxyAuthentication(.ntlm, user: user, password: password)
         case .negotiate, .ntlm:
             options.removeHeader(field)
             options.credentials = (user, password)
@@ -199,10 +226,10 @@ struct Authentication {
 
 extension AuthenticationParty {
     /// Whom a challenge in the answer to a request for `url` comes from.
-    func origin(for url: URL) -> Origin? {
+    func origin(for url: URL, through route: ProxyRoute) -> Origin? {
         switch self {
         case .server: Origin(url)
-        case .proxy: ProxyEnvironment.proxy(for: url)
+        case .proxy: route.server?.origin
         }
     }
 }
@@ -211,7 +238,9 @@ extension TransferOptions {
     fileprivate func hasOwnCredentials(for party: AuthenticationParty) -> Bool {
         if party == .server, credentials != nil { return true }
         let field = party.answerField
-        return headers.contains { String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: field) }
+        return (headers + tunnelHeaders).contains {
+            String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: field)
+        }
     }
 
     fileprivate mutating func removeHeader(_ name: String) {

@@ -51,6 +51,9 @@ extension SessionCore {
 
     /// Later requests are sent without credentials again. Any thread.
     func forgetCredentials() {
-        loop.submit { self.existingAuthenticationDesk?.spaces = ProtectionSpaces() }
+        loop.submit {
+            self.existingAuthenticationDesk?.spaces = ProtectionSpaces()
+            self.existingHandshakeDesk?.forgetAll()
+        }
     }
 }

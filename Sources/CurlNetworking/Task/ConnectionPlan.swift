@@ -10,6 +10,8 @@ struct ConnectionPlan {
     var mayMultiplex = false
     /// They speak HTTP/2 without TLS, and without having asked.
     var hasPriorKnowledge = false
+    /// Whether there is a proxy in between.
+    var route = ProxyRoute.direct
     /// What libcurl is told; nil for its defaults and ours.
     var profile: ConnectionProfile?
     /// Those that are open; nil where nobody counts them.
@@ -32,17 +34,23 @@ struct ConnectionPlan {
         hasPriorKnowledge = !origin.isFTP && !origin.isSecure && version == .http2PriorKnowledge
         let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
         mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
-        let connectionSettings = Self.connectionSettings(settings, for: origin)
+        if !settings.names.usesUnixSocket(for: origin) {
+            route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
+        }
+        let connectionSettings = Self.connectionSettings(settings, for: origin, through: route)
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }
 
     /// Only what differs from the defaults.
     private static func connectionSettings(
         _ settings: SessionSettings,
-        for origin: Origin
+        for origin: Origin,
+        through route: ProxyRoute
     ) -> [any ConnectionSettings] {
         var all: [any ConnectionSettings] = []
         if let names = settings.names.settings(for: origin) { all.append(names) }
+        all += settings.tls.connectionSettings(for: origin, settings.hosts)
+        if let server = route.server { all.append(ProxySettings(server, for: origin)) }
         // The rest is about HTTP.
         guard !origin.isFTP else { return all }
         let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion

@@ -52,6 +52,7 @@ final class SessionCore: @unchecked Sendable {
     private(set) var retiredMultis: [Multi] = []
     private var admitted: [Admission.Ticket] = []
     var existingAuthenticationDesk: AuthenticationDesk?
+    var existingHandshakeDesk: HandshakeDesk?
     private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 
@@ -217,9 +218,9 @@ final class SessionCore: @unchecked Sendable {
         admission.plan(for: ticket)?.profile
     }
 
-    /// The port that its connections go to; nil for the origin's own.
-    func connectPort(for ticket: Admission.Ticket) -> Int? {
-        connectionProfile(for: ticket) == nil ? nil : settings.names.port(for: ticket.origin)
+    /// The way to the ticket's origin.
+    func route(for ticket: Admission.Ticket) -> ProxyRoute {
+        admission.plan(for: ticket)?.route ?? .direct
     }
 
     func received(bodyOf size: Int, for ticket: Admission.Ticket) {

@@ -18,6 +18,8 @@ final class SessionSettings: Sendable {
     let connectionLimits: ConnectionLimits
     let connectionOptions: CurlOptions.ConnectionOptions
     let httpVersion: CurlOptions.HTTPVersion
+    let tls: TLSPlan
+    let proxies: ProxyRules
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
     /// Whose cookies requests carry; nil for none.
@@ -60,6 +62,9 @@ final class SessionSettings: Sendable {
             total: curl.maximumConnections,
             streams: curl.maximumStreamsPerConnection
         )
+        tls = TLSPlan(configuration)
+        let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
+        proxies = ProxyRules(curl.proxy, system: dictionary ?? .ofEnvironment)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

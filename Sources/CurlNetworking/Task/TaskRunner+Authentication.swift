@@ -14,7 +14,10 @@ extension TaskRunner {
             return nil
         }
         let offers = AuthenticationOffer.offers(in: head, by: party)
-        guard let url = exchange.request.url, let origin = party.origin(for: url), !offers.isEmpty else { return nil }
+        guard let url = exchange.request.url, let origin = party.origin(for: url, through: route), !offers.isEmpty,
+            // Within a tunnel it is the server that speaks, who has no business with the proxy's credentials.
+            party == .server || exchange.tunnel == nil
+        else { return nil }
         var authentication = loading.authentication ?? Authentication()
         let verdict = authentication.noteRefusal(by: party, origin, offers, url, &session.authenticationDesk.spaces)
         loading.authentication = authentication
@@ -40,7 +43,10 @@ extension TaskRunner {
     private func noteAuthenticated(_ exchange: Exchange, _ head: ResponseHead) {
         guard let sent = loading.authentication?.sent, let url = exchange.request.url else { return }
         loading.authentication?.noteSuccess(head, &session.authenticationDesk.spaces)
+        noteAnsweredByLibcurl(exchange, at: url)
         for (party, sent) in sent where sent.use.isShared {
+            // On a tunnel that stood already, nothing was shown.
+            if party == .proxy, let tunnel = exchange.tunnel, tunnel.head == nil { continue }
             let use = sent.use
             session.authenticationDesk.spaces.prove(use.credential, for: use.space, at: url)
             guard let object = use.toBeStored, let storage = session.settings.credentialStorage else { continue }
@@ -54,7 +60,7 @@ extension TaskRunner {
     // MARK: - Finding a credential
 
     /// Tries the strongest offer that isn't rejected: with what is known already, else whoever has the turn asks.
-    private func tryNextOffer(of held: HeldResponse) {
+    func tryNextOffer(of held: HeldResponse) {
         guard let challenged = loading.authentication?.challenged, challenged.held === held else { return }
         guard let offer = challenged.offers.first else { return deliverChallenge() }
         let space = challenged.space(of: offer)
@@ -99,6 +105,12 @@ extension TaskRunner {
             let object = URLCredential(user: credential.user, password: credential.password, persistence: .none)
             return ask(about: space, held, proposing: object)
         }
+        if space.party == .proxy, let credential = route.server?.credential,
+            loading.authentication?.refuses(credential, space) == false
+        {
+            // It was set for this proxy, and for this.
+            return use(credential, nil, for: space)
+        }
         guard let storage = session.settings.credentialStorage else { return ask(about: space, held, proposing: nil) }
         let forDelegate = space.forDelegate
         DispatchQueue.global(qos: .userInitiated).async {
@@ -125,7 +137,7 @@ extension TaskRunner {
         }
         guard delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
         let challenge = URLAuthenticationChallenge(
-            protectionSpace: space.forDelegate,
+            protectionSpace: space.forDelegate(inTunnel: challenged.isInTunnel),
             proposedCredential: proposal,
             previousFailureCount: loading.authentication?.failures[space] ?? 0,
             failureResponse: challenged.response,
@@ -190,12 +202,12 @@ extension TaskRunner {
         drop(challenged.held, for: challenged.held.exchange.request)
     }
 
-    /// Nobody has a credential: the challenge is the task's response.
+    /// Nobody has a credential: the challenge is the task's response, or where there is no tunnel, its failure.
     private func deliverChallenge() {
-        guard let held = loading.authentication?.challenged?.held else { return }
+        guard let challenged = loading.authentication?.challenged else { return }
         leaveDesk()
         loading.authentication?.challenged = nil
-        deliver(held)
+        if challenged.isInTunnel { giveUp(challenged.held) } else { deliver(challenged.held) }
     }
 
     /// The task is over: it asks nobody any more, and waits for nobody.
@@ -226,10 +238,12 @@ extension TaskRunner {
 
     /// Has the next exchange show what is known for where it goes.
     func authenticate(_ options: inout TransferOptions, of request: URLRequest) {
-        guard loading.authentication != nil || session.existingAuthenticationDesk != nil || options.credentials != nil
+        guard
+            loading.authentication != nil || session.existingAuthenticationDesk != nil || options.credentials != nil
+                || options.proxyAuthentication != nil
         else { return }
         var authentication = loading.authentication ?? Authentication()
-        authentication.apply(to: &options, of: request, &session.authenticationDesk.spaces)
+        authentication.apply(to: &options, of: request, through: route, &session.authenticationDesk.spaces)
         guard loading.authentication != nil || authentication.hasSentSomething else { return }
         loading.authentication = authentication
     }

@@ -30,6 +30,7 @@ extension TaskRunner {
         }
         loading.held = nil
         endAuthentication()
+        leaveHandshake()
         loading.load.take()?.stop()
         stopWaiting()
         if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }

@@ -192,12 +192,14 @@ extension TaskRunner: ExchangeOwner {
         keepMetrics(of: exchange)
         loading.exchange = nil
         if let held = loading.held, held.exchange === exchange { return held.exchangeFinished(error) }
+        if challengedInTunnel(exchange, error) { return }
         goOn(after: exchange, error)
     }
 
     /// The exchange is over, and nobody has to decide about it any more.
     func goOn(after exchange: Exchange, _ error: URLError?) {
         if let next = loading.nextRequest.take() { return follow(next) }
+        if let error, asksAboutHandshake(after: exchange, error) { return }
         if deliversStoredResponse(after: exchange, error) { return }
         do throws(URLError) {
             if let error {

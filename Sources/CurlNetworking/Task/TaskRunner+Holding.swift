@@ -45,6 +45,11 @@ extension TaskRunner {
         release(held, to: .discard)
     }
 
+    /// The exchange has failed, and that is the task's end after all.
+    func giveUp(_ held: HeldResponse) {
+        release(held, to: .discard)
+    }
+
     private func release(_ held: HeldResponse, to route: Exchange.BodyRoute) {
         loading.held = nil
         shared.withLock { $0.machine.setHeld(false) }

@@ -27,11 +27,13 @@ extension TaskRunner: FTPLoadOwner {
                 offset: loading.resumption?.offset ?? 0,
                 replyTimeout: session.settings.idleTimeout(for: request)
             )
+            if case .unusable(let reason) = route { throw URLError(.cannotConnectToHost, request.url, reason) }
+            options.connection = loading.ticket.flatMap(session.connectionProfile)
         } catch {
             body?.close()
             throw error
         }
-        options.connection = loading.ticket.flatMap(session.connectionProfile)
+        if let ticket = loading.ticket { options.connection = session.connectionProfile(for: ticket) }
         let length = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
         shared.withLock { $0.counters.expectedToSend = length }
         let load = FTPLoad(

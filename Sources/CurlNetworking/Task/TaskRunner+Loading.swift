@@ -28,6 +28,8 @@ extension TaskRunner {
         var load: (any Load)?
         /// nil for tasks that have nothing to do with credentials.
         var authentication: Authentication?
+        /// A handshake that waits for a decision.
+        var handshake: TaskRunner.HandshakeTalk?
         /// The response that waits for a decision.
         var held: HeldResponse?
         /// The same of a redirect that a protocol class has reported.
@@ -225,9 +227,11 @@ extension TaskRunner: LoopWork {
             if let cookies = loading.cookies.field { options.addCookies(cookies) }
             addCacheFields(to: &options)
             if let resumption = loading.resumption { options.replaceHeaders(resumption.fields) }
+            try takeRoute(&options, of: request)
             authenticate(&options, of: request)
             if let ticket = loading.ticket {
                 try session.choose(&options, for: ticket, avoidingKept: loading.avoidsKeptConnections)
+                prepareHandshake(&options, with: ticket.origin)
             }
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
@@ -241,7 +245,7 @@ extension TaskRunner: LoopWork {
                 shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
                 return shared.isWatched(in: session)
             }
-            if isWatched { exchange.gatherMetrics(connectPort: loading.ticket.flatMap(session.connectPort)) }
+            if isWatched { exchange.gatherMetrics(throughProxy: route.server != nil) }
             let hatches = hatches(for: request)
             do throws(TransferFailure) {
                 try exchange.start(options, hatches, in: session.currentMulti())

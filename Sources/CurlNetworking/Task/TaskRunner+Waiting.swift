@@ -29,7 +29,7 @@ extension TaskRunner {
 
     /// Whether the task must not try yet; then `proceed` goes on.
     func mustWait() -> Bool {
-        guard loading.waiting.isOver else { return true }
+        guard loading.waiting.isOver, loading.handshake == nil else { return true }
         switch loading.waiting.beginning {
         case .immediate: return false
         case .asking: return true
@@ -59,7 +59,7 @@ extension TaskRunner {
     }
 
     /// Goes on where the task waited. A task that was suspended meanwhile goes on when it is resumed.
-    private func proceed() {
+    func proceed() {
         stopWaiting()
         if shared.withLock({ $0.machine.stage == .queued }) { enterQueue() }
     }
@@ -137,7 +137,7 @@ extension TaskRunner {
     }
 
     /// An attempt to connect has come to nothing; the task can make another.
-    private func forgetAttempt() {
+    func forgetAttempt() {
         // It was no transaction: nothing has been sent.
         if let attempt = loading.hops.last, attempt.statistics?.requestStarted == nil { loading.hops.removeLast() }
         // A stream that was opened can't be sent again.

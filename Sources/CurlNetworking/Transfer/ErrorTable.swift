@@ -9,6 +9,11 @@ public enum CurlErrorKey {
     public static let text = "CurlNetworkingErrorText"
     /// How far the transfer had come, a `String`: preparing, resolving, connecting, securing, sending or receiving.
     public static let phase = "CurlNetworkingPhase"
+    /// Why the server's certificate isn't trusted, as OpenSSL numbers the reasons, an `Int`; see
+    /// `URLError.certificateProblem`. <https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/>
+    public static let verification = "CurlNetworkingVerification"
+    /// The status with which a proxy has refused a tunnel, an `Int`.
+    public static let proxyStatus = "CurlNetworkingProxyStatus"
 }
 
 /// The one place where libcurl's codes become URLError's.
@@ -95,9 +100,13 @@ enum ErrorTable {
 
     /// - Parameter coding: The response's Content-Encoding.
     static func code(for failure: TransferFailure, contentCoding coding: String? = nil) -> URLError.Code {
-        switch (failure.code.rawValue, failure.systemErrno) {
+        if let code = tlsCode(for: failure) { return code }
+        return switch (failure.code.rawValue, failure.systemErrno) {
         case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
         case (7, ETIMEDOUT): .timedOut
+        case (97, _) where failure.proxy == .authentication: .userAuthenticationRequired
+        case (97, _) where failure.proxy == .hostNotFound: .cannotFindHost
+        case (97, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
         case (56, _) where isAboutChunks(failure.text): .badServerResponse
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown
@@ -107,6 +116,18 @@ enum ErrorTable {
     /// libcurl has one code for a connection that breaks and for chunks that are none (RFC 9112 §7.1); its text tells.
     private static func isAboutChunks(_ text: String) -> Bool {
         text.contains("chunk")
+    }
+
+    /// What the certificates say, and alerts about them: they come in place of a handshake's end, or of the first answer (RFC 8446
+    /// §4.4.2.4).
+    private static func tlsCode(for failure: TransferFailure) -> URLError.Code? {
+        let code = failure.code.rawValue
+        switch code {
+        case 60 where failure.verification > 0:
+            return CertificateProblem(curlCode: code, verification: failure.verification, text: failure.text)?.errorCode
+        case 35, 55, 56: return TLSAlert(in: failure.text)?.errorCode
+        default: return nil
+        }
     }
 
     /// Whether it is the content that is wrong, and not its coding that nobody knows (RFC 9110 §8.4.1).
@@ -122,16 +143,18 @@ extension URLError {
     /// The error for a transfer to `url` that failed.
     init(_ failure: TransferFailure, url: URL?, head: ResponseHead? = nil) {
         let systemError = failure.systemErrno == 0 ? nil : SystemError(code: failure.systemErrno)
+        var details: [String: Any] = [
+            CurlErrorKey.code: Int(failure.code.rawValue),
+            CurlErrorKey.text: failure.text,
+            CurlErrorKey.phase: failure.phase.rawValue,
+        ]
+        if failure.verification != 0 { details[CurlErrorKey.verification] = failure.verification }
         self.init(
             ErrorTable.code(for: failure, contentCoding: head?["Content-Encoding"]),
             url,
             failure.text,
             systemError,
-            [
-                CurlErrorKey.code: Int(failure.code.rawValue),
-                CurlErrorKey.text: failure.text,
-                CurlErrorKey.phase: failure.phase.rawValue,
-            ]
+            details
         )
     }
 

@@ -62,7 +62,11 @@ final class Exchange: TransferHandler {
 
     private(set) var head: ResponseHead?
     /// libcurl leads a conversation of several heads, whose last is the response's.
-    private var handshake: AuthenticationScheme?
+    private var handshakes: [AuthenticationParty: AuthenticationScheme] = [:]
+    /// What the proxy says about the tunnel; nil where there is none to be.
+    private(set) var tunnel: ProxyTunnel?
+    /// The proxy's answer, where it makes none.
+    private(set) var refusal: ResponseHead?
     /// The connection, since it stands; for an exchange that was to report it.
     private(set) var standing: StandingConnection?
     private var circumstances = ReplayPolicy.Circumstances()
@@ -77,6 +81,7 @@ final class Exchange: TransferHandler {
     private let loop: EventLoop
     private var multi: Multi?
     private var easy: EasyHandle?
+    private var inquiry: HandshakeInquiry?
 
     /// More than this of a dropped body costs more than a new connection.
     private static let maximumDiscardedBytes = 64 * 1024
@@ -90,17 +95,23 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
-    /// Has the exchange gather metrics. Called before it starts. `connectPort` is nil for the URL's own.
-    func gatherMetrics(connectPort: Int?) {
+    /// Has the exchange gather metrics. Called before it starts.
+    func gatherMetrics(throughProxy isProxyConnection: Bool) {
         metrics = HopMetrics(request)
-        metrics?.connectPort = connectPort
+        metrics?.isProxyConnection = isProxyConnection
     }
 
     /// Starts the transfer. When it throws, nothing has begun, and nothing will be called.
     func start(_ options: TransferOptions, _ hatches: TransferHatches?, in multi: Multi) throws(TransferFailure) {
         circumstances.joinsPriorKnowledge = options.versionOverride == .joinsPriorKnowledge
-        handshake = options.connectionAuthentication.map { $0 == .ntlm ? .ntlm : .negotiate }
+        if let scheme = options.connectionAuthentication { handshakes[.server] = scheme == .ntlm ? .ntlm : .negotiate }
+        if options.usesTunnel {
+            tunnel = ProxyTunnel()
+        } else if options.proxyAuthentication?.scheme == .ntlm {
+            handshakes[.proxy] = .ntlm
+        }
         easy = try multi.start(options, handler: self, hatches: hatches)
+        inquiry = options.inquiry
         self.multi = multi
     }
 
@@ -142,6 +153,9 @@ final class Exchange: TransferHandler {
         lastActivity = loop.now
     }
 
+    /// What the handshake was stopped for; the exchange has failed then.
+    var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
+
     /// How far the transfer has come.
     var phase: TransferPhase { easy?.phase ?? .preparing }
 
@@ -160,6 +174,7 @@ final class Exchange: TransferHandler {
     private func end() {
         easy = nil
         multi = nil
+        inquiry?.close()
         body?.close()
     }
 
@@ -183,7 +198,7 @@ final class Exchange: TransferHandler {
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
         case .complete(let head):
-            if let handshake, AuthenticationOffer.isHandshake(head, of: handshake) {
+            if !handshakes.isEmpty, AuthenticationOffer.isHandshake(head, of: handshakes) {
                 parser = HeadParser()
                 return .accepted
             }
@@ -198,6 +213,12 @@ final class Exchange: TransferHandler {
                 return .abort
             }
         }
+    }
+
+    func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        guard tunnel?.consume(lines: tunnelHeaderLine) == false else { return .accepted }
+        abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
+        return .abort
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
@@ -273,6 +294,7 @@ final class Exchange: TransferHandler {
         if abortError == nil, let failure {
             circumstances.hasHead = head != nil
             hasLostKeptConnection = ReplayPolicy.isLossOfKeptConnection(failure, circumstances)
+            if head == nil { refusal = failure.code.rawValue == Self.timedOut ? nil : tunnel?.refusal }
         }
         end()
         owner.exchangeFinished(self, error(for: failure))
@@ -293,10 +315,12 @@ final class Exchange: TransferHandler {
         {
             return nil
         }
+        if let failure, let refusal { return URLError(failure, url: request.url, refusal: refusal) }
         if let failure { return URLError(failure, url: request.url, head: head) }
         return head == nil ? URLError(Self.noHead, url: request.url) : nil
     }
 
+    private static let timedOut: UInt32 = 28
     private static let sendError: UInt32 = 55
     private static let streamError: UInt32 = 92
 

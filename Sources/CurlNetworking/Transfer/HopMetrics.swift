@@ -19,9 +19,8 @@ struct HopMetrics: Sendable {
     var end: Date?
     /// nil but for hops over the network.
     var statistics: TransferStatistics?
-    /// The port that was to be connected to; nil for the URL's own.
-    var connectPort: Int?
     var tls: TLSSession?
+    var isProxyConnection = false
     var head: ResponseHead?
     /// nil where it has to be made from `head`.
     var response: URLResponse?
@@ -52,14 +51,6 @@ extension HopMetrics {
     var isReusedConnection: Bool {
         guard let statistics else { return false }
         return statistics.newConnections == 0 && statistics.requestStarted != nil
-    }
-
-    /// Before libcurl 8.7 it is only certain for tunnels; a connection to another port than the URL's is one to a proxy too.
-    var isProxyConnection: Bool {
-        guard let statistics else { return false }
-        if let usedProxy = statistics.usedProxy { return usedProxy }
-        guard let port = statistics.remotePort, let origin = request.url.flatMap(Origin.init) else { return false }
-        return port != connectPort ?? origin.port
     }
 
     private var isSecure: Bool { request.url?.scheme?.lowercased().hasPrefix("https") ?? false }

@@ -90,15 +90,22 @@ struct NameRulesTests {
         #expect(Sample.settings { change(&$0.curl) }.names.settings(for: ftp)?.unixSocket == nil)
     }
 
-    @Test("The port that is connected to is known, for the metrics")
-    func port() throws {
+    @Test("Where a Unix socket is used is known: no proxy leads there")
+    func unixSocketsHaveNoProxy() throws {
         let rules = Sample.settings {
             $0.curl.hosts["a"].names.connectTo = .init("b", port: 81)
             $0.curl.hosts["c"].names.unixSocket = .path("/c")
         }.names
-        #expect(try rules.port(for: #require(Origin(Sample.url("http://a/")))) == 81)
-        #expect(try rules.port(for: #require(Origin(Sample.url("http://d/")))) == 80)
-        #expect(try rules.port(for: #require(Origin(Sample.url("http://c/")))) == nil)
+        #expect(try !rules.usesUnixSocket(for: #require(Origin(Sample.url("http://a/")))))
+        #expect(try rules.usesUnixSocket(for: #require(Origin(Sample.url("http://c/")))))
+        let plan = ConnectionPlan(
+            Sample.settings {
+                $0.curl.proxy = .server(.init(host: "proxy", port: 1))
+                $0.curl.names.unixSocket = .path("/c")
+            },
+            for: try #require(Origin(Sample.url("http://c/")))
+        )
+        #expect(plan.route == .direct)
     }
 
     @Test("The servers are libcurl's list, with IPv6 in brackets")

@@ -138,6 +138,8 @@ struct ProtectionSpacesTests {
         #expect(server.authenticationMethod == NSURLAuthenticationMethodNTLM && !server.isProxy())
         let proxy = try Self.space(party: .proxy).forDelegate
         #expect(proxy.isProxy() && proxy.proxyType == NSURLProtectionSpaceHTTPProxy && proxy.protocol == nil)
+        let tunnel = try Self.space(party: .proxy).forDelegate(inTunnel: true)
+        #expect(tunnel.isProxy() && tunnel.proxyType == NSURLProtectionSpaceHTTPSProxy)
     }
 }
 
@@ -190,25 +192,5 @@ struct CredentialStorageMatchingTests {
         }
         #expect(storage.allCredentials.count == 1)
         #expect(storage.allCredentials.first?.value["u"]?.password == "b")
-    }
-}
-
-@Suite("The environment's proxy")
-struct ProxyEnvironmentTests {
-    @Test(
-        "is read as libcurl reads it",
-        arguments: [
-            ("proxy", "proxy", 1080), ("proxy:3128", "proxy", 3128), ("http://proxy:8080/", "proxy", 8080),
-            ("http://user:pass@proxy:1", "proxy", 1),
-        ]
-    )
-    func reading(text: String, host: String, port: Int) {
-        let origin = ProxyEnvironment.origin(of: text)
-        #expect(origin?.host == host && origin?.port == port)
-    }
-
-    @Test("Nonsense is none", arguments: ["", "://", "http://", "a b"])
-    func nonsense(text: String) {
-        #expect(ProxyEnvironment.origin(of: text) == nil)
     }
 }

@@ -86,16 +86,6 @@ struct HopMetricsTests {
         #expect(Self.time(hop.requestEnd) == 50)
     }
 
-    @Test("A proxy is what libcurl says it is, else another port than the URL's")
-    func proxy() throws {
-        #expect(try !Self.hop { $0.remotePort = 80 }.isProxyConnection)
-        #expect(try Self.hop { $0.remotePort = 3128 }.isProxyConnection)
-        #expect(try !Self.hop("https://example.com:8443/") { $0.remotePort = 8443 }.isProxyConnection)
-        #expect(try Self.hop { ($0.remotePort, $0.usedProxy) = (80, true) }.isProxyConnection)
-        #expect(try !Self.hop { ($0.remotePort, $0.usedProxy) = (3128, false) }.isProxyConnection)
-        #expect(try !Self.hop().isProxyConnection)
-    }
-
     @Test("A response that was never shown to anybody is made of its head")
     func response() throws {
         var hop = try Self.hop()

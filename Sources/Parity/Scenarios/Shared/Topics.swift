@@ -27,5 +27,5 @@ package let topics: [Topic] = [
     cancellation, suspension, sessions, progress,
     timeouts, beginning, metrics,
     connectionFaults, malformedAnswers,
-    urls, schemes, protocols,
+    urls, schemes, protocols, proxies,
 ]

@@ -1,0 +1,156 @@
+/// What OpenSSL offers for having a say in a handshake.
+/// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/ https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_cb/
+struct HandshakeFunctions: Sendable {
+    typealias Pointer = OpenSSL.Pointer
+    typealias Verification = @convention(c) (Pointer?, Pointer?) -> Int32
+    typealias Destructor = @convention(c) (Pointer?, Pointer?, Pointer?, Int32, Int, Pointer?) -> Void
+
+    let setVerification: @convention(c) (Pointer, Verification, Pointer?) -> Void
+    let setCertificateRequest: @convention(c) (Pointer, Verification, Pointer?) -> Void
+    let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32
+    /// Where contexts keep what is ours, which `Callbacks.tlsContextFreed` lets go of.
+    let extraDataIndex: Int32
+
+    private let verifyCertificate: @convention(c) (Pointer) -> Int32
+    private let error: @convention(c) (Pointer) -> Int32
+    private let setError: @convention(c) (Pointer, Int32) -> Void
+    private let errorText: @convention(c) (Int) -> UnsafePointer<CChar>?
+    private let leaf: @convention(c) (Pointer) -> Pointer?
+    private let untrusted: @convention(c) (Pointer) -> Pointer?
+    private let ownerIndex: @convention(c) () -> Int32
+    private let owner: @convention(c) (Pointer, Int32) -> Pointer?
+    private let serverName: @convention(c) (Pointer, Int32) -> UnsafePointer<CChar>?
+    private let checkHost: @convention(c) (Pointer, UnsafePointer<CChar>, Int, UInt32, Pointer?) -> Int32
+    private let checkAddress: @convention(c) (Pointer, UnsafePointer<CChar>, UInt32) -> Int32
+    private let authorities: @convention(c) (Pointer) -> Pointer?
+    private let count: @convention(c) (Pointer?) -> Int32
+    private let element: @convention(c) (Pointer?, Int32) -> Pointer?
+    private let encodeCertificate:
+        @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+    private let encodeName: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+
+    static let loaded = HandshakeFunctions()
+
+    // CRYPTO_EX_INDEX_SSL_CTX
+    private static let contexts: Int32 = 1
+
+    private init?() {
+        typealias NewIndex = @convention(c) (Int32, Int, Pointer?, Pointer?, Pointer?, Destructor) -> Int32
+        typealias Setter = @convention(c) (Pointer, Verification, Pointer?) -> Void
+        typealias Encoder =
+            @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+        guard let newIndex: NewIndex = OpenSSL.function("CRYPTO_get_ex_new_index"),
+            let setVerification: Setter = OpenSSL.function("SSL_CTX_set_cert_verify_callback"),
+            let setCertificateRequest: Setter = OpenSSL.function("SSL_CTX_set_cert_cb"),
+            let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32 =
+                OpenSSL.function("SSL_CTX_set_ex_data"),
+            let verifyCertificate: @convention(c) (Pointer) -> Int32 = OpenSSL.function("X509_verify_cert"),
+            let error: @convention(c) (Pointer) -> Int32 = OpenSSL.function("X509_STORE_CTX_get_error"),
+            let setError: @convention(c) (Pointer, Int32) -> Void = OpenSSL.function("X509_STORE_CTX_set_error"),
+            let errorText: @convention(c) (Int) -> UnsafePointer<CChar>? =
+                OpenSSL.function("X509_verify_cert_error_string"),
+            let leaf: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get0_cert"),
+            let untrusted: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get0_untrusted"),
+            let ownerIndex: @convention(c) () -> Int32 = OpenSSL.function("SSL_get_ex_data_X509_STORE_CTX_idx"),
+            let owner: @convention(c) (Pointer, Int32) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get_ex_data"),
+            let serverName: @convention(c) (Pointer, Int32) -> UnsafePointer<CChar>? =
+                OpenSSL.function("SSL_get_servername"),
+            let checkHost: @convention(c) (Pointer, UnsafePointer<CChar>, Int, UInt32, Pointer?) -> Int32 =
+                OpenSSL.function("X509_check_host"),
+            let checkAddress: @convention(c) (Pointer, UnsafePointer<CChar>, UInt32) -> Int32 =
+                OpenSSL.function("X509_check_ip_asc"),
+            let authorities: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("SSL_get0_peer_CA_list"),
+            let count: @convention(c) (Pointer?) -> Int32 = OpenSSL.function("OPENSSL_sk_num"),
+            let element: @convention(c) (Pointer?, Int32) -> Pointer? = OpenSSL.function("OPENSSL_sk_value"),
+            let encodeCertificate: Encoder = OpenSSL.function("i2d_X509"),
+            let encodeName: Encoder = OpenSSL.function("i2d_X509_NAME")
+        else { return nil }
+        let index = newIndex(Self.contexts, 0, nil, nil, nil, Callbacks.tlsContextFreed)
+        guard index >= 0 else { return nil }
+        extraDataIndex = index
+        self.setVerification = setVerification
+        self.setCertificateRequest = setCertificateRequest
+        self.setExtraData = setExtraData
+        self.verifyCertificate = verifyCertificate
+        self.error = error
+        self.setError = setError
+        self.errorText = errorText
+        self.leaf = leaf
+        self.untrusted = untrusted
+        self.ownerIndex = ownerIndex
+        self.owner = owner
+        self.serverName = serverName
+        self.checkHost = checkHost
+        self.checkAddress = checkAddress
+        self.authorities = authorities
+        self.count = count
+        self.element = element
+        self.encodeCertificate = encodeCertificate
+        self.encodeName = encodeName
+    }
+
+    // MARK: - A verification under way (`context` is an X509_STORE_CTX)
+
+    /// Verifies the chain as OpenSSL would by itself, without the host; 0 is good.
+    func verify(_ context: Pointer) -> Int32 {
+        let isGood = verifyCertificate(context) == 1
+        let result = error(context)
+        return isGood || result != 0 ? result : Int32(X509Result.unspecified)
+    }
+
+    /// What the handshake's end is to be told, and what `CURLINFO_SSL_VERIFYRESULT` says later.
+    func setResult(_ result: Int32, _ context: Pointer) {
+        setError(context, result)
+    }
+
+    func text(of result: Int) -> String {
+        errorText(result).map { String(cString: $0) } ?? "unknown"
+    }
+
+    /// The SSL whose handshake it is.
+    func connection(_ context: Pointer) -> Pointer? {
+        owner(context, ownerIndex())
+    }
+
+    func isLeafFor(_ host: String, _ context: Pointer, isAddress: Bool) -> Bool {
+        guard let leaf = leaf(context) else { return false }
+        return isAddress ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, 0, nil) == 1
+    }
+
+    /// What the server has presented, its own certificate first, in DER.
+    func chain(_ context: Pointer) -> [[UInt8]] {
+        let first = leaf(context).map { encoded($0, encodeCertificate) }
+        let all = elements(untrusted(context)).map { encoded($0, encodeCertificate) }
+        guard let first else { return all }
+        return [first] + (all.first == first ? all.dropFirst() : all[...])
+    }
+
+    // MARK: - A connection (`ssl` is an SSL)
+
+    /// The name that the server was told; nil where it is an address.
+    func serverName(_ ssl: Pointer) -> String? {
+        serverName(ssl, 0).map { String(cString: $0) }
+    }
+
+    /// The names of authorities whose certificates the server wants to see, in DER.
+    func acceptableAuthorities(_ ssl: Pointer) -> [[UInt8]] {
+        elements(authorities(ssl)).map { encoded($0, encodeName) }
+    }
+
+    private func elements(_ stack: Pointer?) -> [Pointer] {
+        guard let stack else { return [] }
+        return (0..<max(0, count(stack))).compactMap { element(stack, $0) }
+    }
+
+    private func encoded(
+        _ object: Pointer,
+        _ encode: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+    ) -> [UInt8] {
+        let length = encode(object, nil)
+        guard length > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
+            var position = buffer.baseAddress
+            count = max(0, Int(encode(object, &position)))
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Curl
+import Foundation
+
+extension CurlOptions {
+    /// Whom connections trust, what they show of themselves, and how they are encrypted. See <doc:TLS>.
+    ///
+    /// Files are read when they are needed, so that a new one needs no new session; one that can't be read fails the tasks that
+    /// need it with `URLError.secureConnectionFailed`, and the error names it.
+    public struct TLSOptions: Sendable, Hashable {
+        /// Where certificates of authorities come from.
+        public enum CertificateSource: Sendable, Hashable {
+            /// A file with certificates in PEM, or a single one in DER.
+            case file(URL)
+            /// A directory of PEM files named by their subjects' hashes, as `openssl rehash` makes it.
+            case directory(URL)
+            /// Certificates in PEM, or a single one in DER.
+            case data(Data)
+        }
+
+        /// The authorities to trust; nil, the default, for the system's.
+        ///
+        /// Those are the ones that libcurl was built with, unless the environment names others when the session is created:
+        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories with colons between them. With either of them, nothing
+        /// else is trusted. Source: [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
+        /// [SSL_CERT_FILE](https://docs.openssl.org/3.0/man3/X509_get_default_cert_file/).
+        public var trustRoots: [CertificateSource]?
+
+        /// Authorities to trust besides ``trustRoots``. None by default.
+        ///
+        /// Needs a libcurl that uses OpenSSL.
+        public var additionalTrustRoots: [CertificateSource] = []
+
+        /// Files with certificate revocation lists, PEM or DER. None by default.
+        ///
+        /// With any, every certificate of a chain must be covered by a list of its issuer that is valid today (RFC 5280 §6.3). Needs
+        /// a libcurl that uses OpenSSL. Source: [CURLOPT_CRLFILE](https://curl.se/libcurl/c/CURLOPT_CRLFILE.html).
+        public var revocationLists: [URL] = []
+
+        /// What servers are shown that ask for a certificate; nil, the default, for nothing.
+        public var identity: TLSIdentity?
+
+        /// The oldest version to speak, instead of ``URLSessionConfiguration/tlsMinimumSupportedProtocolVersion``.
+        public var minimumVersion: tls_protocol_version_t?
+
+        /// The newest version to speak, instead of ``URLSessionConfiguration/tlsMaximumSupportedProtocolVersion``.
+        public var maximumVersion: tls_protocol_version_t?
+
+        /// The cipher suites of TLS 1.2 and below, by their names in OpenSSL, the best first; nil, the default, for libcurl's.
+        ///
+        /// Source: [CURLOPT_SSL_CIPHER_LIST](https://curl.se/libcurl/c/CURLOPT_SSL_CIPHER_LIST.html).
+        public var cipherSuites: [String]?
+
+        /// The same for TLS 1.3, like `"TLS_AES_128_GCM_SHA256"`.
+        ///
+        /// Source: [CURLOPT_TLS13_CIPHERS](https://curl.se/libcurl/c/CURLOPT_TLS13_CIPHERS.html).
+        public var tls13CipherSuites: [String]?
+
+        /// The default options.
+        public init() {}
+    }
+}
+
+// MARK: - Validation
+
+extension CurlOptions.TLSOptions {
+    func validate(as name: String) throws(CurlOptionsError) {
+        for (property, sources) in [("trustRoots", trustRoots ?? []), ("additionalTrustRoots", additionalTrustRoots)] {
+            for source in sources {
+                guard case .data(let data) = source, PEM.certificates(in: data).isEmpty else { continue }
+                throw CurlOptionsError("\(name).\(property)", "The data has no certificate, neither in PEM nor in DER.")
+            }
+        }
+        if trustRoots?.isEmpty == true, additionalTrustRoots.isEmpty {
+            throw CurlOptionsError("\(name).trustRoots", "Without any authority, no server can be trusted.")
+        }
+        if let content = trustContent(environment: [:]), !content.isPortable, !CurlLibrary.decidesTrust {
+            let reason =
+                "This takes a libcurl with OpenSSL 1.1.1 or newer; the linked one has \(CurlLibrary.tlsLibrary)."
+            throw CurlOptionsError("\(name).additionalTrustRoots", reason)
+        }
+        for (property, suites) in [("cipherSuites", cipherSuites), ("tls13CipherSuites", tls13CipherSuites)] {
+            guard let suites else { continue }
+            guard !suites.isEmpty, suites.allSatisfy({ !$0.isEmpty && !$0.utf8.contains(0) }) else {
+                throw CurlOptionsError("\(name).\(property)", "The list, or a name in it, is empty.")
+            }
+        }
+        try Self.validate(minimumVersion, maximumVersion, as: name)
+        try identity?.validate(as: "\(name).identity")
+    }
+
+    static func validate(
+        _ minimum: tls_protocol_version_t?,
+        _ maximum: tls_protocol_version_t?,
+        as name: String
+    ) throws(CurlOptionsError) {
+        let numbers = [minimum, maximum].compactMap { $0?.rawValue }
+        guard numbers.allSatisfy({ (0x0301...0x0304).contains($0) }) else {
+            throw CurlOptionsError("\(name).minimumVersion", "DTLS is for datagrams.")
+        }
+        guard numbers == numbers.sorted() else {
+            throw CurlOptionsError("\(name).minimumVersion", "It is newer than the maximum.")
+        }
+    }
+}
+
+extension CurlOptions {
+    /// A line for each entry whose servers aren't verified.
+    var warnings: [String] {
+        hosts.patterns.sorted().filter { hosts[$0].trustsAnyCertificate == true }.map { pattern in
+            "CurlNetworking: certificates of \"\(pattern)\" are not verified (trustsAnyCertificate): anybody can answer in its name"
+        }
+    }
+}
+
+extension CurlOptions.HostOptions {
+    /// Pins are libcurl's own form: the base64 of a SHA-256 is 44 characters long.
+    func validateTLS(as name: String) throws(CurlOptionsError) {
+        try tls?.validate(as: "\(name).tls")
+        guard let publicKeyPins else { return }
+        let areGood = publicKeyPins.allSatisfy { pin in
+            pin.hasPrefix("sha256//") && Data(base64Encoded: String(pin.dropFirst(8)))?.count == 32
+        }
+        guard !publicKeyPins.isEmpty, areGood else {
+            throw CurlOptionsError("\(name).publicKeyPins", "A pin is \"sha256//\" and the base64 of 32 bytes.")
+        }
+    }
+}

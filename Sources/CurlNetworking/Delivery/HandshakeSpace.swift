@@ -1,0 +1,74 @@
+import Foundation
+
+/// The protection space of a TLS handshake: the stock one, and what a delegate is asked about.
+///
+/// `@unchecked Sendable`: nothing of it changes.
+final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
+    let trust: ServerTrust?
+    let authorities: [Data]?
+
+    init(_ trust: ServerTrust, at origin: Origin) {
+        self.trust = trust
+        authorities = nil
+        super.init(
+            host: origin.host,
+            port: origin.port,
+            protocol: origin.scheme,
+            realm: nil,
+            authenticationMethod: NSURLAuthenticationMethodServerTrust
+        )
+    }
+
+    init(authorities: [Data], at origin: Origin) {
+        trust = nil
+        self.authorities = authorities
+        super.init(
+            host: origin.host,
+            port: origin.port,
+            protocol: origin.scheme,
+            realm: nil,
+            authenticationMethod: NSURLAuthenticationMethodClientCertificate
+        )
+    }
+
+    override func copy(with zone: NSZone?) -> Any { self }
+
+    override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? HandshakeSpace else { return false }
+        return super.isEqual(other) && trust == other.trust && authorities == other.authorities
+    }
+}
+
+/// A credential for a TLS handshake: it has neither user name nor password.
+///
+/// `@unchecked Sendable`: nothing of it changes.
+final class HandshakeCredential: URLCredential, @unchecked Sendable {
+    enum Content: Hashable, Sendable {
+        case trust(ServerTrust)
+        case identity(TLSIdentity)
+    }
+
+    let content: Content
+
+    init(_ content: Content, _ persistence: URLCredential.Persistence) {
+        self.content = content
+        super.init(user: "", password: "", persistence: persistence)
+    }
+
+    /// It is never written down.
+    required init?(coder: NSCoder) {
+        nil
+    }
+
+    override var user: String? { nil }
+    override var password: String? { nil }
+    override var hasPassword: Bool { false }
+
+    override func copy(with zone: NSZone?) -> Any { self }
+
+    override func isEqual(_ object: Any?) -> Bool {
+        (object as? HandshakeCredential)?.content == content
+    }
+
+    override var hash: Int { content.hashValue }
+}

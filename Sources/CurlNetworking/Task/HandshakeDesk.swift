@@ -1,0 +1,146 @@
+import Curl
+import Locks
+
+/// What a session's delegates have decided about the handshakes of its hosts, and the queue of tasks whose question is another's
+/// already. Loop only.
+final class HandshakeDesk {
+    /// A question and the origin it is about.
+    struct Subject: Hashable {
+        var origin: Origin
+        var question: HandshakeQuestion
+    }
+
+    enum Identity {
+        case undecided
+        /// The server gets it, or goes without.
+        case decided(ClientCertificate?)
+    }
+
+    private struct Known {
+        var decisions = HandshakeDecisions()
+        var identity = Identity.undecided
+    }
+
+    private var known: [Origin: Known] = [:]
+    private var queues: [Subject: [TaskRunner]] = [:]
+
+    /// With more, something is wrong with the other side; the oldest are asked about again.
+    private static let maximumChains = 16
+    private static let maximumOrigins = 10_000
+
+    // MARK: - Decisions
+
+    func decisions(for origin: Origin) -> HandshakeDecisions {
+        known[origin]?.decisions ?? HandshakeDecisions()
+    }
+
+    func identity(for origin: Origin) -> ClientCertificate? {
+        guard case .decided(let identity) = known[origin]?.identity else { return nil }
+        return identity
+    }
+
+    /// Whether the question has been answered since it came up.
+    func hasDecided(_ subject: Subject) -> Bool {
+        let decisions = decisions(for: subject.origin)
+        return switch subject.question {
+        case .serverTrust(let chain, _, _):
+            decisions.acceptedChains.contains(chain) || decisions.verifiedChains.contains(chain)
+        case .clientCertificate: decisions.hasDecidedOnCertificate
+        }
+    }
+
+    func accept(_ chain: [[UInt8]], of origin: Origin) {
+        change(origin) { known in
+            known.decisions.acceptedChains.append(chain)
+            if known.decisions.acceptedChains.count > Self.maximumChains {
+                known.decisions.acceptedChains.removeFirst()
+            }
+        }
+    }
+
+    /// Leaves it to verification.
+    func verify(_ chain: [[UInt8]], of origin: Origin) {
+        change(origin) { known in
+            known.decisions.verifiedChains.append(chain)
+            if known.decisions.verifiedChains.count > Self.maximumChains {
+                known.decisions.verifiedChains.removeFirst()
+            }
+        }
+    }
+
+    func show(_ identity: ClientCertificate?, to origin: Origin) {
+        change(origin) { known in
+            known.identity = .decided(identity)
+            known.decisions.hasDecidedOnCertificate = true
+        }
+    }
+
+    /// The server wanted none of what it was shown: the next task may bring something better.
+    func forgetIdentity(for origin: Origin) {
+        guard known[origin] != nil else { return }
+        change(origin) { known in
+            known.identity = .undecided
+            known.decisions.hasDecidedOnCertificate = false
+        }
+    }
+
+    private func change(_ origin: Origin, _ change: (inout Known) -> Void) {
+        if known[origin] == nil, known.count >= Self.maximumOrigins { known = [:] }
+        change(&known[origin, default: Known()])
+    }
+
+    func forgetAll() {
+        known = [:]
+    }
+
+    // MARK: - Questions
+
+    /// True when `runner` is to ask; else its `handshakeSettledElsewhere()` is called when it is to try again.
+    func enter(_ runner: TaskRunner, about subject: Subject) -> Bool {
+        queues[subject, default: []].append(runner)
+        return queues[subject]?.count == 1
+    }
+
+    /// `runner` has its answer, or wants none any more.
+    func leave(_ runner: TaskRunner, about subject: Subject) {
+        guard var queue = queues[subject], let index = queue.firstIndex(where: { $0 === runner }) else { return }
+        queue.remove(at: index)
+        guard index == 0 else { return queues[subject] = queue }
+        queues[subject] = nil
+        // What they find may be the same question, if the answer was for `runner` alone.
+        for other in queue { other.handshakeSettledElsewhere() }
+    }
+}
+
+/// Delegates whose types implement neither method for challenges: asking them again is of no use. Any thread.
+enum SilentDelegates {
+    private static let known = Mutex<Set<Pair>>([])
+
+    struct Pair: Hashable, Sendable {
+        private let session: ObjectIdentifier?
+        private let task: ObjectIdentifier?
+
+        init(session: (any URLSessionDelegate)?, task: (any URLSessionDelegate)?) {
+            self.session = session.map { ObjectIdentifier(type(of: $0)) }
+            self.task = task.map { ObjectIdentifier(type(of: $0)) }
+        }
+    }
+
+    static func contains(_ pair: Pair) -> Bool {
+        known.withLock { $0.contains(pair) }
+    }
+
+    static func insert(_ pair: Pair) {
+        known.withLock { _ = $0.insert(pair) }
+    }
+}
+
+extension SessionCore {
+    /// Made when first needed: most sessions never are. Loop only.
+    var handshakeDesk: HandshakeDesk {
+        if let existingHandshakeDesk { return existingHandshakeDesk }
+        let desk = HandshakeDesk()
+        existingHandshakeDesk = desk
+        return desk
+    }
+}

@@ -1,0 +1,153 @@
+import Curl
+import Foundation
+
+// TLS handshakes that a delegate has a say in: they stop before anything of the request is sent, the delegate is asked, and another
+// connection goes by its answer. Everything on the loop.
+
+extension TaskRunner {
+    /// A handshake that has stopped, and waits for its answer without a connection and without a place at its host.
+    final class HandshakeTalk: Sendable {
+        let subject: HandshakeDesk.Subject
+        let url: URL?
+
+        init(_ subject: HandshakeDesk.Subject, _ url: URL?) {
+            self.subject = subject
+            self.url = url
+        }
+    }
+
+    // MARK: - Before the exchange
+
+    /// Has `options` stop the handshake where a delegate wants to be asked, and show what was decided. Without a delegate, nothing.
+    func prepareHandshake(_ options: inout TransferOptions, with origin: Origin) {
+        guard origin.isSecure, !origin.isUnixSocket, CurlLibrary.decidesTrust, let delegates = delegatesForHandshake,
+            !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts),
+            !SilentDelegates.contains(delegates)
+        else { return }
+        var decisions = session.existingHandshakeDesk?.decisions(for: origin) ?? HandshakeDecisions()
+        if session.settings.tls.hasIdentity(origin, session.settings.hosts) { decisions.hasDecidedOnCertificate = true }
+        options.inquiry = HandshakeInquiry(
+            host: origin.host,
+            decisions: decisions,
+            certificate: session.existingHandshakeDesk?.identity(for: origin)
+        )
+    }
+
+    /// nil where there is nobody to ask.
+    private var delegatesForHandshake: SilentDelegates.Pair? {
+        let own = shared.withLock { $0.delegates.session }
+        let sessions = session.delegates.session
+        guard own != nil || sessions != nil else { return nil }
+        return SilentDelegates.Pair(session: sessions, task: own)
+    }
+
+    private var isKnownToBeSilent: Bool {
+        delegatesForHandshake.map(SilentDelegates.contains) ?? true
+    }
+
+    // MARK: - After the exchange
+
+    /// Whether the exchange has failed since its handshake was stopped: then somebody is asked, and the task goes on later.
+    func asksAboutHandshake(after exchange: Exchange, _ error: URLError) -> Bool {
+        guard let origin = loading.ticket?.origin else { return false }
+        guard let question = exchange.handshakeQuestion else {
+            if error.code == .clientCertificateRejected { session.existingHandshakeDesk?.forgetIdentity(for: origin) }
+            return false
+        }
+        let subject = HandshakeDesk.Subject(origin: origin, question: question)
+        let talk = HandshakeTalk(subject, exchange.request.url)
+        // Another task may have had its answer while this one shook hands.
+        let isOpen = !session.handshakeDesk.hasDecided(subject) && !isKnownToBeSilent
+        if isOpen { loading.handshake = talk }
+        forgetAttempt()
+        rearmDeadline()
+        runOnLoop()
+        if isOpen, loading.handshake === talk, session.handshakeDesk.enter(self, about: subject) { ask(talk) }
+        return true
+    }
+
+    private func ask(_ talk: HandshakeTalk) {
+        let origin = talk.subject.origin
+        let space: HandshakeSpace
+        switch talk.subject.question {
+        case .serverTrust(let chain, let result, let reason):
+            let trust = ServerTrust(
+                host: origin.host,
+                certificates: chain.map { Data($0) },
+                problem: CertificateProblem(verification: result),
+                reason: reason
+            )
+            space = HandshakeSpace(trust, at: origin)
+        case .clientCertificate(let authorities):
+            space = HandshakeSpace(authorities: authorities.map { Data($0) }, at: origin)
+        }
+        let sender = ChallengeSender { [weak self] answer in
+            guard let self else { return }
+            session.loop.submit { self.handshakeAnswered(talk, answer) }
+        }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space,
+            proposedCredential: nil,
+            previousFailureCount: 0,
+            failureResponse: nil,
+            error: nil,
+            sender: sender
+        )
+        post(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
+    }
+
+    // MARK: - The answer
+
+    private func handshakeAnswered(_ talk: HandshakeTalk, _ answer: ChallengeAnswer) {
+        guard loading.handshake === talk else { return }
+        if answer.isNobodys, let delegates = delegatesForHandshake { SilentDelegates.insert(delegates) }
+        if answer.disposition == .cancelAuthenticationChallenge {
+            let error = URLError(.cancelled, talk.url, "The delegate cancelled the TLS handshake.")
+            return finish(.failure(error.with(phase: .securing)))
+        }
+        let origin = talk.subject.origin
+        switch talk.subject.question {
+        case .clientCertificate:
+            let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
+            // Nobody's answer leaves no trace: without an inquiry, nothing stops the handshake.
+            if !answer.isNobodys { session.handshakeDesk.show(identity?.certificate, to: origin) }
+        case .serverTrust(let chain, let result, let reason):
+            let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
+            if answer.disposition == .rejectProtectionSpace {
+                let description = "The delegate rejected the server's certificate."
+                let error = URLError(.serverCertificateUntrusted, talk.url, description)
+                return finish(.failure(error.with(phase: .securing)))
+            } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
+                session.handshakeDesk.accept(chain, of: origin)
+            } else if result != 0 {
+                return finish(.failure(URLError(.untrusted(result, reason), url: talk.url)))
+            } else if !answer.isNobodys {
+                session.handshakeDesk.verify(chain, of: origin)
+            }
+        }
+        leaveHandshake()
+        proceed()
+    }
+
+    /// Another task's question, the same as this one's, was answered: perhaps for both.
+    func handshakeSettledElsewhere() {
+        loading.handshake = nil
+        proceed()
+    }
+
+    /// The task waits for no answer any more.
+    func leaveHandshake() {
+        guard let talk = loading.handshake.take() else { return }
+        session.handshakeDesk.leave(self, about: talk.subject)
+    }
+}
+
+extension TransferFailure {
+    /// What libcurl would have said of a certificate that verification turned down.
+    fileprivate static func untrusted(_ result: Int, _ reason: String) -> TransferFailure {
+        let text = "SSL certificate problem: \(reason)"
+        var failure = TransferFailure(code: CurlCode(rawValue: 60), text: text, phase: .securing)
+        failure.verification = result
+        return failure
+    }
+}

@@ -1,0 +1,101 @@
+import Curl
+import Foundation
+
+// The way to a request's host, where that leads through a proxy, and what the proxy says about it. Everything on the loop.
+
+extension TaskRunner {
+    /// The way to the current request's host.
+    var route: ProxyRoute { loading.ticket.map(session.route) ?? .direct }
+
+    /// Has the exchange take its way.
+    func takeRoute(_ options: inout TransferOptions, of request: URLRequest) throws(URLError) {
+        guard let ticket = loading.ticket else { return }
+        switch session.route(for: ticket) {
+        case .direct: break
+        case .unusable(let reason): throw URLError(.cannotConnectToHost, request.url, reason)
+        case .through(let server): if server.tunnels(to: ticket.origin) { options.tunnel(through: server) }
+        }
+    }
+
+    /// Whether the proxy has refused to make a tunnel for want of a credential, and there may be one: then `tryNextOffer` goes on.
+    func challengedInTunnel(_ exchange: Exchange, _ error: URLError?) -> Bool {
+        guard let error, let head = exchange.refusal, head.status == 407, let url = exchange.request.url,
+            let origin = route.server?.origin,
+            let response = try? Self.response(head, to: exchange.request)
+        else { return false }
+        let offers = AuthenticationOffer.offers(in: head, by: .proxy)
+        guard !offers.isEmpty else { return false }
+        var authentication = loading.authentication ?? Authentication()
+        _ = authentication.noteRefusal(by: .proxy, origin, offers, url, &session.authenticationDesk.spaces)
+        let held = hold(head, of: exchange)
+        held.exchangeFinished(error)
+        authentication.challenged = Authentication.Challenged(
+            held: held,
+            party: .proxy,
+            origin: origin,
+            response: response,
+            isInTunnel: true,
+            offers: offers
+        )
+        loading.authentication = authentication
+        tryNextOffer(of: held)
+        return true
+    }
+
+    /// Where libcurl has answered the proxy's challenge on its own, and by Basic: that goes ahead from now on, and saves later tunnels a
+    /// round trip.
+    func noteAnsweredByLibcurl(_ exchange: Exchange, at url: URL) {
+        guard let credential = loading.authentication?.tunnelCredential, let tunnel = exchange.tunnel,
+            tunnel.head != nil, tunnel.refusal == nil, let challenge = tunnel.challenge,
+            let origin = route.server?.origin,
+            let offer = AuthenticationOffer.offers(in: challenge, by: .proxy).first, offer.scheme == .basic
+        else { return }
+        let space = ProtectionSpace(party: .proxy, origin: origin, realm: offer.realm, scheme: .basic)
+        session.authenticationDesk.spaces.name(credential, for: space, digest: nil)
+        session.authenticationDesk.spaces.prove(credential, for: space, at: url)
+    }
+}
+
+extension TransferOptions {
+    /// Has an HTTP proxy make a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which sees nothing of what goes through.
+    fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer) {
+        usesTunnel = true
+        let isForProxy = { (line: String) in Self.name(of: line).isEqualIgnoringASCIICase(to: "Proxy-Authorization") }
+        tunnelHeaders = headers.filter(isForProxy)
+        if let credential = server.credential, tunnelHeaders.isEmpty {
+            proxyAuthentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
+        }
+        headers.removeAll(where: isForProxy)
+        tunnelHeaders += headers.filter { Self.name(of: $0).isEqualIgnoringASCIICase(to: "User-Agent") }
+    }
+
+    /// Has libcurl show a credential when it asks for the tunnel.
+    mutating func authenticateTunnel(_ use: Authentication.Use) {
+        tunnelHeaders.removeAll { Self.name(of: $0).isEqualIgnoringASCIICase(to: "Proxy-Authorization") }
+        let scheme: ProxyAuthentication.Scheme
+        switch use.space.scheme {
+        case .basic: scheme = .basic
+        case .digest: scheme = .digest
+        case .ntlm: scheme = .ntlm
+        // A proxy's offer of it isn't taken.
+        case .negotiate: scheme = .any
+        }
+        proxyAuthentication = ProxyAuthentication(scheme, user: use.credential.user, password: use.credential.password)
+    }
+
+    private static func name(of line: String) -> String {
+        String(line.prefix { $0 != ":" && $0 != ";" })
+    }
+}
+
+extension ProxySettings {
+    init(_ server: CurlOptions.ProxyServer, for origin: Origin) {
+        self.init(url: server.description)
+        alwaysTunnels = server.alwaysTunnels && !server.isSOCKS
+        authorities = server.certificateAuthorities?.path
+        // For HTTP through an HTTP proxy the tasks show them, to those who ask. FTP knows no challenges.
+        if let credential = server.credential, server.isSOCKS || origin.isFTP {
+            authentication = ProxyAuthentication(.basic, user: credential.user, password: credential.password)
+        }
+    }
+}

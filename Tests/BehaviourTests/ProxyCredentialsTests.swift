@@ -1,0 +1,90 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Credentials set for a proxy", .timeLimit(.minutes(1)))
+struct ProxyCredentialsTests {
+    @Test("They answer its challenge before anybody is asked, and then go ahead")
+    func answering() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate()
+        let session = URLSession.through(proxy.settings(user: "user", password: "secret"), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "openly http://a.example/")
+        #expect(await session.load("http://b.example/").text == "openly http://b.example/")
+        #expect(proxy.shown == [nil, Guard.token(), Guard.token()])
+        #expect(proxy.server.requests.allSatisfy { $0.header("Authorization") == nil })
+        #expect(delegate.challenges.value.isEmpty)
+    }
+
+    @Test("Where they are wrong, the delegate is asked")
+    func wrong() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.through(proxy.settings(user: "user", password: "wrong"), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "openly http://a.example/")
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [1])
+        #expect(proxy.shown == [nil, Guard.token("user", "wrong"), Guard.token()])
+    }
+
+    @Test("Where they are wrong and nobody knows better, its answer is delivered")
+    func delivered() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(user: "user", password: "wrong"))
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://a.example/")
+        #expect(result.response?.statusCode == 407 && result.text == "closed" && result.error == nil)
+    }
+
+    @Test("A body goes out again behind the challenge")
+    func bodies() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(user: "user", password: "secret"))
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://a.example/"))
+        let result = await session.load(URLRequest(url, method: "POST", body: Data("body".utf8)))
+        #expect(result.response?.statusCode == 200)
+        #expect(proxy.server.requests.map(\.text) == ["body", "body"])
+    }
+
+    @Test("A redirect to another proxy's host takes none of them along, nor one past all proxies")
+    func strangers() async throws {
+        let server = try LoopbackServer { _ in .text("directly") }
+        defer { server.stop() }
+        let second = try ScriptedProxy { request in
+            guard request.target.contains("b.example") else { return nil }
+            guard request.header("Proxy-Authorization") != nil else {
+                return .text("", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#)
+            }
+            return .redirect(to: server.url("/"))
+        }
+        defer { second.stop() }
+        let first = try ScriptedProxy { request in
+            guard request.header("Proxy-Authorization") == Guard.token() else {
+                return .text("", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#)
+            }
+            return .redirect(to: "http://b.example/")
+        }
+        defer { first.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            asked.answer(.useCredential, URLCredential(user: "other", password: "p", persistence: .forSession))
+        })
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.hosts["a.example"].proxy = .server(first.settings(user: "user", password: "secret"))
+            $0.curl.hosts["b.example"].proxy = .server(second.settings())
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "directly")
+        #expect(first.shown == [nil, Guard.token()])
+        #expect(second.shown == [nil, Guard.token("other", "p")])
+        #expect(delegate.challenges.value.map(\.space.port) == [second.server.port])
+        #expect(server.requests.allSatisfy { $0.header("Proxy-Authorization") == nil })
+    }
+}

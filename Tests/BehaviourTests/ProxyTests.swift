@@ -1,0 +1,106 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("HTTP proxies for http URLs", .timeLimit(.minutes(1)))
+struct ProxyTests {
+    @Test("A request goes to the proxy, with the whole URL as its target")
+    func target() async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings())
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://user@a.example:81/path?query#fragment")
+        #expect(result.text == "openly http://a.example:81/path?query")
+        let request = try #require(proxy.server.requests.first)
+        #expect(request.method == "GET" && request.header("Host") == "a.example:81")
+        #expect(request.header("Proxy-Authorization") == nil)
+    }
+
+    @Test("Connections to it are shared by hosts, told of by the metrics, and each host has its own limit")
+    func connections() async throws {
+        let gate = Gate()
+        let proxy = try ScriptedProxy { $0.target.contains("slow") ? .text("slow").after([.waitFor(gate)]) : nil }
+        defer { proxy.stop() }
+        let session = URLSession.forTest {
+            $0.curl.proxy = .server(proxy.settings())
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        defer { session.invalidateAndCancel() }
+        async let slow = session.load("http://slow.example/")
+        try await proxy.server.waitForRequests(1)
+        #expect(await session.load("http://a.example/").response?.statusCode == 200)
+        let url = try #require(URL(string: "http://b.example/"))
+        let metrics = try await MetricsTests.metrics(of: URLRequest(url: url), in: session)
+        let transaction = try #require(metrics.transactionMetrics.first)
+        #expect(transaction.isProxyConnection && transaction.isReusedConnection)
+        #expect(transaction.remotePort == "\(proxy.server.port)")
+        gate.open()
+        let text = await slow.text
+        #expect(text == "slow")
+        #expect(proxy.server.connectionCount == 2)
+    }
+
+    @Test("Some hosts have it, others don't, and their metrics say so")
+    func hosts() async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let server = try LoopbackServer { _ in .text("directly") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.curl.hosts["*.example"].proxy = .server(proxy.settings()) }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "openly http://a.example/")
+        #expect(await session.load(server.url("/")).text == "directly")
+        let metrics = try await MetricsTests.metrics(of: URLRequest(url: server.url("/")), in: session)
+        #expect(metrics.transactionMetrics.map(\.isProxyConnection) == [false])
+    }
+
+    @Test("The configuration's dictionary names it")
+    func dictionary() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let session = URLSession.forTest {
+            $0.connectionProxyDictionary = [
+                kCFNetworkProxiesHTTPEnable as String: 1, kCFNetworkProxiesHTTPProxy as String: "127.0.0.1",
+                kCFNetworkProxiesHTTPPort as String: proxy.server.port, kCFProxyUsernameKey as String: "user",
+                kCFProxyPasswordKey as String: "secret",
+            ]
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "openly http://a.example/")
+    }
+
+    @Test("A dictionary that makes no sense fails the task, and nothing goes out without a proxy")
+    func unusable() async throws {
+        let server = try LoopbackServer { _ in .text("directly") }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.connectionProxyDictionary = ["HTTPEnable": 1] }
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(server.url("/")).error)
+        #expect(error.code == .cannotConnectToHost && error.localizedDescription.contains("HTTPProxy"))
+        #expect(server.connectionCount == 0)
+    }
+
+    // MARK: - Failures
+
+    @Test("One that refuses connections")
+    func unreachable() async throws {
+        let settings = CurlOptions.ProxyServer(host: "127.0.0.1", port: try LoopbackServer.unusedPort())
+        let session = URLSession.through(settings)
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load("http://a.example/").error)
+        #expect(error.code == .cannotConnectToHost && error.curlCode == 7)
+        #expect(error.localizedDescription.contains("\(settings.port)"))
+    }
+
+    @Test("One whose name nobody knows")
+    func unresolvable() async throws {
+        let session = URLSession.through(CurlOptions.ProxyServer(host: "proxy.invalid", port: 3128))
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load("http://a.example/").error)
+        #expect(error.code == .cannotFindHost && error.curlCode == 5)
+        #expect(error.localizedDescription.contains("proxy.invalid"))
+    }
+}

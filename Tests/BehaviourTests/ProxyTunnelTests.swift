@@ -1,0 +1,237 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("HTTP proxies' tunnels", .timeLimit(.minutes(1)))
+struct ProxyTunnelTests {
+    @Test("The proxy is asked for the host and port alone, and sees nothing of the request")
+    func connect() async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://a.example/secret?x"))
+        let headers = ["Authorization": "Bearer token", "Proxy-Authorization": "Basic mine", "User-Agent": "me"]
+        let result = await session.load(URLRequest(url, headers: headers))
+        #expect(result.text == "through")
+        let request = try #require(proxy.server.requests.first)
+        let lines = String(decoding: request.rawHead, as: UTF8.self).components(separatedBy: "\r\n").sorted()
+        #expect(
+            lines == [
+                "", "", "CONNECT a.example:80 HTTP/1.1", "Host: a.example:80", "Proxy-Authorization: Basic mine",
+                "Proxy-Connection: Keep-Alive", "User-Agent: me",
+            ]
+        )
+        let inside = try #require(proxy.tunnelled.value.first)
+        #expect(inside.hasPrefix("GET /secret?x HTTP/1.1\r\n") && inside.contains("Authorization: Bearer token\r\n"))
+        #expect(!inside.contains("Proxy-"))
+    }
+
+    @Test("A tunnel is used again, and the metrics tell of the proxy")
+    func reuse() async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+        let url = try #require(URL(string: "http://a.example/2"))
+        let metrics = try await MetricsTests.metrics(of: URLRequest(url: url), in: session)
+        #expect(metrics.transactionMetrics.map(\.isProxyConnection) == [true])
+        #expect(metrics.transactionMetrics.map(\.isReusedConnection) == [true])
+        #expect(proxy.server.requestCount == 1)
+        #expect(await session.load("http://b.example/").text == "through")
+        #expect(proxy.server.requests.map(\.target) == ["a.example:80", "b.example:80"])
+    }
+
+    @Test("Its refusal is an error that says so, and no reason to wait for connectivity", arguments: [403, 502, 503])
+    func refusal(status: Int) async throws {
+        let proxy = try ScriptedProxy { _ in .text("no", status: status) }
+        defer { proxy.stop() }
+        let session = URLSession.forTest {
+            $0.curl.proxy = .server(proxy.settings(tunnel: true))
+            $0.waitsForConnectivity = true
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://a.example/")
+        #expect(result.response == nil)
+        let error = try #require(result.error)
+        #expect(error.code == .cannotConnectToHost && error.proxyStatus == status && error.curlCode != nil)
+        #expect(error.localizedDescription.contains("\(status)"))
+    }
+
+    @Test("Nonsense in place of an answer fails the task")
+    func nonsense() async throws {
+        let proxy = try ScriptedProxy { _ in .raw([.bytes("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close]) }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").error != nil)
+    }
+
+    // MARK: - Challenges
+
+    @Test("A challenge is the delegate's to answer, and the answer goes ahead from then on")
+    func challenge() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+        #expect(await session.load("http://b.example/").text == "through")
+        let asked = try #require(delegate.challenges.value.first)
+        #expect(delegate.challenges.value.count == 1 && asked.status == 407)
+        #expect(asked.space.isProxy() && asked.space.proxyType == NSURLProtectionSpaceHTTPSProxy)
+        #expect(asked.space.host == "127.0.0.1" && asked.space.port == proxy.server.port)
+        #expect(asked.space.realm == "gate")
+        #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic)
+        #expect(proxy.shown == [nil, Guard.token(), Guard.token()])
+        #expect(proxy.tunnelled.value.allSatisfy { !$0.contains("uthorization") })
+    }
+
+    @Test("Wrong answers are counted, until the delegate gives up")
+    func wrong() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let count = asked.challenge.previousFailureCount
+            count < 2 ? asked.answer(.useCredential, .wrong(count)) : asked.answer(.performDefaultHandling, nil)
+        })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://a.example/")
+        #expect(result.response == nil && result.error?.code == .userAuthenticationRequired)
+        #expect(result.error?.proxyStatus == 407 && result.error?.curlCode != nil)
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1, 2])
+        #expect(proxy.server.requestCount == 3)
+    }
+
+    @Test("A challenge that nobody answers, or can, is an error", arguments: [#"Basic realm="gate""#, "Bearer", ""])
+    func unanswered(challenge: String) async throws {
+        let proxy = try ScriptedProxy { _ in
+            let response = LoopbackServer.Response.text("closed", status: 407)
+            return challenge.isEmpty ? response : response.header("Proxy-Authenticate", challenge)
+        }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        let error = await session.load("http://a.example/").error
+        #expect(error?.code == .userAuthenticationRequired && error?.proxyStatus == 407)
+    }
+
+    @Test("A proxy that closes the connection with its challenge is asked on another")
+    func closing() async throws {
+        let proxy = try ScriptedProxy { request in
+            guard request.header("Proxy-Authorization") != Guard.token() else { return nil }
+            return .text("closed", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#).closing()
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        for settings in [proxy.settings(tunnel: true), proxy.settings(tunnel: true, user: "user", password: "secret")] {
+            let session = URLSession.through(settings, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            #expect(await session.load("http://a.example/").text == "through")
+        }
+        #expect(proxy.shown == [nil, Guard.token(), nil, Guard.token()])
+        #expect(delegate.challenges.value.count == 1)
+    }
+
+    @Test("A credential for one task alone serves its redirects through the proxy, and no other task")
+    func single() async throws {
+        let answer = "HTTP/1.1 302 Go\r\nLocation: http://b.example/\r\nContent-Length: 0\r\n\r\n"
+        let proxy = try ScriptedProxy(throughTunnel: answer) { request in
+            if request.header("Proxy-Authorization") == Guard.token() {
+                return request.target == "b.example:80" ? .text("no", status: 403) : nil
+            }
+            return .text("closed", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#)
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").error?.proxyStatus == 403)
+        #expect(delegate.challenges.value.count == 1)
+        #expect(await session.load("http://c.example/").error?.proxyStatus == 403)
+        #expect(delegate.challenges.value.count == 2)
+    }
+
+    @Test("A challenge can be cancelled")
+    func cancelled() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.cancelAuthenticationChallenge, nil) })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").error?.code == .cancelled)
+    }
+
+    @Test("Of many tasks that are challenged at once, one asks")
+    func storm() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let texts = await withTaskGroup(of: String?.self) { group in
+            for number in 0..<32 { group.addTask { await session.load("http://host\(number).example/").text } }
+            return await group.reduce(into: [String?]()) { $0.append($1) }
+        }
+        #expect(texts.count == 32 && texts.allSatisfy { $0 == "through" })
+        #expect(delegate.challenges.value.count == 1)
+    }
+
+    @Test("What is set for the proxy is shown when it asks, before a body has begun")
+    func configured() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate()
+        let session = URLSession.through(
+            proxy.settings(tunnel: true, user: "user", password: "secret"),
+            delegate: delegate
+        )
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://a.example/"))
+        var request = URLRequest(url, method: "POST")
+        request.httpBodyStream = InputStream(data: Data("stream".utf8))
+        #expect(await session.load(request).text == "through")
+        #expect(proxy.shown == [nil, Guard.token()])
+        // It has proven good: the next tunnel costs no second round trip.
+        #expect(await session.load("http://b.example/").text == "through")
+        #expect(proxy.shown == [nil, Guard.token(), Guard.token()])
+        #expect(delegate.challenges.value.isEmpty)
+    }
+
+    @Test("Where that is wrong, the delegate is asked")
+    func configuredWrong() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.through(
+            proxy.settings(tunnel: true, user: "user", password: "wrong"),
+            delegate: delegate
+        )
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+        #expect(proxy.shown.last == Guard.token())
+        #expect(delegate.challenges.value.count == 1)
+    }
+
+    @Test("A server behind the tunnel can't ask for the proxy's credentials")
+    func impostor() async throws {
+        let answer =
+            "HTTP/1.1 407 Mine\r\nProxy-Authenticate: Basic realm=\"gate\"\r\nContent-Length: 4\r\n\r\nmine"
+        let proxy = try ScriptedProxy(throughTunnel: answer)
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.through(
+            proxy.settings(tunnel: true, user: "user", password: "secret"),
+            delegate: delegate
+        )
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://a.example/")
+        #expect(result.response?.statusCode == 407 && result.text == "mine")
+        #expect(delegate.challenges.value.isEmpty && proxy.shown == [nil])
+    }
+}

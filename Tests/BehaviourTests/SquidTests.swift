@@ -1,0 +1,135 @@
+import Curl
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Through squid", .timeLimit(.minutes(1)))
+struct SquidTests {
+    /// A server, and squid with the credentials that its door wants.
+    private static func load(
+        through server: CurlOptions.ProxyServer,
+        delegate: (any URLSessionDelegate)? = nil
+    ) async throws -> (results: [HandlerResult], requests: [LoopbackServer.Request]) {
+        let origin = try LoopbackServer { .text("\($0.method) \($0.target)") }
+        defer { origin.stop() }
+        let session = URLSession.through(server, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        var results: [HandlerResult] = []
+        for number in 1...3 { results.append(await session.load(origin.url("/\(number)"))) }
+        return (results, origin.requests)
+    }
+
+    @Test("Openly and through a tunnel, by all kinds of credentials", arguments: Squid.Door.allCases, [false, true])
+    func doors(door: Squid.Door, tunnel: Bool) async throws {
+        guard door != .ntlm || CurlLibrary.hasNTLM else { return }
+        var server = try Squid.shared().server(door)
+        server.alwaysTunnels = tunnel
+        let (results, requests) = try await Self.load(through: server)
+        #expect(results.map(\.text) == ["GET /1", "GET /2", "GET /3"])
+        #expect(requests.count == 3 && requests.allSatisfy { $0.header("Proxy-Authorization") == nil })
+        // Squid adds this to what it sees.
+        #expect(requests.allSatisfy { ($0.header("Via") == nil) == tunnel })
+        if tunnel { #expect(Set(requests.map(\.connection)).count == 1) }
+    }
+
+    @Test("The delegate answers its challenges", arguments: [Squid.Door.basic, .digest, .ntlm], [false, true])
+    func challenges(door: Squid.Door, tunnel: Bool) async throws {
+        guard door != .ntlm || CurlLibrary.hasNTLM else { return }
+        var server = try Squid.shared().server(door, password: nil)
+        server.alwaysTunnels = tunnel
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let (results, _) = try await Self.load(through: server, delegate: delegate)
+        #expect(results.map(\.text) == ["GET /1", "GET /2", "GET /3"])
+        #expect(delegate.challenges.value.count == 1)
+        #expect(delegate.challenges.value.allSatisfy { $0.space.isProxy() && $0.space.port == server.port })
+    }
+
+    @Test("A wrong password is refused", arguments: [Squid.Door.basic, .digest], [false, true])
+    func wrong(door: Squid.Door, tunnel: Bool) async throws {
+        var server = try Squid.shared().server(door, password: "wrong")
+        server.alwaysTunnels = tunnel
+        let (results, requests) = try await Self.load(through: server)
+        if tunnel {
+            #expect(
+                results.allSatisfy { $0.error?.code == .userAuthenticationRequired && $0.error?.proxyStatus == 407 }
+            )
+        } else {
+            #expect(results.allSatisfy { $0.response?.statusCode == 407 })
+        }
+        #expect(requests.isEmpty)
+    }
+
+    @Test("Its own certificate is verified", arguments: [false, true])
+    func certificate(tunnel: Bool) async throws {
+        var server = try Squid.shared().server(.tls)
+        server.certificateAuthorities = nil
+        server.alwaysTunnels = tunnel
+        let (results, requests) = try await Self.load(through: server)
+        for result in results {
+            #expect(result.error?.code == .serverCertificateUntrusted && result.error?.curlCode == 60)
+            #expect(result.error?.localizedDescription.hasPrefix("The proxy's certificate") ?? false)
+        }
+        #expect(requests.isEmpty)
+    }
+
+    @Test("A host that it keeps everybody from")
+    func forbidden() async throws {
+        var server = try Squid.shared().server(.open)
+        let session = URLSession.through(server)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://\(Squid.forbiddenHost)/").response?.statusCode == 403)
+        let error = await session.load("https://\(Squid.forbiddenHost)/").error
+        #expect(error?.code == .cannotConnectToHost && error?.proxyStatus == 403)
+        server.alwaysTunnels = true
+        let tunnelling = URLSession.through(server)
+        defer { tunnelling.invalidateAndCancel() }
+        #expect(await tunnelling.load("http://\(Squid.forbiddenHost)/").error?.proxyStatus == 403)
+    }
+
+    @Test("HTTPS and HTTP/2 through the tunnel of the environment's proxy, with credentials from its URL", .needsTrust)
+    func secure() async throws {
+        let (squid, nginx) = (try Squid.shared(), try Nginx.shared())
+        let url = nginx.tls(NginxSite.smallPath).absoluteString
+        for door in [Squid.Door.basic, .digest] {
+            let environment = ["https_proxy": "http://user:secret@127.0.0.1:\(squid.port(door))", "no_proxy": ""]
+            let helper = try NginxTrust(nginx.site).startHelper("metrics", url, url, environment: environment)
+            let lines = await helper.remainingLines()
+            #expect(lines.count == 2 && lines.allSatisfy { $0.hasPrefix("h2 TLSv1") }, "\(lines), \(nginx.complaints)")
+            #expect(lines.allSatisfy { $0.hasSuffix(" proxied") })
+        }
+    }
+
+    @Test("Files of FTP servers, as HTTP")
+    func ftp() async throws {
+        let vsftpd = try Vsftpd.shared()
+        let name = UUID().uuidString
+        try vsftpd.publish(name, Data("hello".utf8))
+        let session = URLSession.through(try Squid.shared().server(.basic))
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(vsftpd.url("/upload/\(name)"))
+        #expect(result.response?.statusCode == 200)
+        #expect(result.text == "hello")
+    }
+
+    @Test("A download and an upload", arguments: [Squid.Door.basic, .digest, .ntlm])
+    func transfers(door: Squid.Door) async throws {
+        guard door != .ntlm || CurlLibrary.hasNTLM else { return }
+        let nginx = try Nginx.shared()
+        for tunnel in [false, true] {
+            var server = try Squid.shared().server(door)
+            server.alwaysTunnels = tunnel
+            let session = URLSession.through(server)
+            defer { session.invalidateAndCancel() }
+            let (file, _) = try await session.download(from: nginx.plain(NginxSite.mebibytePath))
+            defer { try? FileManager.default.removeItem(at: file) }
+            #expect(try Data(contentsOf: file) == NginxSite.mebibyte)
+            let name = UUID().uuidString
+            let request = URLRequest(nginx.plain("/upload/\(name)"), method: "PUT")
+            let (_, response) = try await session.upload(for: request, from: NginxSite.mebibyte)
+            #expect((response as? HTTPURLResponse)?.statusCode == 201)
+            #expect(try Data(contentsOf: nginx.site.upload(name)) == NginxSite.mebibyte)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("A client's certificate", .timeLimit(.minutes(1)))
+struct TLSIdentityTests {
+    private func load(
+        _ port: TLSNginx.Port,
+        _ identity: (TLSSite) throws -> TLSIdentity
+    ) async throws -> HandlerResult {
+        let nginx = try TLSNginx.shared()
+        let identity = try identity(nginx.site)
+        let session = URLSession.trusting(nginx) { $0.tls.identity = identity }
+        defer { session.invalidateAndCancel() }
+        return await session.load(nginx.url(port))
+    }
+
+    static let forms: [@Sendable (TLSSite) throws -> TLSIdentity] = [
+        { .pem(certificates: .file($0.client), privateKey: .file($0.clientKey)) },
+        { .pem(certificates: .data(try $0.data("client.pem")), privateKey: .data(try $0.data("client.key"))) },
+        { .pem(certificates: .file($0.clientWithKey)) },
+        { .pem(certificates: .data(try $0.data("both.pem"))) },
+        {
+            .pem(certificates: .file($0.client), privateKey: .file($0.lockedClientKey), passphrase: TLSSite.passphrase)
+        },
+        { .pkcs12(.file($0.clientBundle), passphrase: TLSSite.passphrase) },
+        { .pkcs12(.data(try $0.data("client.p12")), passphrase: TLSSite.passphrase) },
+    ]
+
+    @Test(
+        "is shown to a server that asks: PEM and PKCS#12, from files and from memory, with a passphrase and without",
+        arguments: forms.indices
+    )
+    func shown(index: Int) async throws {
+        for port in [TLSNginx.Port.asking, .askingInOldWay] {
+            let result = try await load(port, Self.forms[index])
+            #expect(result.text?.hasSuffix("[CN=a client]") == true, "\(result)")
+        }
+    }
+
+    @Test("that isn't there is no failure of the transfer: what the server says to that, arrives")
+    func none() async throws {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.trusting(nginx)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(nginx.url(.asking))
+        #expect(result.response?.statusCode == 400)
+        #expect(result.text?.contains("No required SSL certificate was sent") == true)
+    }
+
+    @Test("that can't be used, fails the task")
+    func broken() async throws {
+        let wrong = try await load(.asking) { .pkcs12(.file($0.clientBundle), passphrase: "wrong") }
+        #expect(wrong.error?.code == .clientCertificateRejected)
+        let missing = try await load(.asking) { .pem(certificates: .file($0.file("nothing.pem"))) }
+        #expect(missing.error?.code == .clientCertificateRejected)
+        let mismatched = try await load(.asking) {
+            .pem(certificates: .file($0.client), privateKey: .file($0.key(.good)))
+        }
+        #expect(mismatched.error?.code == .clientCertificateRejected)
+    }
+
+    @Test("of one host's is shown to nobody else")
+    func perHost() async throws {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.trusting(nginx) { curl in
+            var tls = curl.tls
+            tls.identity = .pem(certificates: .file(nginx.site.clientWithKey))
+            curl.hosts[nginx.pattern(.asking)].tls = tls
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(nginx.url(.asking)).response?.statusCode == 200)
+        #expect(await session.load(nginx.url(.askingInOldWay)).response?.statusCode == 400)
+    }
+
+    @Test("that the server turns down by an alert: clientCertificateRejected")
+    func rejected() async throws {
+        let peer = try await AlertingServer(["-tls1_2"])
+        let session = peer.session {
+            $0.tls.identity = .pem(
+                certificates: .file(peer.site.certificate(.selfsigned)),
+                privateKey: .file(peer.site.key(.selfsigned))
+            )
+        }
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(peer.url).error)
+        #expect(error.code == .clientCertificateRejected)
+        #expect(error.curlText?.contains("alert") == true)
+    }
+
+    @Test("that is missing where the server ends the connection for it: clientCertificateRequired")
+    func required() async throws {
+        let peer = try await AlertingServer(["-tls1_3"])
+        let session = peer.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(peer.url).error?.code == .clientCertificateRequired)
+    }
+}

@@ -1,0 +1,128 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("How connections are encrypted", .timeLimit(.minutes(1)))
+struct TLSOptionsTests {
+    private func load(_ port: TLSNginx.Port, _ configure: (URLSessionConfiguration) -> Void) async throws
+        -> HandlerResult
+    {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.forTest { configuration in
+            configuration.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
+            configure(configuration)
+        }
+        defer { session.invalidateAndCancel() }
+        return await session.load(nginx.url(port))
+    }
+
+    // MARK: - Versions
+
+    @Test("TLS 1.2 and 1.3 are spoken by default, the newer one first")
+    func defaults() async throws {
+        #expect(URLSessionConfiguration.default.tlsMinimumSupportedProtocolVersion == .TLSv12)
+        #expect(URLSessionConfiguration.default.tlsMaximumSupportedProtocolVersion == .TLSv13)
+        #expect(try await load(.showing(.good)) { _ in }.text?.hasPrefix("TLSv1.3 ") == true)
+        #expect(try await load(.old) { _ in }.text?.hasPrefix("TLSv1.2 ") == true)
+    }
+
+    @Test("Apple's properties set the oldest and the newest version")
+    func versions() async throws {
+        let old = try await load(.showing(.good)) { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 }
+        #expect(old.text?.hasPrefix("TLSv1.2 ") == true)
+        let refused = try await load(.old) { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 }
+        #expect(refused.error?.code == .secureConnectionFailed)
+        let alsoRefused = try await load(.new) { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 }
+        #expect(alsoRefused.error?.code == .secureConnectionFailed)
+    }
+
+    @Test("A host's own versions have the say, and a copy of the configuration keeps them all")
+    func hostVersions() async throws {
+        let nginx = try TLSNginx.shared()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.tlsMinimumSupportedProtocolVersion = .TLSv13
+        configuration.curl.tls.trustRoots = [.file(nginx.site.authority)]
+        var tls = configuration.curl.tls
+        tls.minimumVersion = .TLSv12
+        configuration.curl.hosts[nginx.pattern(.old)].tls = tls
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        #expect(session.configuration.tlsMinimumSupportedProtocolVersion == .TLSv13)
+        #expect(await session.load(nginx.url(.old)).text?.hasPrefix("TLSv1.2 ") == true)
+        #expect(await session.load(nginx.url(.new)).text?.hasPrefix("TLSv1.3 ") == true)
+    }
+
+    // MARK: - Cipher suites
+
+    @Test("Cipher suites can be chosen for TLS 1.2 and for 1.3")
+    func suites() async throws {
+        let old = try await load(.old) { $0.curl.tls.cipherSuites = ["ECDHE-ECDSA-AES128-GCM-SHA256"] }
+        #expect(old.text?.hasPrefix("TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256 ") == true)
+        let new = try await load(.new) { $0.curl.tls.tls13CipherSuites = ["TLS_CHACHA20_POLY1305_SHA256"] }
+        #expect(new.text?.hasPrefix("TLSv1.3 TLS_CHACHA20_POLY1305_SHA256 ") == true)
+        let unknown = try await load(.old) { $0.curl.tls.cipherSuites = ["NO-SUCH-SUITE"] }
+        #expect(unknown.error?.code == .secureConnectionFailed)
+    }
+
+    // MARK: - Pins
+
+    @Test("A pinned key is let in, and no other")
+    func pins() async throws {
+        let nginx = try TLSNginx.shared()
+        let pin = try nginx.site.goodPin()
+        let other = "sha256//" + Data(repeating: 7, count: 32).base64EncodedString()
+        let host = nginx.pattern(.showing(.good))
+        let good = try await load(.showing(.good)) { $0.curl.hosts[host].publicKeyPins = [other, pin] }
+        #expect(good.response?.statusCode == 200)
+        let bad = try await load(.showing(.good)) { $0.curl.hosts[host].publicKeyPins = [other] }
+        #expect(bad.error?.code == .serverCertificateUntrusted)
+        #expect(bad.error?.certificateProblem == .otherPublicKey)
+        let elsewhere = try await load(.new) { $0.curl.hosts[host].publicKeyPins = [other] }
+        #expect(elsewhere.response?.statusCode == 200)
+    }
+
+    // MARK: - No verification
+
+    @Test("A host may be left unverified, by name, and others stay verified")
+    func unverified() async throws {
+        let nginx = try TLSNginx.shared()
+        for certificate in [TLSSite.Certificate.selfsigned, .wronghost, .expired] {
+            let result = try await load(.showing(certificate)) {
+                $0.curl.hosts[nginx.pattern(.showing(certificate))].trustsAnyCertificate = true
+            }
+            #expect(result.response?.statusCode == 200, "\(certificate)")
+        }
+        let other = try await load(.showing(.selfsigned)) {
+            $0.curl.hosts[nginx.pattern(.showing(.wronghost))].trustsAnyCertificate = true
+        }
+        #expect(other.error?.code == .serverCertificateHasUnknownRoot)
+    }
+
+    @Test("That is written to standard error once for each session, and never by default")
+    func warning() async throws {
+        let nginx = try TLSNginx.shared()
+        let url = nginx.url(.showing(.selfsigned)).absoluteString
+        let program = try TestHelper.path()
+        let helper = try ChildProcess([program, "unverified", "127.0.0.1", url], mergesErrors: true)
+        let lines = await helper.remainingLines()
+        #expect(lines.count == 2)
+        #expect(lines.first?.contains("\"127.0.0.1\" are not verified") == true, "\(lines)")
+        #expect(lines.last?.hasPrefix("200 ") == true, "\(lines)")
+        let other = try ChildProcess([program, "get", url], mergesErrors: true)
+        #expect(await other.remainingLines().count == 1)
+    }
+
+    @Test("Pins hold where nothing else is verified")
+    func pinnedUnverified() async throws {
+        let nginx = try TLSNginx.shared()
+        let host = nginx.pattern(.showing(.good))
+        let result = try await load(.showing(.good)) { configuration in
+            configuration.curl.hosts[host].trustsAnyCertificate = true
+            configuration.curl.hosts[host].publicKeyPins = [
+                "sha256//" + Data(repeating: 7, count: 32).base64EncodedString()
+            ]
+        }
+        #expect(result.error?.code == .serverCertificateUntrusted)
+    }
+}

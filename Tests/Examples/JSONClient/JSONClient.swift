@@ -1,0 +1,66 @@
+import CurlNetworking
+import CurlNetworkingExampleSupport
+import Foundation
+
+/// A to-do list that a server keeps, at `BASE-URL/tasks`.
+@main
+struct JSONClient {
+    static let usage = """
+        usage: curlnetworking-json-client [--timeout SECONDS] [--attempts N] BASE-URL list
+               curlnetworking-json-client [--timeout SECONDS] [--attempts N] BASE-URL add TITLE
+               curlnetworking-json-client [--timeout SECONDS] [--attempts N] BASE-URL done ID
+        """
+
+    struct Item: Codable, Sendable {
+        var id: Int
+        var title: String
+        var isDone: Bool
+    }
+
+    struct NewItem: Encodable, Sendable { var title: String }
+    struct Change: Encodable, Sendable { var isDone: Bool }
+
+    /// What a server says about an error (RFC 9457).
+    struct Problem: Decodable { var title: String }
+
+    static func main() async {
+        var words = Array(CommandLine.arguments.dropFirst())
+        let timeout = takeOption("--timeout", from: &words).flatMap(Double.init) ?? 10
+        let attempts = takeOption("--attempts", from: &words).flatMap(Int.init) ?? 5
+        guard words.count >= 2, let base = URL(string: words[0]), base.host != nil else { fail(usage, code: 64) }
+        let client = APIClient(base: base, timeout: timeout, retries: RetryPolicy(attempts: attempts))
+        do {
+            let found = try await untilInterrupted { [words] in try await items(Array(words.dropFirst()), client) }
+            guard let found else { fail(usage, code: 64) }
+            for item in found { say("\(item.isDone ? "[x]" : "[ ]") \(item.id) \(item.title)") }
+        } catch is CancellationError {
+            fail("interrupted", code: 130)
+        } catch {
+            fail(describe(error))
+        }
+    }
+
+    /// Does what the words say; nil where they say nothing.
+    static func items(_ words: [String], _ client: APIClient) async throws -> [Item]? {
+        switch (words[0], words.count) {
+        case ("list", 1): return try await client.get("tasks")
+        case ("add", 2): return [try await client.create("tasks", NewItem(title: words[1]))]
+        case ("done", 2): return [try await client.change("tasks/\(words[1])", Change(isDone: true))]
+        default: return nil
+        }
+    }
+
+    static func describe(_ error: any Error) -> String {
+        switch error {
+        case RequestFailure.status(let status, let body, _):
+            let problem = try? JSONDecoder().decode(Problem.self, from: body)
+            return "the server refused: \(status) \(problem?.title ?? "")"
+        case RequestFailure.transport(let error):
+            return "no answer: \(error.localizedDescription)"
+        case is DecodingError:
+            return "the server's answer is not what this program knows: \(error)"
+        default:
+            return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("A dictionary of proxies")
+struct ProxyDictionaryTests {
+    private static func route(_ entries: [AnyHashable: Any], _ url: String = "http://example.com/") throws -> ProxyRoute
+    {
+        let url = try Sample.url(url)
+        return ProxyTable(dictionary: entries).route(to: try #require(Origin(url) ?? Origin.ofFTP(url)))
+    }
+
+    private static func proxy(_ entries: [AnyHashable: Any], _ url: String = "http://example.com/") throws -> String? {
+        try route(entries, url).server?.description
+    }
+
+    @Test("Each scheme has its keys, and SOCKS is for those without")
+    func schemes() throws {
+        let entries: [AnyHashable: Any] = [
+            kCFNetworkProxiesHTTPEnable: true, kCFNetworkProxiesHTTPProxy: "a", kCFNetworkProxiesHTTPPort: 1,
+            kCFNetworkProxiesHTTPSEnable as String: 1, kCFNetworkProxiesHTTPSProxy as String: "b",
+            kCFNetworkProxiesHTTPSPort as String: NSNumber(value: 2),
+            "SOCKSEnable": NSNumber(value: true), "SOCKSProxy": "c", "SOCKSPort": UInt16(3),
+        ]
+        #expect(try Self.proxy(entries) == "http://a:1")
+        #expect(try Self.proxy(entries, "https://example.com/") == "http://b:2")
+        #expect(try Self.proxy(entries, "ftp://example.com/") == "socks5h://c:3")
+    }
+
+    @Test("Ports may be left out, or be text")
+    func ports() throws {
+        #expect(try Self.proxy(["HTTPEnable": 1, "HTTPProxy": "a"]) == "http://a:80")
+        #expect(try Self.proxy(["HTTPSEnable": 1, "HTTPSProxy": "a"], "https://example.com/") == "http://a:443")
+        #expect(try Self.proxy(["SOCKSEnable": 1, "SOCKSProxy": "a"]) == "socks5h://a:1080")
+        #expect(try Self.proxy(["HTTPEnable": "1", "HTTPProxy": "a", "HTTPPort": "8080"]) == "http://a:8080")
+    }
+
+    @Test("What isn't enabled isn't used, and an empty dictionary means no proxy")
+    func disabled() throws {
+        #expect(try Self.route([:]) == .direct)
+        #expect(try Self.route(["HTTPProxy": "a", "HTTPPort": 1]) == .direct)
+        #expect(try Self.route(["HTTPEnable": 0, "HTTPProxy": "a"]) == .direct)
+        #expect(try Self.route(["HTTPEnable": false, "HTTPProxy": "a"]) == .direct)
+        #expect(try Self.route(["HTTPEnable": 1, "HTTPProxy": "a"], "https://example.com/") == .direct)
+    }
+
+    @Test("User name and password")
+    func credentials() throws {
+        let entries: [AnyHashable: Any] = [
+            "HTTPEnable": 1, "HTTPProxy": "a", kCFProxyUsernameKey: "user", kCFProxyPasswordKey: "p%40ss",
+        ]
+        #expect(try Self.route(entries).server?.credential == Credential(user: "user", password: "p%40ss"))
+    }
+
+    @Test("A URL in a host's place says more than the keys can")
+    func urls() throws {
+        let entries: [AnyHashable: Any] = ["HTTPSEnable": 1, "HTTPSProxy": "https://u:p%40@a:3129"]
+        let server = try Self.route(entries, "https://example.com/").server
+        #expect(server?.description == "https://a:3129")
+        #expect(server?.credential == Credential(user: "u", password: "p@"))
+        #expect(try Self.proxy(["SOCKSEnable": 1, "SOCKSProxy": "socks4://a"]) == "socks4://a:1080")
+    }
+
+    @Test("Exceptions")
+    func exceptions() throws {
+        let entries: [AnyHashable: Any] = [
+            "HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": 1,
+            kCFNetworkProxiesExceptionsList: ["*.local", "169.254/16", "example.org"],
+            kCFNetworkProxiesExcludeSimpleHostnames: 1,
+        ]
+        for url in ["http://printer.local/", "http://169.254.1.1/", "http://example.org/", "http://intranet/"] {
+            #expect(try Self.route(entries, url) == .direct, "\(url)")
+        }
+        for url in ["http://www.example.org/", "http://example.com/"] {
+            #expect(try Self.proxy(entries, url) == "http://a:1", "\(url)")
+        }
+    }
+
+    @Test(
+        "What makes no sense keeps requests from going without a proxy",
+        arguments: [
+            ["HTTPEnable": "1"], ["HTTPEnable": "1", "HTTPProxy": ""], ["HTTPEnable": "1", "HTTPProxy": "a b"],
+            ["HTTPEnable": "1", "HTTPProxy": "a", "HTTPPort": "zero"], ["HTTPEnable": "1", "HTTPProxy": "gopher://a"],
+            ["ProxyAutoConfigEnable": "1"],
+        ]
+    )
+    func unusable(entries: [String: String]) throws {
+        guard case .unusable = try Self.route(entries) else {
+            Issue.record("It was taken for something")
+            return
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Curl
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What libcurl is told about TLS with an origin")
+struct TLSPlanTests {
+    private func settings(
+        _ url: String,
+        environment: [String: String] = [:],
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) throws -> [any ConnectionSettings] {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        let url = try Sample.url(url)
+        let origin = try #require(Origin(url) ?? Origin.ofFTP(url))
+        let plan = TLSPlan(configuration, environment: environment)
+        return plan.connectionSettings(for: origin, HostRules(configuration.curl.hosts))
+    }
+
+    private static let file = CurlOptions.TLSOptions.CertificateSource.file(URL(fileURLWithPath: "/a.pem"))
+
+    @Test("Nothing by default")
+    func nothing() throws {
+        #expect(try settings("https://example.com/").isEmpty)
+        #expect(try settings("https://example.com/", environment: ["SSL_CERT_FILE": "", "SSL_CERT_DIR": ""]).isEmpty)
+    }
+
+    @Test("Nothing where there is no TLS", arguments: ["http://example.com/", "ftp://example.com/"])
+    func plain(url: String) throws {
+        #expect(try settings(url) { $0.curl.tls.trustRoots = [Self.file] }.isEmpty)
+    }
+
+    @Test("The environment names authorities unless the program does")
+    func environment() throws {
+        let environment = ["SSL_CERT_FILE": "/e.pem", "SSL_CERT_DIR": "/one:/two"]
+        let fromEnvironment = try settings("https://example.com/", environment: environment)
+        #expect(
+            (fromEnvironment.first as? TrustStore)?.content.authorities
+                == [.file("/e.pem"), .directory("/one"), .directory("/two")]
+        )
+        let additional = try settings("https://example.com/", environment: environment) {
+            $0.curl.tls.additionalTrustRoots = [Self.file]
+        }
+        #expect((additional.first as? TrustStore)?.content.authorities.count == 4)
+        let own = try settings("https://example.com/", environment: environment) {
+            $0.curl.tls.trustRoots = [Self.file]
+        }
+        #expect((own.first as? TrustStore)?.content.authorities == [.file("/a.pem")])
+    }
+
+    @Test("Additional authorities come behind the system's")
+    func additional() throws {
+        let settings = try settings("ftps://example.com/") { $0.curl.tls.additionalTrustRoots = [Self.file] }
+        #expect((settings.first as? TrustStore)?.content.authorities == [.system, .file("/a.pem")])
+    }
+
+    @Test("Origins with the same authorities share what was parsed of them")
+    func sharing() throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.tls.additionalTrustRoots = [Self.file]
+        configuration.curl.hosts["b.example"].tls = configuration.curl.tls
+        let plan = TLSPlan(configuration, environment: [:])
+        let stores = try ["https://a.example/", "https://b.example/"].map { url in
+            let origin = try #require(Origin(try Sample.url(url)))
+            let settings = plan.connectionSettings(for: origin, HostRules(configuration.curl.hosts))
+            return try #require(settings.first as? TrustStore)
+        }
+        #expect(stores[0] === stores[1])
+    }
+
+    @Test("A host's own options replace the session's; pins and the lack of verification join them")
+    func hosts() throws {
+        let configure = { (configuration: URLSessionConfiguration) in
+            configuration.curl.tls.cipherSuites = ["A", "B"]
+            configuration.curl.hosts["a.example"].publicKeyPins = ["sha256//x", "sha256//y"]
+            configuration.curl.hosts["b.example"].tls = CurlOptions.TLSOptions()
+            configuration.curl.hosts["c.example"].trustsAnyCertificate = true
+        }
+        let a = try #require(try settings("https://a.example/", configure).first as? TLSSettings)
+        #expect(a.cipherList == "A:B")
+        #expect(a.publicKeyPins == "sha256//x;sha256//y")
+        #expect(a.verifiesServer)
+        #expect(try settings("https://b.example/", configure).isEmpty)
+        let c = try #require(try settings("https://c.example/", configure).first as? TLSSettings)
+        #expect(!c.verifiesServer)
+        #expect(c.cipherList == "A:B")
+    }
+
+    @Test("Versions are told where they differ from the default")
+    func versions() throws {
+        let settings = try settings("https://example.com/") { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 }
+        let tls = try #require(settings.first as? TLSSettings)
+        #expect(tls.minimumVersion == 0x0304)
+        #expect(tls.maximumVersion == nil)
+    }
+}

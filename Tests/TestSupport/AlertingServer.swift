@@ -1,0 +1,45 @@
+import CurlNetworking
+import Foundation
+
+/// `openssl s_server`, which demands a certificate of the tests' authority, and ends the handshake by an alert without one.
+package final class AlertingServer: Sendable {
+    package let site: TLSSite
+    package let url: URL
+    private let process: ChildProcess
+
+    /// - Parameter options: More words for s_server.
+    package init(_ options: [String] = []) async throws {
+        site = try TLSNginx.shared().site
+        // s_server takes no notice of its input's end.
+        let script = """
+            "$@" </dev/null 2>/dev/null &
+            server=$!
+            (cat >/dev/null; kill $server) 2>/dev/null
+            """
+        process = try ChildProcess(
+            ["sh", "-c", script, "sh", "openssl", "s_server", "-accept", "127.0.0.1:0", "-www"]
+                + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path]
+                + ["-Verify", "1", "-verify_return_error", "-CAfile", site.authority.path] + options
+        )
+        var port: Int?
+        while port == nil, let line = await process.line() {
+            guard line.hasPrefix("ACCEPT ") else { continue }
+            port = line.split(separator: ":").last.flatMap { Int($0) }
+        }
+        guard let port, let url = URL(string: "https://127.0.0.1:\(port)/") else {
+            throw ChildProcess.Failure(description: "openssl s_server didn't start")
+        }
+        self.url = url
+    }
+
+    /// A session that trusts the server.
+    package func session(
+        delegate: (any URLSessionDelegate)? = nil,
+        _ configure: (inout CurlOptions) -> Void = { _ in }
+    ) -> URLSession {
+        .forTest(delegate: delegate) { configuration in
+            configuration.curl.tls.trustRoots = [.file(site.authority)]
+            configure(&configuration.curl)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Glibc
+import LoopbackServer
+
+/// Starts a real server, one of Debian's, on loopback ports that were free a moment ago, and waits until it listens.
+enum LoopbackProgram {
+    /// The server ends with the test process, however that ends, or with the returned object.
+    ///
+    /// - Parameters:
+    ///   - package: Debian's name for what has to be installed.
+    ///   - command: The program's words for these ports; the first is its path. Asked again for other ports when another program
+    ///     has taken one of them meanwhile.
+    static func start(
+        _ package: String,
+        ports count: Int = 1,
+        _ command: ([Int]) throws -> [String]
+    ) throws -> (ports: [Int], process: ChildProcess) {
+        for _ in 0..<5 {
+            let ports = try (0..<count).map { _ in try LoopbackServer.unusedPort() }
+            let words = try command(ports)
+            guard let path = words.first, FileManager.default.isExecutableFile(atPath: path) else {
+                throw ChildProcess.Failure(
+                    description: "These tests need \(package): apt-get install \(package), or run make test"
+                )
+            }
+            guard Set(ports).count == count else { continue }
+            let process = try ChildProcess(["sh", "-c", script, "sh"] + words, mergesErrors: true)
+            if ports.allSatisfy(waitForListener) { return (ports, process) }
+        }
+        throw ChildProcess.Failure(description: "\(package) doesn't listen")
+    }
+
+    /// Runs the server, and a watchdog that ends it when the tests have ended, whichever way.
+    private static let script = """
+        exec 9<&0
+        (
+            exec >/dev/null 2>&1
+            cat <&9 >/dev/null
+            kill -TERM $$
+        ) &
+        exec 9<&- </dev/null
+        exec "$@"
+        """
+
+    /// True when something accepts connections on the port, as servers do some milliseconds after they were started.
+    private static func waitForListener(_ port: Int) -> Bool {
+        for _ in 0..<1000 {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            defer { close(descriptor) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(port).bigEndian
+            address.sin_addr.s_addr = inet_addr("127.0.0.1")
+            let code = withUnsafePointer(to: &address) { address in
+                address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            if code == 0 { return true }
+            usleep(10_000)
+        }
+        return false
+    }
+}
