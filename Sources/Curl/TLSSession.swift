@@ -19,7 +19,7 @@ extension EasyHandle {
     /// OpenSSL. Reads only: may be called within libcurl, and mostly must be, since a transfer that is over has no
     /// connection any more. https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
     package var tlsSession: TLSSession? {
-        openSSLSession.flatMap { OpenSSL.loaded?.session(of: $0) }
+        openSSLSession.flatMap { SessionFunctions.loaded?.session(of: $0) }
     }
 
     /// OpenSSL's `SSL *`.
