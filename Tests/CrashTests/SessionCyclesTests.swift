@@ -17,7 +17,7 @@ struct SessionCyclesTests {
         let before = await ProcessUsage.atRest(of: helper.pid)
         helper.say("go")
         let cancelled = "error\(URLError.cancelled.rawValue)=1000"
-        let others = isTrusted ? "status200=1000" : "error\(URLError.serverCertificateUntrusted.rawValue)=1000"
+        let others = isTrusted ? "status200=1000" : "error\(URLError.serverCertificateHasUnknownRoot.rawValue)=1000"
         let tally = await helper.line()
         #expect(Set((tally ?? "").split(separator: " ").map(String.init)) == [cancelled, others])
         let after = await ProcessUsage.settled(like: before, of: helper.pid)
