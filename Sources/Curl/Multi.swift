@@ -141,6 +141,8 @@ package final class Multi {
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
         if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
         act(on: event.socket, action)
+        // The next socket's event would have libcurl go on with this one's transfer, too.
+        settleHandlers()
     }
 
     /// Has libcurl do what is due by its own clock, such as what it put off to the next turn.
@@ -169,15 +171,20 @@ package final class Multi {
     func settle() {
         isSettlingSoon = false
         guard !isClosed else { return }
-        let unsettled = unsettled
-        self.unsettled.removeAll(keepingCapacity: true)
-        // First of all: a handler that has enough pauses its transfer before libcurl reads on.
-        for easy in unsettled { easy.settle() }
+        settleHandlers()
         finishTransfers()
         if wantsTimeout && !isClosed {
             wantsTimeout = false
             runTimers()
         }
+    }
+
+    /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads on.
+    private func settleHandlers() {
+        guard !unsettled.isEmpty else { return }
+        let unsettled = unsettled
+        self.unsettled.removeAll(keepingCapacity: true)
+        for easy in unsettled { easy.settle() }
     }
 
     private func finishTransfers() {

@@ -258,8 +258,11 @@ struct CachePolicyTests {
             try await delegate.success(of: task)
             #expect(delegate.body(of: task) == Data("1".utf8))
             let cancelled = session.dataTask(with: server.url("/"))
+            // Else it could be over before it is cancelled.
+            session.delegateQueue.isSuspended = true
             cancelled.resume()
             cancelled.cancel()
+            session.delegateQueue.isSuspended = false
             #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
         }
     }

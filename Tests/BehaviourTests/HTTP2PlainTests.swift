@@ -68,45 +68,4 @@ struct HTTP2PlainTests {
         }
         #expect(Set(connections).count == 3 && !connections.contains(nil))
     }
-
-    @Test("A paused task doesn't hold up the others on its connection, and goes on where it was")
-    func flowControl() async throws {
-        defer { session.invalidateAndCancel() }
-        let length = 48 << 20
-        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 8) }
-        defer { server.stop() }
-        let task = session.dataTask(with: nginx.url(.plain, "/proxy/\(server.port)/large"))
-        task.resume()
-        try await delegate.wait(for: task, bytes: 1)
-        task.suspend()
-        // Until nobody has room for more: neither nginx nor the session takes the rest.
-        try await server.waitUntilBlocked()
-        for path in [NginxSite.smallPath, NginxSite.mebibytePath, NginxSite.textPath] {
-            let result = await session.load(nginx.url(.plain, path))
-            #expect(result.error == nil)
-            #expect(Self.connection(result.response) == Self.connection(task.response))
-        }
-        let received = task.countOfBytesReceived
-        #expect(received < length)
-        task.resume()
-        try await delegate.success(of: task)
-        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 8, length: length))
-    }
-
-    @Test("A reader that takes its time holds up only itself")
-    func backPressure() async throws {
-        defer { session.invalidateAndCancel() }
-        let length = 48 << 20
-        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 9) }
-        defer { server.stop() }
-        let (bytes, response) = try await session.bytes(from: nginx.url(.plain, "/proxy/\(server.port)/large"))
-        try await server.waitUntilBlocked()
-        for _ in 0..<10 {
-            let result = await session.load(nginx.url(.plain, NginxSite.smallPath))
-            #expect(Self.connection(result.response) == Self.connection(response))
-        }
-        var body = Data()
-        for try await chunk in bytes.chunks { body.append(chunk) }
-        #expect(body == GeneratedBody.bytes(seed: 9, length: length))
-    }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// A cache as its sessions use it: from their loops, without ever waiting for it.
 ///
