@@ -12,28 +12,28 @@ enum MessageDigest: Sendable, Hashable {
         let bytes =
             switch self {
             case .md5: MD5.hash(message)
-            case .sha256: SHA256.hash(message)
-            case .sha512256: SHA512256.hash(message)
+            case .sha256: SHA2.sha256.hash(message)
+            case .sha512256: SHA2.sha512256.hash(message)
             }
         return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// The message, a one bit, zeros, and its length in bits: whole blocks of 64 bytes.
-    fileprivate static func padded(_ message: [UInt8], lengthBytes: (UInt64) -> [UInt8]) -> [UInt8] {
+    /// The message, a one bit, zeros, and its length in bits, which has an eighth of a block to itself: whole blocks.
+    static func padded(_ message: [UInt8], blockSize: Int, lengthBytes: (UInt64) -> [UInt8]) -> [UInt8] {
+        let lengthSize = blockSize / 8
         var padded = message + [0x80]
-        padded += Array(repeating: 0, count: (120 - padded.count % 64) % 64)
+        padded += Array(repeating: 0, count: (2 * blockSize - lengthSize - padded.count % blockSize) % blockSize)
+        padded += Array(repeating: 0, count: lengthSize - 8)
         return padded + lengthBytes(UInt64(message.count) &* 8)
     }
 }
 
 extension FixedWidthInteger {
     fileprivate var littleEndianBytes: [UInt8] { withUnsafeBytes(of: littleEndian) { Array($0) } }
-    fileprivate var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 }
 
 extension UInt32 {
     fileprivate func rotatedLeft(_ count: UInt32) -> UInt32 { self << count | self >> (32 - count) }
-    fileprivate func rotatedRight(_ count: UInt32) -> UInt32 { self >> count | self << (32 - count) }
 }
 
 private enum MD5 {
@@ -53,7 +53,7 @@ private enum MD5 {
 
     static func hash(_ message: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476]
-        let padded = MessageDigest.padded(message, lengthBytes: \.littleEndianBytes)
+        let padded = MessageDigest.padded(message, blockSize: 64, lengthBytes: \.littleEndianBytes)
         for start in stride(from: 0, to: padded.count, by: 64) {
             let words = (0..<16).map { word in
                 (0..<4).reduce(UInt32(0)) { $0 | UInt32(padded[start + 4 * word + $1]) << UInt32(8 * $1) }
@@ -77,54 +77,5 @@ private enum MD5 {
             (a, d, c, b) = (d, c, b, b &+ sum.rotatedLeft(shifts[step / 16][step % 4]))
         }
         for (index, value) in [a, b, c, d].enumerated() { state[index] &+= value }
-    }
-}
-
-private enum SHA256 {
-    /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
-    private static let constants: [UInt32] = [
-        0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
-        0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
-        0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
-        0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147, 0x06ca_6351, 0x1429_2967,
-        0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13, 0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85,
-        0xa2bf_e8a1, 0xa81a_664b, 0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
-        0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3,
-        0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
-    ]
-
-    static func hash(_ message: [UInt8]) -> [UInt8] {
-        var state: [UInt32] = [
-            0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
-        ]
-        let padded = MessageDigest.padded(message, lengthBytes: \.bigEndianBytes)
-        for start in stride(from: 0, to: padded.count, by: 64) { add(schedule(padded[start..<start + 64]), to: &state) }
-        return state.flatMap(\.bigEndianBytes)
-    }
-
-    private static func schedule(_ block: ArraySlice<UInt8>) -> [UInt32] {
-        var words = stride(from: block.startIndex, to: block.endIndex, by: 4).map { start in
-            block[start..<start + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        }
-        for index in 16..<64 {
-            let (early, late) = (words[index - 15], words[index - 2])
-            let first = early.rotatedRight(7) ^ early.rotatedRight(18) ^ early >> 3
-            let second = late.rotatedRight(17) ^ late.rotatedRight(19) ^ late >> 10
-            words.append(words[index - 16] &+ first &+ words[index - 7] &+ second)
-        }
-        return words
-    }
-
-    private static func add(_ words: [UInt32], to state: inout [UInt32]) {
-        var s = state
-        for step in 0..<64 {
-            let choice = s[4] & s[5] ^ ~s[4] & s[6]
-            let majority = s[0] & s[1] ^ s[0] & s[2] ^ s[1] & s[2]
-            let high = s[4].rotatedRight(6) ^ s[4].rotatedRight(11) ^ s[4].rotatedRight(25)
-            let low = s[0].rotatedRight(2) ^ s[0].rotatedRight(13) ^ s[0].rotatedRight(22)
-            let sum = s[7] &+ high &+ choice &+ constants[step] &+ words[step]
-            s = [sum &+ low &+ majority, s[0], s[1], s[2], s[3] &+ sum, s[4], s[5], s[6]]
-        }
-        for index in state.indices { state[index] &+= s[index] }
     }
 }

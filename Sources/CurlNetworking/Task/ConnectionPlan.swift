@@ -37,7 +37,7 @@ struct ConnectionPlan {
         if !settings.names.usesUnixSocket(for: origin) {
             route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
         }
-        let connectionSettings = Self.connectionSettings(settings, for: origin, through: route)
+        let connectionSettings = Self.connectionSettings(settings, for: origin, version, through: route)
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }
 
@@ -45,6 +45,7 @@ struct ConnectionPlan {
     private static func connectionSettings(
         _ settings: SessionSettings,
         for origin: Origin,
+        _ version: CurlOptions.HTTPVersion,
         through route: ProxyRoute
     ) -> [any ConnectionSettings] {
         var all: [any ConnectionSettings] = []
@@ -53,7 +54,6 @@ struct ConnectionPlan {
         if let server = route.server { all.append(ProxySettings(server, for: origin)) }
         // The rest is about HTTP.
         guard !origin.isFTP else { return all }
-        let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
         if let setting = version.setting(for: origin) { all.append(setting) }
         if let tuning = settings.connectionOptions.tuning(for: origin, settings.hosts) { all.append(tuning) }
         return all
