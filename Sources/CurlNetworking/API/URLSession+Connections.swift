@@ -32,7 +32,7 @@ extension URLSession {
     public var connections: [OriginConnections] {
         get async {
             await withCheckedContinuation { continuation in
-                core.loop.submit { continuation.resume(returning: self.core.makeConnectionSnapshot()) }
+                core.lane.loop.submit { continuation.resume(returning: self.core.lane.makeConnectionSnapshot()) }
             }
         }
     }

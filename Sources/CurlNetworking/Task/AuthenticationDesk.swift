@@ -1,59 +1,80 @@
 import Foundation
+import Locks
 
 /// What a session's tasks know of credentials together, and the queue of those that want to ask for one: for each protection space
-/// one at a time, and the others wait for its answer. Loop only.
-final class AuthenticationDesk {
-    var spaces = ProtectionSpaces()
+/// one at a time, and the others wait for its answer. Any thread: a proxy's spaces concern tasks on all of the session's loops.
+final class AuthenticationDesk: Sendable {
+    private let spaces = Mutex(ProtectionSpaces())
+    private let queues = Mutex<[ProtectionSpace: Queue]>([:])
 
     private struct Queue {
-        var asking: TaskRunner?
+        /// Whose turn it is.
+        var asking: TaskRunner
         var waiting: [TaskRunner] = []
     }
 
-    private var queues: [ProtectionSpace: Queue] = [:]
+    // MARK: - What is known
 
-    /// True when `runner` may ask; else its `askedElsewhere(about:)` is called when it is to look again.
-    func enter(_ runner: TaskRunner, about space: ProtectionSpace) -> Bool {
-        guard queues[space]?.asking != nil else {
-            queues[space, default: Queue()].asking = runner
-            return true
-        }
-        queues[space]?.waiting.append(runner)
-        return false
+    func withSpaces<Result>(_ body: (inout ProtectionSpaces) -> Result) -> Result {
+        spaces.withLock { spaces in body(&spaces) }
     }
 
-    /// `runner` has its answer, or wants none any more: the next one looks.
+    func forgetAll() {
+        spaces.withLock { $0 = ProtectionSpaces() }
+    }
+
+    // MARK: - Questions
+
+    /// True when it is `runner`'s turn to ask; else its `askedElsewhere(about:)` is called when it is.
+    func enter(_ runner: TaskRunner, about space: ProtectionSpace) -> Bool {
+        queues.withLock { queues in
+            guard queues[space] != nil else {
+                queues[space] = Queue(asking: runner)
+                return true
+            }
+            queues[space]?.waiting.append(runner)
+            return false
+        }
+    }
+
+    func isTurn(of runner: TaskRunner, about space: ProtectionSpace) -> Bool {
+        queues.withLock { $0[space]?.asking === runner }
+    }
+
+    /// `runner` has its answer, or wants none any more: it is the next one's turn, who may have got the answer with that.
     func leave(_ runner: TaskRunner, about space: ProtectionSpace) {
-        guard var queue = queues[space] else { return }
-        guard queue.asking === runner else {
-            queue.waiting.removeAll { $0 === runner }
-            return queues[space] = queue
+        let next = queues.withLock { queues -> TaskRunner? in
+            guard var queue = queues[space] else { return nil }
+            guard queue.asking === runner else {
+                queue.waiting.removeAll { $0 === runner }
+                queues[space] = queue
+                return nil
+            }
+            guard !queue.waiting.isEmpty else {
+                queues[space] = nil
+                return nil
+            }
+            queue.asking = queue.waiting.removeFirst()
+            queues[space] = queue
+            return queue.asking
         }
-        queue.asking = nil
-        queues[space] = queue
-        // Until one asks again: with a good answer, none does.
-        while queues[space]?.asking == nil, let next = queues[space]?.waiting.first {
-            queues[space]?.waiting.removeFirst()
-            next.askedElsewhere(about: space)
-        }
-        if queues[space]?.asking == nil { queues[space] = nil }
+        guard let next else { return }
+        // Behind what is under way, and on that one's own loop.
+        next.submit { next.askedElsewhere(about: space) }
     }
 }
 
 extension SessionCore {
-    /// Made when first needed: most sessions never are. Loop only.
+    /// Made when first needed: most sessions never are. Any thread.
     var authenticationDesk: AuthenticationDesk {
-        if let existingAuthenticationDesk { return existingAuthenticationDesk }
-        let desk = AuthenticationDesk()
-        existingAuthenticationDesk = desk
-        return desk
+        existingAuthenticationDesk ?? authenticationDeskReference.storeIfNil(AuthenticationDesk())
     }
+
+    var existingAuthenticationDesk: AuthenticationDesk? { authenticationDeskReference.load() }
 
     /// Later requests are sent without credentials again. Any thread.
     func forgetCredentials() {
-        loop.submit {
-            self.existingAuthenticationDesk?.spaces = ProtectionSpaces()
-            self.existingHandshakeDesk?.forgetAll()
-        }
+        existingAuthenticationDesk?.forgetAll()
+        lane.loop.submit { self.lane.existingHandshakeDesk?.forgetAll() }
     }
 }

@@ -1,7 +1,7 @@
 import Curl
 import Locks
 
-/// What a session's delegates have decided about the handshakes of its hosts, and the queue of tasks whose question is another's
+/// What a session's delegates have decided about the handshakes of a lane's hosts, and the queue of tasks whose question is another's
 /// already. Loop only.
 final class HandshakeDesk {
     /// A question and the origin it is about.
@@ -135,8 +135,8 @@ enum SilentDelegates {
     }
 }
 
-extension SessionCore {
-    /// Made when first needed: most sessions never are. Loop only.
+extension SessionLane {
+    /// Made when first needed: most sessions never ask. Loop only.
     var handshakeDesk: HandshakeDesk {
         if let existingHandshakeDesk { return existingHandshakeDesk }
         let desk = HandshakeDesk()

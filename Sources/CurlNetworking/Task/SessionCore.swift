@@ -1,22 +1,24 @@
 import Curl
 import Foundation
 import Locks
+import struct Synchronization.AtomicLazyReference
 
-/// What a session is below its public face: its tasks, its delegate, and its share of an event loop.
+/// What a session is below its public face: its tasks, its delegate, and its part on an event loop.
 ///
-/// `@unchecked Sendable`: `shared` guards what may be touched from any thread; the rest never changes, or is touched on
-/// the loop alone. Alive as long as its `URLSession`, whose `deinit` calls `close()`.
+/// `@unchecked Sendable`: the variables are behind locks of their own; the rest never changes. Alive as long as its `URLSession`,
+/// whose `deinit` calls `close()`.
 final class SessionCore: @unchecked Sendable {
     // MARK: Never changes
 
     let settings: SessionSettings
-    let loop: EventLoop
+    let lane: SessionLane
     let deliveryQueue: DeliveryQueue
     /// Whether the session was made with a delegate that hears of tasks.
     let hasTaskDelegate: Bool
 
     // MARK: Any thread
 
+    let authenticationDeskReference = AtomicLazyReference<AuthenticationDesk>()
     private let shared: Mutex<Shared>
 
     fileprivate struct Shared {
@@ -43,25 +45,15 @@ final class SessionCore: @unchecked Sendable {
         weak var task: URLSessionTask?
     }
 
-    // MARK: Loop only
-
-    var admission: Admission
-    private(set) var multi: Multi?
-    private var ftp: FTPConnections?
-    /// Multis that finish their transfers but get no new ones.
-    private(set) var retiredMultis: [Multi] = []
-    private var admitted: [Admission.Ticket] = []
-    var existingAuthenticationDesk: AuthenticationDesk?
-    var existingHandshakeDesk: HandshakeDesk?
-    private var deliveries: [DeliveryQueue.Delivery] = []
-    private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
-
     init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
-        let loop = EventLoopGroup.shared.next()
-        self.loop = loop
-        admission = Admission(total: settings.connectionLimits.total) { ConnectionPlan(settings, for: $0, on: loop) }
+        lane = SessionLane(
+            on: EventLoopGroup.shared.next(),
+            settings,
+            limits: settings.connectionLimits,
+            deliveryQueue: deliveryQueue
+        )
         let delegates = DelegateSet(delegate)
         hasTaskDelegate = delegates.task != nil
         shared = Mutex(Shared(delegates: delegates))
@@ -143,106 +135,15 @@ final class SessionCore: @unchecked Sendable {
 
     /// Closes the session's connections. Called once its last task is done, or when the session is dropped.
     func close() {
-        loop.submit {
-            self.multi?.close()
-            self.multi = nil
-            self.closeIdleRetiredMultis(all: true)
-            self.ftp.take()?.close()
-        }
+        lane.close()
     }
 
-    // MARK: - Connections
-
-    /// Has later requests use new connections; those that nobody uses are closed. Any thread; `completion` is called on
-    /// the loop.
+    /// Has later requests use new connections; those that nobody uses are closed. `completion` is called on the loop.
     func renewConnections(completion: @escaping @Sendable () -> Void) {
-        loop.submit {
-            if let multi = self.multi { self.retiredMultis.append(multi) }
-            self.multi = nil
-            self.closeIdleRetiredMultis()
-            self.ftp?.renew()
+        lane.loop.submit {
+            self.lane.renewConnections()
             completion()
         }
-    }
-
-    private func closeIdleRetiredMultis(all: Bool = false) {
-        retiredMultis.removeAll { multi in
-            guard all || multi.transferCount == 0 else { return false }
-            multi.close()
-            return true
-        }
-    }
-
-    /// The multi handle for a new transfer. Loop only.
-    func currentMulti() throws(TransferFailure) -> Multi {
-        if let multi { return multi }
-        let multi = try Multi(loop: loop, limits: settings.connectionLimits)
-        self.multi = multi
-        return multi
-    }
-
-    /// The session's connections to FTP servers. Loop only.
-    var ftpConnections: FTPConnections {
-        if let ftp { return ftp }
-        let connections = FTPConnections(limits: ConnectionLimits(kept: settings.connectionLimits.kept))
-        ftp = connections
-        return connections
-    }
-
-    // MARK: - Deliveries (loop only)
-
-    /// Has the delegate queue run `delivery`, together with all others of this round.
-    func deliverAtEndOfRound(_ delivery: DeliveryQueue.Delivery) {
-        deliveries.append(delivery)
-        guard deliveries.count == 1 else { return }
-        loop.atEndOfRound {
-            self.deliveryQueue.add(self.deliveries)
-            self.deliveries.removeAll(keepingCapacity: true)
-        }
-    }
-
-    // MARK: - Admission (loop only)
-
-    /// True when the ticket's runner may start at once; else `TaskRunner.admitted()` is called when it may.
-    func enter(_ ticket: Admission.Ticket, priority: Float) -> Bool {
-        admission.enter(ticket, priority: priority)
-    }
-
-    /// Gives up the ticket's place or its waiting, and lets those start who may instead.
-    func leave(_ ticket: Admission.Ticket) {
-        if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
-        start(admission.leave(ticket))
-    }
-
-    func connectionProfile(for ticket: Admission.Ticket) -> ConnectionProfile? {
-        admission.plan(for: ticket)?.profile
-    }
-
-    /// The way to the ticket's origin.
-    func route(for ticket: Admission.Ticket) -> ProxyRoute {
-        admission.plan(for: ticket)?.route ?? .direct
-    }
-
-    func received(bodyOf size: Int, for ticket: Admission.Ticket) {
-        admission.received(bodyOf: size, for: ticket)
-    }
-
-    func receiveBufferSize(for ticket: Admission.Ticket) -> Int {
-        admission.receiveBufferSize(for: ticket)
-    }
-
-    /// Starting can fail at once and let the next one start: a queue and not a recursion, however many wait.
-    func start(_ tickets: [Admission.Ticket]) {
-        guard !tickets.isEmpty else { return }
-        let isStarting = !admitted.isEmpty
-        admitted.append(contentsOf: tickets)
-        guard !isStarting else { return }
-        var index = 0
-        while index < admitted.count {
-            admitted[index].runner.admitted(admitted[index])
-            index += 1
-        }
-        admitted.removeAll()
     }
 }
 

@@ -19,7 +19,9 @@ extension TaskRunner {
             party == .server || exchange.tunnel == nil
         else { return nil }
         var authentication = loading.authentication ?? Authentication()
-        let verdict = authentication.noteRefusal(by: party, origin, offers, url, &session.authenticationDesk.spaces)
+        let verdict = session.authenticationDesk.withSpaces { spaces in
+            authentication.noteRefusal(by: party, origin, offers, url, &spaces)
+        }
         loading.authentication = authentication
         if verdict == .sendAgain {
             loading.nextRequest = exchange.request
@@ -35,20 +37,20 @@ extension TaskRunner {
             offers: offers
         )
         // Outside of libcurl.
-        session.loop.submit { self.tryNextOffer(of: held) }
+        submit { self.tryNextOffer(of: held) }
         return .hold
     }
 
     /// A response that is no challenge: what went out with its request is good.
     private func noteAuthenticated(_ exchange: Exchange, _ head: ResponseHead) {
         guard let sent = loading.authentication?.sent, let url = exchange.request.url else { return }
-        loading.authentication?.noteSuccess(head, &session.authenticationDesk.spaces)
+        session.authenticationDesk.withSpaces { _ = loading.authentication?.noteSuccess(head, &$0) }
         noteAnsweredByLibcurl(exchange, at: url)
         for (party, sent) in sent where sent.use.isShared {
             // On a tunnel that stood already, nothing was shown.
             if party == .proxy, let tunnel = exchange.tunnel, tunnel.head == nil { continue }
             let use = sent.use
-            session.authenticationDesk.spaces.prove(use.credential, for: use.space, at: url)
+            session.authenticationDesk.withSpaces { $0.prove(use.credential, for: use.space, at: url) }
             guard let object = use.toBeStored, let storage = session.settings.credentialStorage else { continue }
             loading.authentication?.uses[party]?.toBeStored = nil
             let space = use.space.forDelegate
@@ -70,11 +72,13 @@ extension TaskRunner {
         if session.authenticationDesk.enter(self, about: space) { lookUpProposal(for: space, held) }
     }
 
-    /// Another task's question about the space was answered, perhaps for this one as well.
+    /// Another task's question about the space was answered, perhaps for this one as well; if not, it is this one's turn.
     func askedElsewhere(about space: ProtectionSpace) {
-        guard let challenged = loading.authentication?.challenged, challenged.space == space else { return }
-        loading.authentication?.challenged?.space = nil
-        tryNextOffer(of: challenged.held)
+        guard let challenged = loading.authentication?.challenged, challenged.space == space,
+            session.authenticationDesk.isTurn(of: self, about: space)
+        else { return }
+        if let use = knownUse(for: space) { return answer(with: use) }
+        lookUpProposal(for: space, challenged.held)
     }
 
     private func skipOffer() {
@@ -92,7 +96,8 @@ extension TaskRunner {
         {
             return own
         }
-        guard let known = session.authenticationDesk.spaces[space], !authentication.refuses(known.credential, space)
+        guard let known = session.authenticationDesk.withSpaces({ $0[space] }),
+            !authentication.refuses(known.credential, space)
         else { return nil }
         return Authentication.Use(space: space, credential: known.credential, isShared: true)
     }
@@ -115,7 +120,7 @@ extension TaskRunner {
         let forDelegate = space.forDelegate
         DispatchQueue.global(qos: .userInitiated).async {
             let proposal = storage.matchingDefault(for: forDelegate)
-            self.session.loop.submit { self.ask(about: space, held, proposing: proposal) }
+            self.submit { self.ask(about: space, held, proposing: proposal) }
         }
     }
 
@@ -133,7 +138,7 @@ extension TaskRunner {
         }
         let sender = ChallengeSender { [weak self] answer in
             guard let self else { return }
-            session.loop.submit { self.challengeAnswered(held, space, answer) }
+            submit { self.challengeAnswered(held, space, answer) }
         }
         guard delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
         let challenge = URLAuthenticationChallenge(
@@ -191,7 +196,7 @@ extension TaskRunner {
         guard let challenged = loading.authentication?.challenged, let offer = challenged.offers.first else { return }
         var use = use
         if use.isShared {
-            session.authenticationDesk.spaces.name(use.credential, for: use.space, digest: offer.digest)
+            session.authenticationDesk.withSpaces { $0.name(use.credential, for: use.space, digest: offer.digest) }
         } else {
             use.digest = offer.digest
             use.digestCount = 0
@@ -230,10 +235,10 @@ extension TaskRunner {
             return nil
         }
         if let use = loading.authentication?.uses[.server], use.space.origin == origin { return use.credential }
-        guard !hasOwnField, url.credential == nil,
-            let space = desk.spaces.space(for: url, at: origin, party: .server)
-        else { return nil }
-        return desk.spaces[space]?.credential
+        guard !hasOwnField, url.credential == nil else { return nil }
+        return desk.withSpaces { spaces in
+            spaces.space(for: url, at: origin, party: .server).flatMap { spaces[$0]?.credential }
+        }
     }
 
     /// Has the next exchange show what is known for where it goes.
@@ -243,7 +248,8 @@ extension TaskRunner {
                 || options.proxyAuthentication != nil
         else { return }
         var authentication = loading.authentication ?? Authentication()
-        authentication.apply(to: &options, of: request, through: route, &session.authenticationDesk.spaces)
+        let route = route
+        session.authenticationDesk.withSpaces { authentication.apply(to: &options, of: request, through: route, &$0) }
         guard loading.authentication != nil || authentication.hasSentSomething else { return }
         loading.authentication = authentication
     }

@@ -31,7 +31,7 @@ extension TaskRunner {
     /// The delegate's answer; any thread, and only the first counts.
     func bodyStreamArrived(_ stream: InputStream?) {
         nonisolated(unsafe) let stream = stream
-        session.loop.submit {
+        submit {
             guard case .underway = self.loading.preparation, self.resumption == nil else { return }
             if let load = self.loading.load as? ProtocolLoad { return self.begin(load, with: stream) }
             let request = self.shared.withLock { $0.currentRequest }
@@ -74,7 +74,7 @@ extension TaskRunner {
         let length = request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap {
             $0 < 0 ? nil : $0
         }
-        let loop = session.loop
+        let loop = lane.loop
         let wake = ExchangeWaker(runner: self)
         return StreamedBody(stream, length: length, url: request.url) { loop.submit(wake) }
     }

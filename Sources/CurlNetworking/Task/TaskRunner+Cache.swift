@@ -52,13 +52,13 @@ extension TaskRunner {
         guard let cache, demand.reading != .nothing else { return decide(on: nil, for: demand) }
         let key = StoredResponse.key(of: url)
         let isInsistent = demand.reading == .anything || demand.failsWithout
-        switch cache.find(key, now: session.loop.now, isInsistent: isInsistent) {
+        switch cache.find(key, now: lane.loop.now, isInsistent: isInsistent) {
         case .known(let stored):
             decide(on: stored, for: demand)
         case .unknown:
             loading.preparation = .underway
             cache.look(key, at: url) { stored in
-                self.session.loop.submit { self.cacheAnswered(stored) }
+                self.submit { self.cacheAnswered(stored) }
             }
         }
     }

@@ -25,7 +25,7 @@ extension TaskRunner {
             try startExchange(request)
         case .busy:
             store.findCookieField(for: url) { field in
-                self.session.loop.submit { self.cookiesArrived(field, for: request) }
+                self.submit { self.cookiesArrived(field, for: request) }
             }
         }
     }
@@ -60,7 +60,7 @@ extension TaskRunner {
             mainDocument: request.mainDocumentURL,
             policy: session.settings.cookieAcceptPolicy
         ) {
-            self.session.loop.submit { self.cookiesStored() }
+            self.submit { self.cookiesStored() }
         }
     }
 

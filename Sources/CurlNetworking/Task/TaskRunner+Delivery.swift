@@ -18,7 +18,7 @@ extension TaskRunner {
     /// Called by whoever the mailbox told to, on the loop.
     func scheduleDeliveryAtEndOfRound() {
         guard let task else { return }
-        session.deliverAtEndOfRound(DeliveryQueue.Delivery(runner: self, task: task))
+        lane.deliverAtEndOfRound(DeliveryQueue.Delivery(runner: self, task: task))
     }
 
     /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
@@ -44,7 +44,7 @@ extension TaskRunner {
         } else {
             forget()
         }
-        session.loop.atEndOfRound { consumer.resume(with: result, response) }
+        lane.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
     /// The task is over for the public, and the session may forget it. Returns what came out: nothing but the
@@ -220,7 +220,7 @@ extension TaskRunner {
         switch disposition {
         case .allow: allow()
         case .cancel: if let task { cancel(task) }
-        case .becomeDownload: session.loop.submit { self.becomeDownload() }
+        case .becomeDownload: submit { self.becomeDownload() }
         }
     }
 

@@ -5,7 +5,7 @@ import Foundation
 extension TaskRunner {
     /// The task has come to `outcome`; the first one counts. Whatever still runs is stopped.
     func finish(_ outcome: Outcome) {
-        session.loop.preconditionOnLoop()
+        lane.loop.preconditionOnLoop()
         guard shared.withLock({ $0.machine.finish() }) else { return }
         if case .failure(let error) = outcome {
             loading.ticket?.hasFailed = true
@@ -33,10 +33,10 @@ extension TaskRunner {
         leaveHandshake()
         loading.load.take()?.stop()
         stopWaiting()
-        if let deadline = loading.deadline.take() { session.loop.cancel(deadline) }
+        if let deadline = loading.deadline.take() { lane.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
         send(outcome, resumeData: resumeData)
-        if let ticket = loading.ticket.take() { session.leave(ticket) }
+        if let ticket = loading.ticket.take() { lane.leave(ticket) }
     }
 
     /// Decides what becomes of the download's file; returns the data to resume from where there is any.

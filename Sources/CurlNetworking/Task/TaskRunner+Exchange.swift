@@ -137,7 +137,7 @@ extension TaskRunner: ExchangeOwner {
             return (schedules, nil)
         }
         if schedules { scheduleDeliveryAtEndOfRound() }
-        if let delivery { session.loop.atEndOfRound(delivery.run) }
+        if let delivery { lane.loop.atEndOfRound(delivery.run) }
     }
 
     /// Counts what has come since it was last called, and tells a download's delegate.
@@ -219,7 +219,7 @@ extension TaskRunner: ExchangeOwner {
         finishCaching()
         switch loading.destination {
         case .memory:
-            if let ticket = loading.ticket { session.received(bodyOf: loading.memory.count, for: ticket) }
+            if let ticket = loading.ticket { lane.received(bodyOf: loading.memory.count, for: ticket) }
             finish(.data(loading.memory))
         // `finish` makes a file of it.
         case .file, .stream: finish(.delivered)
@@ -244,7 +244,7 @@ extension TaskRunner: ExchangeOwner {
     func startClocks() {
         if loading.deadline == nil { loading.deadline = Deadline { [unowned self] in checkClocks() } }
         if loading.resourceEnd == nil {
-            loading.resourceEnd = session.loop.now + putOff() + session.settings.resourceTimeout
+            loading.resourceEnd = lane.loop.now + putOff() + session.settings.resourceTimeout
         }
         rearmDeadline()
     }
@@ -252,7 +252,7 @@ extension TaskRunner: ExchangeOwner {
     /// Sets the one deadline to the earlier of the two clocks. The idle clock runs while a transfer runs and isn't paused.
     func rearmDeadline() {
         guard let deadline = loading.deadline, let resourceEnd = loading.resourceEnd else { return }
-        session.loop.schedule(deadline, at: idleEnd.map { min($0, resourceEnd) } ?? resourceEnd)
+        lane.loop.schedule(deadline, at: idleEnd.map { min($0, resourceEnd) } ?? resourceEnd)
     }
 
     private var idleEnd: ContinuousClock.Instant? {
@@ -262,7 +262,7 @@ extension TaskRunner: ExchangeOwner {
     }
 
     private func checkClocks() {
-        let now = session.loop.now
+        let now = lane.loop.now
         if let resourceEnd = loading.resourceEnd, resourceEnd <= now {
             let cause = loading.waiting.isInWaitingRoom ? loading.waiting.lastFailure : nil
             let description = "The task took longer than its configuration's timeoutIntervalForResource."

@@ -24,12 +24,12 @@ extension TaskRunner {
             !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts),
             !SilentDelegates.contains(delegates)
         else { return }
-        var decisions = session.existingHandshakeDesk?.decisions(for: origin) ?? HandshakeDecisions()
+        var decisions = lane.existingHandshakeDesk?.decisions(for: origin) ?? HandshakeDecisions()
         if session.settings.tls.hasIdentity(origin, session.settings.hosts) { decisions.hasDecidedOnCertificate = true }
         options.inquiry = HandshakeInquiry(
             host: origin.host,
             decisions: decisions,
-            certificate: session.existingHandshakeDesk?.identity(for: origin)
+            certificate: lane.existingHandshakeDesk?.identity(for: origin)
         )
     }
 
@@ -51,18 +51,18 @@ extension TaskRunner {
     func asksAboutHandshake(after exchange: Exchange, _ error: URLError) -> Bool {
         guard let origin = loading.ticket?.origin else { return false }
         guard let question = exchange.handshakeQuestion else {
-            if error.code == .clientCertificateRejected { session.existingHandshakeDesk?.forgetIdentity(for: origin) }
+            if error.code == .clientCertificateRejected { lane.existingHandshakeDesk?.forgetIdentity(for: origin) }
             return false
         }
         let subject = HandshakeDesk.Subject(origin: origin, question: question)
         let talk = HandshakeTalk(subject, exchange.request.url)
         // Another task may have had its answer while this one shook hands.
-        let isOpen = !session.handshakeDesk.hasDecided(subject) && !isKnownToBeSilent
+        let isOpen = !lane.handshakeDesk.hasDecided(subject) && !isKnownToBeSilent
         if isOpen { loading.handshake = talk }
         forgetAttempt()
         rearmDeadline()
         runOnLoop()
-        if isOpen, loading.handshake === talk, session.handshakeDesk.enter(self, about: subject) { ask(talk) }
+        if isOpen, loading.handshake === talk, lane.handshakeDesk.enter(self, about: subject) { ask(talk) }
         return true
     }
 
@@ -83,7 +83,7 @@ extension TaskRunner {
         }
         let sender = ChallengeSender { [weak self] answer in
             guard let self else { return }
-            session.loop.submit { self.handshakeAnswered(talk, answer) }
+            submit { self.handshakeAnswered(talk, answer) }
         }
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space,
@@ -110,7 +110,7 @@ extension TaskRunner {
         case .clientCertificate:
             let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
             // Nobody's answer leaves no trace: without an inquiry, nothing stops the handshake.
-            if !answer.isNobodys { session.handshakeDesk.show(identity?.certificate, to: origin) }
+            if !answer.isNobodys { lane.handshakeDesk.show(identity?.certificate, to: origin) }
         case .serverTrust(let chain, let result, let reason):
             let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
             if answer.disposition == .rejectProtectionSpace {
@@ -118,11 +118,11 @@ extension TaskRunner {
                 let error = URLError(.serverCertificateUntrusted, talk.url, description)
                 return finish(.failure(error.with(phase: .securing)))
             } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
-                session.handshakeDesk.accept(chain, of: origin)
+                lane.handshakeDesk.accept(chain, of: origin)
             } else if result != 0 {
                 return finish(.failure(URLError(.untrusted(result, reason), url: talk.url)))
             } else if !answer.isNobodys {
-                session.handshakeDesk.verify(chain, of: origin)
+                lane.handshakeDesk.verify(chain, of: origin)
             }
         }
         leaveHandshake()
@@ -138,7 +138,7 @@ extension TaskRunner {
     /// The task waits for no answer any more.
     func leaveHandshake() {
         guard let talk = loading.handshake.take() else { return }
-        session.handshakeDesk.leave(self, about: talk.subject)
+        lane.handshakeDesk.leave(self, about: talk.subject)
     }
 }
 

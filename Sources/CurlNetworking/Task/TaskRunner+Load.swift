@@ -11,7 +11,7 @@ extension TaskRunner: FTPLoadOwner {
         guard let url = request.url, shared.withLock({ $0.machine.admit() }) else { return }
         let isFile = url.scheme?.isEqualIgnoringASCIICase(to: "file") ?? false
         let source: any LocalSource = isFile ? FileSource(url) : DataSource(url)
-        let load = LocalLoad(source, loop: session.loop, owner: self)
+        let load = LocalLoad(source, loop: lane.loop, owner: self)
         loading.load = load
         startHop(.other)
         load.start()
@@ -28,12 +28,12 @@ extension TaskRunner: FTPLoadOwner {
                 replyTimeout: session.settings.idleTimeout(for: request)
             )
             if case .unusable(let reason) = route { throw URLError(.cannotConnectToHost, request.url, reason) }
-            options.connection = loading.ticket.flatMap(session.connectionProfile)
+            options.connection = loading.ticket.flatMap(lane.connectionProfile)
         } catch {
             body?.close()
             throw error
         }
-        if let ticket = loading.ticket { options.connection = session.connectionProfile(for: ticket) }
+        if let ticket = loading.ticket { options.connection = lane.connectionProfile(for: ticket) }
         let length = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
         shared.withLock { $0.counters.expectedToSend = length }
         let load = FTPLoad(
@@ -41,8 +41,8 @@ extension TaskRunner: FTPLoadOwner {
             for: request,
             body: body,
             hatches: hatches(for: request),
-            connections: session.ftpConnections,
-            loop: session.loop,
+            connections: lane.ftpConnections,
+            loop: lane.loop,
             owner: self
         )
         loading.load = load

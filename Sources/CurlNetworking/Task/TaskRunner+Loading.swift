@@ -84,7 +84,7 @@ extension TaskRunner {
 extension TaskRunner: LoopWork {
     /// Called after each wish: does whatever the machine says is to be done.
     func runOnLoop() {
-        session.loop.preconditionOnLoop()
+        lane.loop.preconditionOnLoop()
         // The resource clock runs from the first resuming, even if the task was suspended again at once.
         if loading.resourceEnd == nil, shared.withLock({ $0.machine.wasResumed }) { startClocks() }
         while let command = shared.withLock({ $0.machine.next() }) {
@@ -116,7 +116,7 @@ extension TaskRunner: LoopWork {
     }
 
     private func leaveQueue() {
-        if let ticket = loading.ticket.take() { session.leave(ticket) }
+        if let ticket = loading.ticket.take() { lane.leave(ticket) }
         rearmDeadline()
     }
 
@@ -142,7 +142,7 @@ extension TaskRunner: LoopWork {
                 nonisolated(unsafe) let copy = Result { () throws(URLError) in
                     try DownloadFile(copying: resumption.partialFile, in: directory)
                 }
-                session.loop.submit { self.prepared(resuming: resumption, from: copy) }
+                submit { self.prepared(resuming: resumption, from: copy) }
             }
         }
     }
@@ -189,11 +189,11 @@ extension TaskRunner: LoopWork {
             if let ticket = loading.ticket {
                 // A redirect within an origin keeps its place.
                 if ticket.origin == origin { return admitted(ticket) }
-                session.leave(ticket)
+                lane.leave(ticket)
             }
             let ticket = Admission.Ticket(origin: origin, runner: self)
             loading.ticket = ticket
-            if session.enter(ticket, priority: priority) { admitted(ticket) }
+            if lane.enter(ticket, priority: priority) { admitted(ticket) }
         } catch {
             finish(.failure(error))
         }
@@ -201,11 +201,11 @@ extension TaskRunner: LoopWork {
 
     /// The session has a connection for this task.
     func admitted(_ ticket: Admission.Ticket) {
-        guard ticket === loading.ticket else { return session.leave(ticket) }
+        guard ticket === loading.ticket else { return lane.leave(ticket) }
         let request = shared.withLock { $0.machine.admit() ? $0.currentRequest : nil }
         guard let request else {
             loading.ticket = nil
-            return session.leave(ticket)
+            return lane.leave(ticket)
         }
         do throws(URLError) {
             try ticket.origin.isFTP ? startFTPLoad(request) : startExchangeWithCookies(request)
@@ -216,7 +216,7 @@ extension TaskRunner: LoopWork {
 
     func startExchange(_ request: URLRequest) throws(URLError) {
         let body = try makeBody(for: request)
-        let exchange = Exchange(request: request, body: body, loop: session.loop, owner: self)
+        let exchange = Exchange(request: request, body: body, loop: lane.loop, owner: self)
         do throws(URLError) {
             var options = try RequestEncoder.options(
                 for: request,
@@ -230,13 +230,13 @@ extension TaskRunner: LoopWork {
             try takeRoute(&options, of: request)
             authenticate(&options, of: request)
             if let ticket = loading.ticket {
-                try session.choose(&options, for: ticket, avoidingKept: loading.avoidsKeptConnections)
+                try lane.choose(&options, for: ticket, avoidingKept: loading.avoidsKeptConnections)
                 prepareHandshake(&options, with: ticket.origin)
             }
             options.connectTimeout = session.settings.idleTimeout(for: request)
             switch loading.destination {
             case .memory:
-                if let ticket = loading.ticket { options.receiveBufferSize = session.receiveBufferSize(for: ticket) }
+                if let ticket = loading.ticket { options.receiveBufferSize = lane.receiveBufferSize(for: ticket) }
             case .file: options.receiveBufferSize = 256 * 1024
             // libcurl reads up to 101 of them before it can be paused.
             case .stream: options.receiveBufferSize = 16 * 1024
@@ -248,7 +248,7 @@ extension TaskRunner: LoopWork {
             if isWatched { exchange.gatherMetrics(throughProxy: route.server != nil) }
             let hatches = hatches(for: request)
             do throws(TransferFailure) {
-                try exchange.start(options, hatches, in: session.currentMulti())
+                try exchange.start(options, hatches, in: lane.currentMulti())
             } catch {
                 throw URLError(error, of: hatches, url: request.url)
             }

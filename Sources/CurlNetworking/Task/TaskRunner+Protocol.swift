@@ -18,7 +18,7 @@ extension TaskRunner {
         loading.caching = Caching()
         let demand = cacheDemand
         let cache = demand == nil || demand?.reading == .nothing ? nil : session.settings.cache
-        let load = ProtocolLoad(classes, for: task, cache: cache, loop: session.loop, owner: self)
+        let load = ProtocolLoad(classes, for: task, cache: cache, loop: lane.loop, owner: self)
         loading.load = load
         load.start()
         rearmDeadline()
@@ -106,7 +106,7 @@ extension TaskRunner: ProtocolLoadOwner {
         post(
             .redirect(http, next) { [weak self] answer in
                 guard let self else { return }
-                session.loop.submit { self.reportedRedirectAnswered(http, answer) }
+                submit { self.reportedRedirectAnswered(http, answer) }
             }
         )
     }

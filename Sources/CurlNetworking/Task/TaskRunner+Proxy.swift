@@ -5,12 +5,12 @@ import Foundation
 
 extension TaskRunner {
     /// The way to the current request's host.
-    var route: ProxyRoute { loading.ticket.map(session.route) ?? .direct }
+    var route: ProxyRoute { loading.ticket.map(lane.route) ?? .direct }
 
     /// Has the exchange take its way.
     func takeRoute(_ options: inout TransferOptions, of request: URLRequest) throws(URLError) {
         guard let ticket = loading.ticket else { return }
-        switch session.route(for: ticket) {
+        switch lane.route(for: ticket) {
         case .direct: break
         case .unusable(let reason): throw URLError(.cannotConnectToHost, request.url, reason)
         case .through(let server): if server.tunnels(to: ticket.origin) { options.tunnel(through: server) }
@@ -26,7 +26,7 @@ extension TaskRunner {
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)
         guard !offers.isEmpty else { return false }
         var authentication = loading.authentication ?? Authentication()
-        _ = authentication.noteRefusal(by: .proxy, origin, offers, url, &session.authenticationDesk.spaces)
+        _ = session.authenticationDesk.withSpaces { authentication.noteRefusal(by: .proxy, origin, offers, url, &$0) }
         let held = hold(head, of: exchange)
         held.exchangeFinished(error)
         authentication.challenged = Authentication.Challenged(
@@ -51,8 +51,10 @@ extension TaskRunner {
             let offer = AuthenticationOffer.offers(in: challenge, by: .proxy).first, offer.scheme == .basic
         else { return }
         let space = ProtectionSpace(party: .proxy, origin: origin, realm: offer.realm, scheme: .basic)
-        session.authenticationDesk.spaces.name(credential, for: space, digest: nil)
-        session.authenticationDesk.spaces.prove(credential, for: space, at: url)
+        session.authenticationDesk.withSpaces { spaces in
+            spaces.name(credential, for: space, digest: nil)
+            spaces.prove(credential, for: space, at: url)
+        }
     }
 }
 

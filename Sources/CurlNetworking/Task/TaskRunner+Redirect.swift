@@ -20,7 +20,7 @@ extension TaskRunner {
         post(
             .redirect(response, next) { [weak self] answer in
                 guard let self else { return }
-                session.loop.submit { self.redirectAnswered(held, answer) }
+                submit { self.redirectAnswered(held, answer) }
             }
         )
         return .hold

@@ -37,7 +37,7 @@ extension TaskRunner {
         }
         let remaining = shared.withLock { $0.earliestBeginDate }?.timeIntervalSinceNow ?? 0
         if remaining > 0 {
-            wait(until: session.loop.now + Duration(timeInterval: remaining))
+            wait(until: lane.loop.now + Duration(timeInterval: remaining))
         } else {
             askToBegin()
         }
@@ -47,15 +47,15 @@ extension TaskRunner {
     private func wait(until time: ContinuousClock.Instant) {
         let end = Deadline { [unowned self] in proceed() }
         loading.waiting.end = end
-        session.loop.schedule(end, at: time)
+        lane.loop.schedule(end, at: time)
     }
 
     /// The waiting is over, or was cut short.
     func stopWaiting() {
-        if let end = loading.waiting.end.take() { session.loop.cancel(end) }
+        if let end = loading.waiting.end.take() { lane.loop.cancel(end) }
         guard loading.waiting.isInWaitingRoom else { return }
         loading.waiting.isInWaitingRoom = false
-        session.waitingRoom.leave(self)
+        lane.waitingRoom.leave(self)
     }
 
     /// Goes on where the task waited. A task that was suspended meanwhile goes on when it is resumed.
@@ -83,7 +83,7 @@ extension TaskRunner {
 
     /// The delegate's answer; any thread, and only the first counts.
     func delayedRequestAnswered(_ disposition: URLSession.DelayedRequestDisposition, _ request: URLRequest?) {
-        session.loop.submit { self.begin(disposition, request) }
+        submit { self.begin(disposition, request) }
     }
 
     private func begin(_ disposition: URLSession.DelayedRequestDisposition, _ request: URLRequest?) {
@@ -115,8 +115,8 @@ extension TaskRunner {
         let isFirst = loading.waiting.lastFailure == nil
         loading.waiting.lastFailure = error
         forgetAttempt()
-        wait(until: session.loop.now + loading.waiting.backoff.delay(jitter: .random(in: 0...1)))
-        session.waitingRoom.enter(self)
+        wait(until: lane.loop.now + loading.waiting.backoff.delay(jitter: .random(in: 0...1)))
+        lane.waitingRoom.enter(self)
         loading.waiting.isInWaitingRoom = true
         if isFirst, shared.withLock({ $0.isWatched(in: session) }) { post(.task(.isWaitingForConnectivity)) }
         rearmDeadline()
@@ -143,7 +143,7 @@ extension TaskRunner {
         // A stream that was opened can't be sent again.
         if sendsStream { loading.preparation = .none }
         loading.ticket?.hasFailed = true
-        if let ticket = loading.ticket.take() { session.leave(ticket) }
+        if let ticket = loading.ticket.take() { lane.leave(ticket) }
         shared.withLock { $0.machine.requeue() }
     }
 

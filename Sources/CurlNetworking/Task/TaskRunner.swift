@@ -31,6 +31,8 @@ final class TaskRunner: @unchecked Sendable {
 
     let identifier: Int
     let session: SessionCore
+    /// Where the task is loaded: what is said to be on the loop is on this one's.
+    let lane: SessionLane
     let originalRequest: URLRequest?
     let bodySource: BodySource
     /// What a resuming download goes on from; a failure where the caller's data was no good.
@@ -86,6 +88,7 @@ final class TaskRunner: @unchecked Sendable {
     ) {
         self.identifier = identifier
         self.session = session
+        lane = session.lane
         originalRequest = request
         bodySource = body
         self.resumption = resumption
@@ -147,12 +150,12 @@ final class TaskRunner: @unchecked Sendable {
             return (true, true)
         }
         if isFirst { session.activate(self) }
-        if needsLoop { session.loop.submit(self) }
+        if needsLoop { lane.loop.submit(self) }
     }
 
     /// The consumer has caught up: the transfer may go on.
     func consumerCaughtUp() {
-        if shared.withLock({ $0.machine.setBacklogged(false) }) { session.loop.submit(self) }
+        if shared.withLock({ $0.machine.setBacklogged(false) }) { lane.loop.submit(self) }
     }
 
     // MARK: - What the public object shows

@@ -1,7 +1,7 @@
 import Curl
 import Foundation
 
-/// The tasks of one session that wait for a way to their host, and what tells them that there may be one. Loop only.
+/// The tasks of a session's lane that wait for a way to their host, and what tells them that there may be one. Loop only.
 ///
 /// The system is watched only while somebody waits.
 final class WaitingRoom {
@@ -44,6 +44,6 @@ final class WaitingRoom {
 extension URLSession {
     /// Acts as if the system had told of a change of its network. For tests, which can't change that.
     package func simulateNetworkChange() {
-        core.loop.submit { self.core.waitingRoom.networkChanged() }
+        core.lane.loop.submit { self.core.lane.waitingRoom.networkChanged() }
     }
 }

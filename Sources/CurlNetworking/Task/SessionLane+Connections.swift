@@ -1,9 +1,9 @@
 import Curl
 import Foundation
 
-// A session's connections: how a request comes to one, and what is told of them. Everything on the loop.
+// A lane's connections: how a request comes to one, and what is told of them. Everything on the loop.
 
-extension SessionCore {
+extension SessionLane {
     /// Has `options` say what the connections to the ticket's origin are like.
     ///
     /// Fails where the request's head is larger than the one version that the origin is said to speak can carry.
@@ -51,7 +51,7 @@ extension SessionCore {
         start(admission.answered(ticket, in: version))
     }
 
-    /// What is open, and who waits, at each origin that the session remembers.
+    /// What is open, and who waits, at each origin that the lane remembers.
     func makeConnectionSnapshot() -> [OriginConnections] {
         var usage = ConnectionUsage()
         multi?.add(to: &usage)
@@ -101,7 +101,7 @@ extension TaskRunner {
     /// Tells the session what the exchange has found out about the connection to its origin.
     func noteConnection(of exchange: Exchange) {
         guard let ticket = loading.ticket else { return }
-        if let standing = exchange.standing { session.noteConnection(ticket, negotiated: standing.negotiated) }
-        if let version = exchange.head?.version { session.noteAnswer(ticket, in: version) }
+        if let standing = exchange.standing { lane.noteConnection(ticket, negotiated: standing.negotiated) }
+        if let version = exchange.head?.version { lane.noteAnswer(ticket, in: version) }
     }
 }

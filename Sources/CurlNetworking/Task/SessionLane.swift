@@ -1,0 +1,133 @@
+import Curl
+
+/// A session's part on one event loop: the connections to the origins that are bound to that loop, who waits for them, and what goes
+/// from there to the delegate queue. Most sessions have one.
+///
+/// `@unchecked Sendable`: everything is touched on the loop alone, but for what says otherwise. Alive as long as its session and the tasks
+/// in it; `close()` closes the connections.
+final class SessionLane: @unchecked Sendable {
+    // MARK: Never changes
+
+    let loop: EventLoop
+    private let limits: ConnectionLimits
+    private let deliveryQueue: DeliveryQueue
+
+    // MARK: Loop only
+
+    var admission: Admission
+    private(set) var multi: Multi?
+    private var ftp: FTPConnections?
+    /// Multis that finish their transfers but get no new ones.
+    private(set) var retiredMultis: [Multi] = []
+    private var admitted: [Admission.Ticket] = []
+    var existingHandshakeDesk: HandshakeDesk?
+    private var deliveries: [DeliveryQueue.Delivery] = []
+    private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
+
+    init(on loop: EventLoop, _ settings: SessionSettings, limits: ConnectionLimits, deliveryQueue: DeliveryQueue) {
+        self.loop = loop
+        self.limits = limits
+        self.deliveryQueue = deliveryQueue
+        admission = Admission(total: limits.total) { ConnectionPlan(settings, for: $0, on: loop) }
+    }
+
+    // MARK: - Connections
+
+    /// Closes the connections. Any thread.
+    func close() {
+        loop.submit {
+            self.multi?.close()
+            self.multi = nil
+            self.closeIdleRetiredMultis(all: true)
+            self.ftp.take()?.close()
+        }
+    }
+
+    /// Has later requests use new connections; those that nobody uses are closed.
+    func renewConnections() {
+        if let multi { retiredMultis.append(multi) }
+        multi = nil
+        closeIdleRetiredMultis()
+        ftp?.renew()
+    }
+
+    private func closeIdleRetiredMultis(all: Bool = false) {
+        retiredMultis.removeAll { multi in
+            guard all || multi.transferCount == 0 else { return false }
+            multi.close()
+            return true
+        }
+    }
+
+    /// The multi handle for a new transfer.
+    func currentMulti() throws(TransferFailure) -> Multi {
+        if let multi { return multi }
+        let multi = try Multi(loop: loop, limits: limits)
+        self.multi = multi
+        return multi
+    }
+
+    /// The connections to FTP servers.
+    var ftpConnections: FTPConnections {
+        if let ftp { return ftp }
+        let connections = FTPConnections(limits: ConnectionLimits(kept: limits.kept))
+        ftp = connections
+        return connections
+    }
+
+    // MARK: - Deliveries
+
+    /// Has the delegate queue run `delivery`, together with all others of this round.
+    func deliverAtEndOfRound(_ delivery: DeliveryQueue.Delivery) {
+        deliveries.append(delivery)
+        guard deliveries.count == 1 else { return }
+        loop.atEndOfRound {
+            self.deliveryQueue.add(self.deliveries)
+            self.deliveries.removeAll(keepingCapacity: true)
+        }
+    }
+
+    // MARK: - Admission
+
+    /// True when the ticket's runner may start at once; else `TaskRunner.admitted()` is called when it may.
+    func enter(_ ticket: Admission.Ticket, priority: Float) -> Bool {
+        admission.enter(ticket, priority: priority)
+    }
+
+    /// Gives up the ticket's place or its waiting, and lets those start who may instead.
+    func leave(_ ticket: Admission.Ticket) {
+        if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
+        start(admission.leave(ticket))
+    }
+
+    func connectionProfile(for ticket: Admission.Ticket) -> ConnectionProfile? {
+        admission.plan(for: ticket)?.profile
+    }
+
+    /// The way to the ticket's origin.
+    func route(for ticket: Admission.Ticket) -> ProxyRoute {
+        admission.plan(for: ticket)?.route ?? .direct
+    }
+
+    func received(bodyOf size: Int, for ticket: Admission.Ticket) {
+        admission.received(bodyOf: size, for: ticket)
+    }
+
+    func receiveBufferSize(for ticket: Admission.Ticket) -> Int {
+        admission.receiveBufferSize(for: ticket)
+    }
+
+    /// Starting can fail at once and let the next one start: a queue and not a recursion, however many wait.
+    func start(_ tickets: [Admission.Ticket]) {
+        guard !tickets.isEmpty else { return }
+        let isStarting = !admitted.isEmpty
+        admitted.append(contentsOf: tickets)
+        guard !isStarting else { return }
+        var index = 0
+        while index < admitted.count {
+            admitted[index].runner.admitted(admitted[index])
+            index += 1
+        }
+        admitted.removeAll()
+    }
+}
