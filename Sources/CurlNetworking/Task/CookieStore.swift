@@ -1,5 +1,6 @@
 import Foundation
-import Synchronization
+import Locks
+import struct Synchronization.Atomic
 
 /// A cookie storage as its sessions use it: reading on their loops, writing on a queue of its own.
 ///
