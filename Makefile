@@ -11,7 +11,7 @@ SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHe
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: demo test lint format bench parity docs test-tsan test-asan setup-build setup-test clean
+.PHONY: demo test lint format bench parity docs test-loops test-tsan test-asan setup-build setup-test clean
 
 ## The main job: search, download, pause, resume in another process, cancel, check.
 demo: setup-build
@@ -20,6 +20,10 @@ demo: setup-build
 ## All tests, one after the other: some have short time-outs, which a busy machine would let expire.
 test: setup-test
 	$(SWIFT) test $(FLAGS) --no-parallel
+
+## The same with four event loops for each of the tests' sessions.
+test-loops: setup-test
+	CURLNETWORKING_EVENT_LOOPS=4 $(SWIFT) test $(FLAGS) --no-parallel --filter BehaviourTests
 
 ## The tests under the thread sanitizer and the address sanitizer.
 test-tsan: setup-test

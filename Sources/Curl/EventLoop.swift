@@ -4,8 +4,8 @@ import Locks
 
 /// Work to be done on a loop.
 package protocol LoopWork: AnyObject, Sendable {
-    /// Called on the loop, outside of libcurl.
-    func runOnLoop()
+    /// Called on `loop`, to which it was submitted, outside of libcurl.
+    func run(on loop: EventLoop)
 }
 
 /// What a loop tells that one of its owner's descriptors is ready.
@@ -212,7 +212,7 @@ package final class EventLoop: @unchecked Sendable {
         for _ in 0..<Self.roundsPerTurn {
             now = .now
             guard let work = takeSubmittedWork() else { return }
-            for item in work { item.runOnLoop() }
+            for item in work { item.run(on: self) }
             fireDeadlines()
             settleMultis()
             deliver()
@@ -318,7 +318,7 @@ private final class ClosureWork: LoopWork {
         self.body = body
     }
 
-    func runOnLoop() {
+    func run(on loop: EventLoop) {
         body()
     }
 }

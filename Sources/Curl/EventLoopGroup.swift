@@ -1,8 +1,8 @@
 import Foundation
 import Locks
 
-/// The process's event loops. Sessions take them in turn and share them; a loop without work costs two descriptors and
-/// neither a thread nor CPU. Any thread.
+/// The process's event loops. Sessions take them in turn and share them: one each of a small set, or as many as they ask for, for which
+/// the set grows. A loop without work costs a few descriptors and neither a thread nor CPU. Any thread.
 package final class EventLoopGroup: Sendable {
     package static let shared = EventLoopGroup(
         label: "CurlNetworking.loop",
@@ -34,18 +34,32 @@ package final class EventLoopGroup: Sendable {
     /// transfers, and the next call tries again.
     package func next() -> EventLoop {
         ForkSafety.install()
-        return take()
+        return state.withLock { state in
+            defer { state.taken += 1 }
+            return loop(at: state.taken % count, &state)
+        }
     }
 
-    private func take() -> EventLoop {
-        state.withLock { state in
-            defer { state.taken += 1 }
-            let index = state.taken % count
-            if index < state.loops.count { return state.loops[index] }
-            let loop = EventLoop(label: "\(label).\(state.loops.count)")
-            if loop.failure == nil { state.loops.append(loop) }
-            return loop
+    /// So many different loops, beginning with the one whose turn it is. Where the process is out of descriptors there are fewer, at least
+    /// one, and that may be one that can't run transfers.
+    package func next(_ wanted: Int) -> [EventLoop] {
+        guard wanted > 1 else { return [next()] }
+        ForkSafety.install()
+        let loops = state.withLock { state in
+            defer { state.taken += wanted }
+            return (0..<wanted).map { loop(at: (state.taken + $0) % max(count, wanted), &state) }
         }
+        let good = loops.filter { $0.failure == nil }
+        return good.isEmpty ? Array(loops.prefix(1)) : good
+    }
+
+    private func loop(at index: Int, _ state: inout State) -> EventLoop {
+        while index >= state.loops.count {
+            let loop = EventLoop(label: "\(label).\(state.loops.count)")
+            guard loop.failure == nil else { return loop }
+            state.loops.append(loop)
+        }
+        return state.loops[index]
     }
 
     // MARK: - Forks

@@ -2,7 +2,7 @@ import CurlNetworking
 import Foundation
 import LoopbackServer
 
-/// What the options of connections do, measured: `swift run connection-tuning hosts`, `… limits` and `… compare URL`.
+/// What the options of connections do, measured: `swift run connection-tuning hosts`, `… limits`, `… compare URL` and `… loops URL…`.
 @main
 struct ConnectionTuning {
     static func main() async throws {
@@ -11,7 +11,8 @@ struct ConnectionTuning {
         case ("hosts", nil): try await Hosts().run()
         case ("limits", nil): try await Limits().run()
         case ("compare", let url?): try await Comparison(url: url).run()
-        default: print("connection-tuning hosts | limits | compare URL")
+        case ("loops", _?): try await Loops(urls: words.dropFirst().compactMap(URL.init)).run()
+        default: print("connection-tuning hosts | limits | compare URL | loops URL…")
         }
     }
 

@@ -2,16 +2,21 @@ import CurlNetworking
 import Foundation
 
 extension URLSession {
-    /// A session for one test, with an ephemeral configuration.
+    /// A session for one test, with an ephemeral configuration. With `CURLNETWORKING_EVENT_LOOPS=4` in the environment
+    /// (`make test-loops`), it has so many event loops unless the test says otherwise.
     package static func forTest(
         delegate: (any URLSessionDelegate)? = nil,
         delegateQueue: OperationQueue? = nil,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
+        if let eventLoops { configuration.curl.eventLoops = eventLoops }
         configure(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
+
+    private static let eventLoops =
+        ProcessInfo.processInfo.environment["CURLNETWORKING_EVENT_LOOPS"].flatMap { Int($0) }
 
     /// Runs a data task with a completion handler to its end.
     package func load(_ request: URLRequest) async -> HandlerResult {

@@ -8,6 +8,7 @@ extension CurlOptions {
         ] {
             if let value, value < 1 { throw CurlOptionsError(name, "There must be at least 1.") }
         }
+        if !(1...64).contains(eventLoops) { throw CurlOptionsError("eventLoops", "There must be 1 to 64.") }
         try httpVersion.validate(as: "httpVersion")
         try connections.validate(as: "connections")
     }

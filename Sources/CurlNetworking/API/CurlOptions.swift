@@ -39,7 +39,7 @@ public struct CurlOptions: Sendable {
     /// Sets further options of libcurl on each transfer, right before it starts; nil, the default, for none.
     ///
     /// Called for every request that goes out over http, https or ftp: each hop of a redirect and each repetition is one of its
-    /// own, with the request as it is then. It runs on the session's event loop, where all other transfers wait for it: it must not
+    /// own, with the request as it is then. It runs on the host's event loop, where all other transfers wait for it: it must not
     /// block. What it throws fails the task, a `URLError` as it is. See <doc:EscapeHatches> for what can't be set.
     ///
     /// ```swift
@@ -67,6 +67,17 @@ public struct CurlOptions: Sendable {
     /// How many requests share one HTTP/2 connection before another is opened; the default is 100. A server may allow fewer. Source:
     /// [CURLMOPT_MAX_CONCURRENT_STREAMS](https://curl.se/libcurl/c/CURLMOPT_MAX_CONCURRENT_STREAMS.html).
     public var maximumStreamsPerConnection: Int?
+
+    /// Over how many event loops the session spreads its hosts, 1 to 64; the default is 1.
+    ///
+    /// A loop is a serial queue that moves the bytes of its hosts' transfers, and never uses more than one core: TLS, decoding and the
+    /// transport of many or fast hosts can be worth more. Each host (scheme, name and port) is bound to one of the loops, new ones to that with
+    /// the fewest, so its connections are shared and limited as ever; ``maximumConnections`` and ``maximumKeptConnections`` are divided among
+    /// the loops, of which there are no more than that. One host gains nothing. See <doc:TuningConnections>.
+    ///
+    /// Sessions share the process's loops: those with one take turns on a small set, of half as many loops as cores and 4 at most; others take
+    /// as many different ones as they ask for.
+    public var eventLoops = 1
 
     /// Which versions of HTTP connections may speak.
     public var httpVersion = HTTPVersion.automatic

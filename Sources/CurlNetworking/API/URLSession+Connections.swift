@@ -18,6 +18,9 @@ public struct OriginConnections: Sendable, Hashable {
     public let reuseCount: Int
     /// What the origin last answered in, as its ALPN identifier (RFC 7301): "http/1.1", "h2" or "h3"; nil before its first answer.
     public let protocolName: String?
+    /// Which of the session's event loops the origin is bound to, from 0; always 0 but where there are several
+    /// (``CurlOptions/eventLoops``).
+    public let eventLoop: Int
 
     /// How many wait for a request.
     public var idle: Int { open - inUse }
@@ -27,13 +30,13 @@ extension URLSession {
     /// The connections of the session as they are just now, by origin; an addition of this module.
     ///
     /// Origins that the session has forgotten, because nothing has been open or under way there for a long time, are missing, and so
-    /// are those of FTP. A proxy's connection counts for the origin it was opened for. Asking costs the session's loop a little
-    /// time for each connection and each task under way; not asking costs nothing.
+    /// are those of FTP. A proxy's connection counts for the origin it was opened for. Several event loops are asked one after the other.
+    /// Asking costs them a little time for each connection and each task under way; not asking costs nothing.
     public var connections: [OriginConnections] {
         get async {
-            await withCheckedContinuation { continuation in
-                core.lane.loop.submit { continuation.resume(returning: self.core.lane.makeConnectionSnapshot()) }
-            }
+            var origins: [OriginConnections] = []
+            for lane in core.lanes.all { origins += await lane.connectionSnapshot }
+            return origins.sorted { ($0.host, $0.port, $0.scheme) < ($1.host, $1.port, $1.scheme) }
         }
     }
 }

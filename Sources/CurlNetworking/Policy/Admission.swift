@@ -37,6 +37,8 @@ struct Admission {
     private(set) var hosts: [Origin: AdmissionHost] = [:]
     private var lastNumber: UInt64 = 0
     private var rememberedHosts = 1000
+    /// Called when hosts were forgotten, with those that are left.
+    var didForget: ((Set<Origin>) -> Void)?
     /// nil where only the hosts have limits: then nothing is counted.
     private var total: TotalPlaces?
 
@@ -64,14 +66,17 @@ struct Admission {
 
     private mutating func host(of origin: Origin) -> AdmissionHost {
         if let host = hosts[origin] { return host }
-        // A crawler meets many hosts; those that it is done with are forgotten now and then.
-        if hosts.count >= rememberedHosts {
-            hosts = hosts.filter { !$0.value.isForgettable }
-            rememberedHosts = max(1000, 2 * hosts.count)
-        }
         let host = AdmissionHost(plan: makePlan(origin))
         hosts[origin] = host
+        if hosts.count > rememberedHosts { forgetHosts(allBut: origin) }
         return host
+    }
+
+    /// A crawler meets many hosts; those that it is done with are forgotten now and then.
+    private mutating func forgetHosts(allBut newcomer: Origin) {
+        hosts = hosts.filter { $0.key == newcomer || !$0.value.isForgettable }
+        rememberedHosts = max(1000, 2 * hosts.count)
+        didForget?(Set(hosts.keys))
     }
 
     /// Gives up the place, or the waiting for it; returns who may start instead.

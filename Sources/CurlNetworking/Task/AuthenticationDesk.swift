@@ -75,6 +75,6 @@ extension SessionCore {
     /// Later requests are sent without credentials again. Any thread.
     func forgetCredentials() {
         existingAuthenticationDesk?.forgetAll()
-        lane.loop.submit { self.lane.existingHandshakeDesk?.forgetAll() }
+        lanes.visit { $0.existingHandshakeDesk?.forgetAll() }
     }
 }

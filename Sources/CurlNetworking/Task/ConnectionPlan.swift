@@ -28,7 +28,7 @@ struct ConnectionPlan {
     /// Without a loop nobody counts the connections.
     init(_ settings: SessionSettings, for origin: Origin, on loop: EventLoop? = nil) {
         limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost
-        streams = settings.connectionLimits.streams ?? Self.defaultStreams
+        streams = settings.streamsPerConnection ?? Self.defaultStreams
         connections = loop.map { ConnectionGroup(on: $0) }
         let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
         hasPriorKnowledge = !origin.isFTP && !origin.isSecure && version == .http2PriorKnowledge

@@ -3,7 +3,7 @@ import Foundation
 import Locks
 import struct Synchronization.AtomicLazyReference
 
-/// What a session is below its public face: its tasks, its delegate, and its part on an event loop.
+/// What a session is below its public face: its tasks, its delegate, and its parts on event loops.
 ///
 /// `@unchecked Sendable`: the variables are behind locks of their own; the rest never changes. Alive as long as its `URLSession`,
 /// whose `deinit` calls `close()`.
@@ -11,7 +11,7 @@ final class SessionCore: @unchecked Sendable {
     // MARK: Never changes
 
     let settings: SessionSettings
-    let lane: SessionLane
+    let lanes: SessionLanes
     let deliveryQueue: DeliveryQueue
     /// Whether the session was made with a delegate that hears of tasks.
     let hasTaskDelegate: Bool
@@ -48,12 +48,7 @@ final class SessionCore: @unchecked Sendable {
     init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
-        lane = SessionLane(
-            on: EventLoopGroup.shared.next(),
-            settings,
-            limits: settings.connectionLimits,
-            deliveryQueue: deliveryQueue
-        )
+        lanes = SessionLanes(settings, deliveryQueue: deliveryQueue)
         let delegates = DelegateSet(delegate)
         hasTaskDelegate = delegates.task != nil
         shared = Mutex(Shared(delegates: delegates))
@@ -135,15 +130,12 @@ final class SessionCore: @unchecked Sendable {
 
     /// Closes the session's connections. Called once its last task is done, or when the session is dropped.
     func close() {
-        lane.close()
+        for lane in lanes.all { lane.close() }
     }
 
-    /// Has later requests use new connections; those that nobody uses are closed. `completion` is called on the loop.
+    /// Has later requests use new connections; those that nobody uses are closed. `completion` is called on a loop.
     func renewConnections(completion: @escaping @Sendable () -> Void) {
-        lane.loop.submit {
-            self.lane.renewConnections()
-            completion()
-        }
+        lanes.visit({ $0.renewConnections() }, completion: completion)
     }
 }
 

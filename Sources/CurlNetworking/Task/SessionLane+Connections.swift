@@ -51,14 +51,21 @@ extension SessionLane {
         start(admission.answered(ticket, in: version))
     }
 
-    /// What is open, and who waits, at each origin that the lane remembers.
-    func makeConnectionSnapshot() -> [OriginConnections] {
+    /// What is open, and who waits, at each origin that the lane remembers. Any thread.
+    var connectionSnapshot: [OriginConnections] {
+        get async {
+            await withCheckedContinuation { continuation in
+                loop.submit { continuation.resume(returning: self.makeConnectionSnapshot()) }
+            }
+        }
+    }
+
+    private func makeConnectionSnapshot() -> [OriginConnections] {
         var usage = ConnectionUsage()
         multi?.add(to: &usage)
         for multi in retiredMultis { multi.add(to: &usage) }
         return admission.hosts
-            .compactMap { origin, host in OriginConnections(origin, host, usage) }
-            .sorted { ($0.host, $0.port, $0.scheme) < ($1.host, $1.port, $1.scheme) }
+            .compactMap { origin, host in OriginConnections(origin, host, usage, eventLoop: index) }
     }
 }
 
@@ -69,7 +76,7 @@ extension TransferOptions {
 
 extension OriginConnections {
     /// nil for an origin that the session counts no connections of.
-    fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage) {
+    fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage, eventLoop: Int) {
         guard let group = host.plan.connections, !origin.isFTP else { return nil }
         let inUse = group.inUseCount(usage)
         self.init(
@@ -81,7 +88,8 @@ extension OriginConnections {
             running: host.admitted,
             waiting: host.waiting.count,
             reuseCount: group.reuseCount,
-            protocolName: host.version.flatMap(Self.protocolName)
+            protocolName: host.version.flatMap(Self.protocolName),
+            eventLoop: eventLoop
         )
     }
 

@@ -8,6 +8,8 @@ import Curl
 final class SessionLane: @unchecked Sendable {
     // MARK: Never changes
 
+    /// From 0.
+    let index: Int
     let loop: EventLoop
     private let limits: ConnectionLimits
     private let deliveryQueue: DeliveryQueue
@@ -24,11 +26,23 @@ final class SessionLane: @unchecked Sendable {
     private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 
-    init(on loop: EventLoop, _ settings: SessionSettings, limits: ConnectionLimits, deliveryQueue: DeliveryQueue) {
+    init(
+        _ index: Int,
+        on loop: EventLoop,
+        _ settings: SessionSettings,
+        limits: ConnectionLimits,
+        deliveryQueue: DeliveryQueue
+    ) {
+        self.index = index
         self.loop = loop
         self.limits = limits
         self.deliveryQueue = deliveryQueue
         admission = Admission(total: limits.total) { ConnectionPlan(settings, for: $0, on: loop) }
+    }
+
+    /// Has origins that the lane forgets be free for any other. Called once, before the lane is used.
+    func releaseForgottenOrigins(of binding: OriginBinding) {
+        admission.didForget = { [index] in binding.release(from: index, allBut: $0) }
     }
 
     // MARK: - Connections

@@ -15,7 +15,10 @@ final class SessionSettings: Sendable {
     let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
     /// nil where nobody wants to hear libcurl's trace.
     let traceDesk: TraceDesk?
-    let connectionLimits: ConnectionLimits
+    /// No more than there may be connections.
+    let eventLoops: Int
+    private let connectionLimits: ConnectionLimits
+    private let limitsKeptConnections: Bool
     let connectionOptions: CurlOptions.ConnectionOptions
     let httpVersion: CurlOptions.HTTPVersion
     let tls: TLSPlan
@@ -57,6 +60,8 @@ final class SessionSettings: Sendable {
         connectionOptions = curl.connections
         httpVersion = curl.httpVersion
         let mostPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
+        eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
+        limitsKeptConnections = curl.maximumKeptConnections != nil
         connectionLimits = ConnectionLimits(
             kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, mostPerHost),
             total: curl.maximumConnections,
@@ -73,6 +78,18 @@ final class SessionSettings: Sendable {
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
         cache = configuration.urlCache.map(CacheStore.store(over:))
+    }
+
+    /// How many requests one connection carries where it multiplexes; nil for libcurl's default.
+    var streamsPerConnection: Int? { connectionLimits.streams }
+
+    /// The limits on one of `count` event loops, from 0: each has its share of what is limited in all.
+    func connectionLimits(onLoop index: Int, of count: Int) -> ConnectionLimits {
+        func share(_ whole: Int) -> Int { whole / count + (index < whole % count ? 1 : 0) }
+        var limits = connectionLimits
+        limits.total = limits.total.map(share)
+        if limitsKeptConnections { limits.kept = share(limits.kept) }
+        return limits
     }
 
     /// How long a task for `request` may go without a byte. A request's own time-out counts when it was changed: there is

@@ -100,8 +100,10 @@ private final class ExchangeWaker: LoopWork, @unchecked Sendable {
         self.runner = runner
     }
 
-    func runOnLoop() {
-        runner?.loading.exchange?.bodyBecameReadable()
-        runner?.loading.load?.bodyBecameReadable()
+    func run(on loop: EventLoop) {
+        // A task that has moved has left that body behind.
+        guard let runner, runner.isAtHome(on: loop) else { return }
+        runner.loading.exchange?.bodyBecameReadable()
+        runner.loading.load?.bodyBecameReadable()
     }
 }

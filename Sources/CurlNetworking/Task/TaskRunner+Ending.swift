@@ -33,6 +33,7 @@ extension TaskRunner {
         leaveHandshake()
         loading.load.take()?.stop()
         stopWaiting()
+        loading.nextLane = nil
         if let deadline = loading.deadline.take() { lane.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
         send(outcome, resumeData: resumeData)

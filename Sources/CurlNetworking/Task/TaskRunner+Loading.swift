@@ -26,6 +26,8 @@ extension TaskRunner {
         var exchange: Exchange?
         /// Something else loads instead of an exchange.
         var load: (any Load)?
+        /// The lane of the next request's origin, while the task is about to move there.
+        var nextLane: SessionLane?
         /// nil for tasks that have nothing to do with credentials.
         var authentication: Authentication?
         /// A handshake that waits for a decision.
@@ -81,7 +83,7 @@ extension TaskRunner {
     }
 }
 
-extension TaskRunner: LoopWork {
+extension TaskRunner {
     /// Called after each wish: does whatever the machine says is to be done.
     func runOnLoop() {
         lane.loop.preconditionOnLoop()
@@ -189,8 +191,11 @@ extension TaskRunner: LoopWork {
             if let ticket = loading.ticket {
                 // A redirect within an origin keeps its place.
                 if ticket.origin == origin { return admitted(ticket) }
+                loading.ticket = nil
                 lane.leave(ticket)
             }
+            let home = session.lanes.lane(for: origin)
+            guard home === lane else { return move(to: home) }
             let ticket = Admission.Ticket(origin: origin, runner: self)
             loading.ticket = ticket
             if lane.enter(ticket, priority: priority) { admitted(ticket) }

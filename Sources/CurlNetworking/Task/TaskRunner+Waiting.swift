@@ -29,7 +29,7 @@ extension TaskRunner {
 
     /// Whether the task must not try yet; then `proceed` goes on.
     func mustWait() -> Bool {
-        guard loading.waiting.isOver, loading.handshake == nil else { return true }
+        guard loading.waiting.isOver, loading.handshake == nil, loading.nextLane == nil else { return true }
         switch loading.waiting.beginning {
         case .immediate: return false
         case .asking: return true

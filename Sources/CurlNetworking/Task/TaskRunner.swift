@@ -31,8 +31,6 @@ final class TaskRunner: @unchecked Sendable {
 
     let identifier: Int
     let session: SessionCore
-    /// Where the task is loaded: what is said to be on the loop is on this one's.
-    let lane: SessionLane
     let originalRequest: URLRequest?
     let bodySource: BodySource
     /// What a resuming download goes on from; a failure where the caller's data was no good.
@@ -73,6 +71,12 @@ final class TaskRunner: @unchecked Sendable {
         var clientExpectsToSend = NSURLSessionTransferSizeUnknown
     }
 
+    // MARK: Loop only, and under `shared`'s lock
+
+    /// Where the task is at home: what is said to be on the loop is on this one's. It moves only there and with the lock held: so there
+    /// it can be read, and anywhere with the lock.
+    @exclusivity(unchecked) var lane: SessionLane
+
     // MARK: Loop only (and touched too often for a run-time check each time)
 
     @exclusivity(unchecked) var loading: Loading
@@ -88,7 +92,7 @@ final class TaskRunner: @unchecked Sendable {
     ) {
         self.identifier = identifier
         self.session = session
-        lane = session.lane
+        lane = session.lanes.lane(forTask: request)
         originalRequest = request
         bodySource = body
         self.resumption = resumption
@@ -140,22 +144,22 @@ final class TaskRunner: @unchecked Sendable {
     }
 
     private func act(for task: URLSessionTask, _ wish: (inout Shared) -> Bool) {
-        let (needsLoop, isFirst) = shared.withLock { shared in
-            guard wish(&shared) else { return (false, false) }
+        let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
+            guard wish(&shared) else { return (nil, false) }
             // Suspending a task that was never resumed leaves it to its creator.
             guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
-                return (shared.task != nil, false)
+                return (shared.task == nil ? nil : lane.loop, false)
             }
             shared.task = task
-            return (true, true)
+            return (lane.loop, true)
         }
         if isFirst { session.activate(self) }
-        if needsLoop { lane.loop.submit(self) }
+        loop?.submit(self)
     }
 
     /// The consumer has caught up: the transfer may go on.
     func consumerCaughtUp() {
-        if shared.withLock({ $0.machine.setBacklogged(false) }) { lane.loop.submit(self) }
+        shared.withLock { $0.machine.setBacklogged(false) ? lane.loop : nil }?.submit(self)
     }
 
     // MARK: - What the public object shows

@@ -44,6 +44,6 @@ final class WaitingRoom {
 extension URLSession {
     /// Acts as if the system had told of a change of its network. For tests, which can't change that.
     package func simulateNetworkChange() {
-        core.lane.loop.submit { self.core.lane.waitingRoom.networkChanged() }
+        core.lanes.visit { $0.waitingRoom.networkChanged() }
     }
 }

@@ -11,6 +11,8 @@ struct ConnectionOptionsTests {
         ("maximumConnections", { $0.maximumConnections = 0 }),
         ("maximumKeptConnections", { $0.maximumKeptConnections = 0 }),
         ("maximumStreamsPerConnection", { $0.maximumStreamsPerConnection = -1 }),
+        ("eventLoops", { $0.eventLoops = 0 }),
+        ("eventLoops", { $0.eventLoops = 65 }),
         ("connections.idleLifetime", { $0.connections.idleLifetime = .zero }),
         ("connections.lifetime", { $0.connections.lifetime = .seconds(-1) }),
         ("connections.connectTimeout", { $0.connections.connectTimeout = .zero }),
@@ -71,6 +73,7 @@ struct ConnectionOptionsTests {
         options.maximumConnections = 100
         options.maximumKeptConnections = 10
         options.maximumStreamsPerConnection = 10
+        options.eventLoops = 64
         options.httpVersion = .http2PriorKnowledge
         options.hosts["*"].httpVersion = .http1
         options.connections.idleLifetime = .seconds(10)

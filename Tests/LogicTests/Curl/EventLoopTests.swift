@@ -149,6 +149,23 @@ struct EventLoopTests {
         keep(loops)
     }
 
+    @Test("Who asks for several gets different ones, and the group grows for it and for nobody else")
+    func several() {
+        let group = EventLoopGroup(count: 2)
+        let single = group.next()
+        let four = group.next(4)
+        #expect(Set(four.map { ObjectIdentifier($0) }).count == 4)
+        #expect(four.contains { $0 === single })
+        // Who asks for one takes turns on the two, as before.
+        let others = (0..<4).map { _ in group.next() }
+        #expect(Set(others.map { ObjectIdentifier($0) }).count == 2)
+        #expect(others.allSatisfy { other in four.contains { $0 === other } })
+        // And who asks for two gets two of a group that has four by now.
+        let pairs = (0..<3).map { _ in group.next(2) }
+        #expect(pairs.allSatisfy { $0.count == 2 && $0[0] !== $0[1] })
+        keep(four)
+    }
+
     /// Loops are never freed.
     private func keep(_ loops: [EventLoop]) {
         for loop in loops { _ = Unmanaged.passRetained(loop) }

@@ -43,6 +43,23 @@ struct AdmissionTests {
         #expect(small < 64 * 1024)
     }
 
+    @Test("Of a thousand hosts those are forgotten where nothing is left, and who must know is told which remain")
+    func telling() throws {
+        var remembered: [Set<Origin>] = []
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
+        admission.didForget = { remembered.append($0) }
+        let tickets = try (0...1000).map { try ticket("http://host\($0).example/") }
+        for ticket in tickets[..<1000] {
+            _ = admission.enter(ticket, priority: 0.5)
+            // One is under way still.
+            if ticket !== tickets[7] { _ = admission.leave(ticket) }
+        }
+        #expect(remembered.isEmpty)
+        #expect(admission.enter(tickets[1000], priority: 0.5) == true)
+        #expect(remembered == [[tickets[7].origin, tickets[1000].origin]])
+        #expect(Set(admission.hosts.keys) == remembered.last)
+    }
+
     @Test("As many as the limit says run at an origin, and the others wait", arguments: [1, 2, 6])
     func limit(limit: Int) throws {
         var admission = Admission { _ in ConnectionPlan(limit: limit) }

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Which event loop an origin is bound to")
+struct OriginBindingTests {
+    static func origin(_ number: Int) throws -> Origin {
+        try #require(Origin(Sample.url("http://host\(number).example/")))
+    }
+
+    @Test("Origins take the loops in turn, in the order in which they become known")
+    func turns() throws {
+        let binding = OriginBinding(loops: 3)
+        #expect(try (0..<8).map { binding.loop(for: try Self.origin($0)) } == [0, 1, 2, 0, 1, 2, 0, 1])
+    }
+
+    @Test("An origin stays on its loop; scheme, host and port tell it from others")
+    func stays() throws {
+        let binding = OriginBinding(loops: 4)
+        let urls = ["http://a/", "https://a/", "http://b/", "http://a:8080/"]
+        let origins = try urls.map { try #require(Origin(Sample.url($0))) }
+        let loops = origins.map(binding.loop)
+        #expect(loops == [0, 1, 2, 3])
+        #expect(origins.reversed().map(binding.loop) == [3, 2, 1, 0])
+        #expect(binding.loop(for: try #require(Origin(Sample.url("http://A:80/other")))) == 0)
+    }
+
+    @Test("One loop has them all")
+    func single() throws {
+        let binding = OriginBinding(loops: 1)
+        #expect(try (0..<5).allSatisfy { binding.loop(for: try Self.origin($0)) == 0 })
+    }
+
+    @Test("What a loop forgets makes room there: new origins go where the fewest are")
+    func release() throws {
+        let binding = OriginBinding(loops: 2)
+        let origins = try (0..<8).map(Self.origin)
+        for origin in origins { _ = binding.loop(for: origin) }
+        binding.release(from: 1, allBut: [origins[7]])
+        // Those of the other loop, and the one that is remembered, have stayed.
+        #expect([0, 2, 4, 6].map { binding.loop(for: origins[$0]) } == [0, 0, 0, 0])
+        #expect(binding.loop(for: origins[7]) == 1)
+        #expect(try (8..<13).map { binding.loop(for: try Self.origin($0)) } == [1, 1, 1, 0, 1])
+        // A forgotten one is as good as new.
+        #expect(binding.loop(for: origins[1]) == 0)
+    }
+
+    @Test("Threads that meet at an origin find the same loop")
+    func threads() throws {
+        let binding = OriginBinding(loops: 8)
+        let origins = try (0..<100).map(Self.origin)
+        nonisolated(unsafe) var found = Array(repeating: [Int](), count: 8)
+        let lock = NSLock()
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            let loops = origins.map(binding.loop)
+            lock.withLock { found[thread] = loops }
+        }
+        #expect(found.allSatisfy { $0 == found[0] })
+        let counts = Dictionary(grouping: found[0], by: { $0 }).mapValues(\.count)
+        #expect(counts.values.sorted() == [12, 12, 12, 12, 13, 13, 13, 13])
+    }
+}
