@@ -301,10 +301,9 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: - Process exit
 
     /// Lets the round under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
-    /// process runs its exit handlers. Gives up after `patience`.
-    func stopForProcessExit(patience: Duration) {
+    /// process runs its exit handlers. Gives up at `giveUp`.
+    func stopForProcessExit(by giveUp: ContinuousClock.Instant) {
         inbox.withLock { $0.isStopping = true }
-        let giveUp = ContinuousClock.now + patience
         while gate.withLockIfAvailable({ $0 = true }) == nil, ContinuousClock.now < giveUp {
             usleep(1000)
         }

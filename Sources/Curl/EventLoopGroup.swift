@@ -81,10 +81,9 @@ package final class EventLoopGroup: Sendable {
 
     // MARK: - Process exit
 
-    /// Called by the process's exit handler.
+    /// Called by the process's exit handler. Takes 2 seconds at most, for all loops together.
     func stopForProcessExit() {
-        for loop in state.withLock({ $0.loops }) {
-            loop.stopForProcessExit(patience: .seconds(2))
-        }
+        let giveUp = ContinuousClock.now + .seconds(2)
+        for loop in state.withLock({ $0.loops }) { loop.stopForProcessExit(by: giveUp) }
     }
 }
