@@ -13,6 +13,7 @@ struct TotalConnectionsTests {
         defer { for server in servers { server.stop() } }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.eventLoops = 1
             $0.curl.maximumConnections = 4
             $0.urlCache = nil
         }
@@ -50,6 +51,7 @@ struct TotalConnectionsTests {
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.eventLoops = 1
             $0.curl.maximumKeptConnections = 2
             $0.urlCache = nil
         }
