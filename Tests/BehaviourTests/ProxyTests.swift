@@ -26,6 +26,8 @@ struct ProxyTests {
         defer { proxy.stop() }
         let session = URLSession.forTest {
             $0.curl.proxy = .server(proxy.settings())
+            // Hosts of different loops share none.
+            $0.curl.eventLoops = 1
             $0.httpMaximumConnectionsPerHost = 1
         }
         defer { session.invalidateAndCancel() }
