@@ -160,7 +160,7 @@ struct EventLoopTests {
         let others = (0..<4).map { _ in group.next() }
         #expect(Set(others.map { ObjectIdentifier($0) }).count == 2)
         #expect(others.allSatisfy { other in four.contains { $0 === other } })
-        // And who asks for two gets two of a group that has four by now.
+        // And who asks for two gets two different ones.
         let pairs = (0..<3).map { _ in group.next(2) }
         #expect(pairs.allSatisfy { $0.count == 2 && $0[0] !== $0[1] })
         keep(four)
