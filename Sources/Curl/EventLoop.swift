@@ -59,6 +59,8 @@ package final class EventLoop: @unchecked Sendable {
     private var nextOwner: UInt32 = 1
     /// Multis that have something to do before the turn ends, each once.
     @exclusivity(unchecked) private var pendingMultis: [Multi] = []
+    /// Multis that want to look at connections again before the loop sleeps, each once.
+    @exclusivity(unchecked) private var watchfulMultis: [Multi] = []
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
     @exclusivity(unchecked) private var deliveries: [() -> Void] = []
     private let source: (any DispatchSourceRead)?
@@ -197,6 +199,11 @@ package final class EventLoop: @unchecked Sendable {
         pendingMultis.append(multi)
     }
 
+    /// Has `multi.lookAgain()` called when no socket is ready any more. The multi sees to it that it asks only once.
+    func lookSoon(_ multi: Multi) {
+        watchfulMultis.append(multi)
+    }
+
     // MARK: - The turn
 
     private func turn() {
@@ -219,7 +226,7 @@ package final class EventLoop: @unchecked Sendable {
             if !pendingMultis.isEmpty { continue }
             let count = pollSockets()
             serveSockets(count)
-            if count == 0 && endTurn() { return }
+            if count == 0 && !lookAgain() && endTurn() { return }
         }
         // Still busy: continue behind whatever else waits on the queue. `turnIsComing` stays set.
         queue.async { self.turn() }
@@ -289,6 +296,14 @@ package final class EventLoop: @unchecked Sendable {
         let multis = pendingMultis
         pendingMultis.removeAll(keepingCapacity: true)
         for multi in multis { multi.settle() }
+    }
+
+    /// True when something may have come of it.
+    private func lookAgain() -> Bool {
+        guard !watchfulMultis.isEmpty else { return false }
+        let multis = watchfulMultis
+        watchfulMultis.removeAll(keepingCapacity: true)
+        return multis.reduce(false) { $1.lookAgain() || $0 }
     }
 
     private func deliver() {
