@@ -10,7 +10,7 @@ import Glibc
 package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop
-    private var sockets: Set<Int32> = []
+    private(set) var sockets: Set<Int32> = []
     /// How many transfers ran on a connection of an earlier one.
     @exclusivity(unchecked) package private(set) var reuseCount = 0
 

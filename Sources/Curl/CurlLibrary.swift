@@ -68,6 +68,10 @@ package enum CurlLibrary {
     /// that only offers HTTP/2 joins such a connection without that. https://github.com/curl/curl/pull/10634
     package static let repeatsPriorKnowledge = version < 0x075800 || isAtLeast(8, 0)
 
+    /// True for the versions that leave HTTP/2 input lying in their buffer until the socket has more; see `HTTP2Lookout`. 7.88.1 began it
+    /// (https://github.com/curl/curl/pull/10529), and 8.1 has other buffers (https://github.com/curl/curl/pull/10720).
+    static let forgetsHTTP2Input = !isAtLeast(8, 1)
+
     /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
     package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0

@@ -36,6 +36,8 @@ package final class EasyHandle {
     var complaint: String?
     /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
     private var continuation: Int?
+    /// What `HTTP2Lookout` has seen of the transfer.
+    @exclusivity(unchecked) var sighting = HTTP2Sighting()
 
     /// Nil where libcurl is out of memory.
     init?() {
@@ -231,6 +233,7 @@ package final class EasyHandle {
         self.handler = handler
         isUnsettled = false
         continuation = nil
+        sighting = HTTP2Sighting()
     }
 
     /// Called by the multi that the handle has left: whatever libcurl still calls for it goes nowhere.
@@ -319,9 +322,10 @@ package final class EasyHandle {
     }
 
     /// Bytes moved in either direction since the transfer began, heads included.
-    package var bytesMoved: Int64 {
-        info(CURLINFO_SIZE_UPLOAD_T) + info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE))
-    }
+    package var bytesMoved: Int64 { info(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
+
+    /// Those that libcurl holds back while the transfer is paused count.
+    var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
 
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
     func failure(_ code: CURLcode) -> TransferFailure {
@@ -375,25 +379,4 @@ package final class EasyHandle {
 extension CURLoption {
     fileprivate static let prerequestFunction = CURLoption(UInt32(CLIBCURL_OPT_PREREQFUNCTION))
     fileprivate static let prerequestData = CURLoption(UInt32(CLIBCURL_OPT_PREREQDATA))
-}
-
-/// Easy handles waiting for their next transfer. Loop only.
-package struct EasyHandlePool {
-    private var idle: [EasyHandle] = []
-    private let capacity = 256
-
-    /// A handle without options, or with those of another transfer that stand for this one too; nil where libcurl is out of memory.
-    mutating func take(for options: some EasyOptions) -> EasyHandle? {
-        while let handle = idle.popLast() {
-            if handle.isReady(for: options) || handle.reset() { return handle }
-        }
-        return EasyHandle()
-    }
-
-    /// Takes back a handle that is in no multi; whether its transfer has `succeeded`, so that its options may stand.
-    mutating func give(back handle: EasyHandle, succeeded: Bool = false) {
-        guard idle.count < capacity, !handle.isCustomized else { return }
-        guard (succeeded && !handle.isTraced) || handle.reset() else { return }
-        idle.append(handle)
-    }
 }

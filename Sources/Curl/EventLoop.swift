@@ -59,6 +59,10 @@ package final class EventLoop: @unchecked Sendable {
     private var nextOwner: UInt32 = 1
     /// Multis that have something to do before the turn ends, each once.
     @exclusivity(unchecked) private var pendingMultis: [Multi] = []
+    /// Multis that want to look at connections again before the loop sleeps, each once.
+    @exclusivity(unchecked) private var watchfulMultis: [Multi] = []
+    /// For how many busy rounds they have waited.
+    private var roundsWithoutLook = 0
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
     @exclusivity(unchecked) private var deliveries: [() -> Void] = []
     private let source: (any DispatchSourceRead)?
@@ -70,6 +74,8 @@ package final class EventLoop: @unchecked Sendable {
     private static let wakeUpOwner = UInt32.max
     /// How many rounds of events one turn serves before it lets Dispatch breathe.
     private static let roundsPerTurn = 256
+    /// How many busy rounds a look is put off for: it costs more than it brings while there is enough to do.
+    private static let roundsPerLook = 32
     /// How many rounds are not to wait, because waiting was in vain; doubled each time it is.
     private var roundsWithoutWaiting = 0
     private var lastPenalty = 0
@@ -197,6 +203,11 @@ package final class EventLoop: @unchecked Sendable {
         pendingMultis.append(multi)
     }
 
+    /// Has `multi.lookAgain()` called when no socket is ready any more, or some rounds later. The multi sees to it that it asks only once.
+    func lookSoon(_ multi: Multi) {
+        watchfulMultis.append(multi)
+    }
+
     // MARK: - The turn
 
     private func turn() {
@@ -219,7 +230,7 @@ package final class EventLoop: @unchecked Sendable {
             if !pendingMultis.isEmpty { continue }
             let count = pollSockets()
             serveSockets(count)
-            if count == 0 && endTurn() { return }
+            if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
         }
         // Still busy: continue behind whatever else waits on the queue. `turnIsComing` stays set.
         queue.async { self.turn() }
@@ -289,6 +300,17 @@ package final class EventLoop: @unchecked Sendable {
         let multis = pendingMultis
         pendingMultis.removeAll(keepingCapacity: true)
         for multi in multis { multi.settle() }
+    }
+
+    /// True when something may have come of it.
+    private func lookAgain(isQuiet: Bool) -> Bool {
+        guard !watchfulMultis.isEmpty else { return false }
+        roundsWithoutLook += 1
+        guard isQuiet || roundsWithoutLook >= Self.roundsPerLook else { return false }
+        roundsWithoutLook = 0
+        let multis = watchfulMultis
+        watchfulMultis.removeAll(keepingCapacity: true)
+        return multis.reduce(false) { $1.lookAgain() || $0 }
     }
 
     private func deliver() {

@@ -23,6 +23,8 @@ package final class Multi {
     /// Handles whose handlers have heard something since they were last settled, each once.
     private var unsettled: [EasyHandle] = []
     private var isSettlingSoon = false
+    @exclusivity(unchecked) private var lookout = CurlLibrary.forgetsHTTP2Input ? HTTP2Lookout() : nil
+    private var isLookingSoon = false
 
     /// Fails where libcurl is out of memory.
     package init(loop: EventLoop, limits: ConnectionLimits) throws(TransferFailure) {
@@ -119,9 +121,12 @@ package final class Multi {
         remove(easy)
         pool.give(back: easy)
         needsSettling()
+        needsLooking()
     }
 
-    private func remove(_ easy: EasyHandle) {
+    /// `wasOver` where libcurl has told so.
+    private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
+        lookout?.left(easy, wasOver: wasOver)
         easy.stop()
         curl_multi_remove_handle(handle, easy.handle)
         loop.transferCount -= 1
@@ -156,6 +161,24 @@ package final class Multi {
         var stillRunning: Int32 = 0
         curl_multi_socket_action(handle, socket, action, &stillRunning)
         needsSettling()
+        needsLooking()
+    }
+
+    private func needsLooking() {
+        guard !isLookingSoon, lookout?.isIdle == false else { return }
+        isLookingSoon = true
+        loop.lookSoon(self)
+    }
+
+    /// Called by the loop before it sleeps. True when something may have come of it.
+    func lookAgain() -> Bool {
+        isLookingSoon = false
+        guard !isClosed, let sockets = lookout?.takeSockets(), !sockets.isEmpty else { return false }
+        for socket in sockets {
+            act(on: socket, CURL_CSELECT_IN)
+            settleHandlers()
+        }
+        return true
     }
 
     /// Has libcurl look at every transfer, whether something happened to it or not. Outside of libcurl.
@@ -184,7 +207,10 @@ package final class Multi {
         guard !unsettled.isEmpty else { return }
         let unsettled = unsettled
         self.unsettled.removeAll(keepingCapacity: true)
-        for easy in unsettled { easy.settle() }
+        for easy in unsettled {
+            lookout?.heard(easy)
+            easy.settle()
+        }
     }
 
     private func finishTransfers() {
@@ -199,7 +225,7 @@ package final class Multi {
                 easy.connections?.noteReuse()
             }
             let handler = easy.handler
-            remove(easy)
+            remove(easy, wasOver: failure == nil)
             // It may still ask the handle what libcurl knows.
             handler?.transferFinished(failure)
             pool.give(back: easy, succeeded: failure == nil)

@@ -12,6 +12,7 @@ struct HTTP2FaultTests {
     private static let noError: UInt32 = 0
     private static let internalError: UInt32 = 2
     private static let refusedStream: UInt32 = 7
+    private static let enhanceYourCalm: UInt32 = 11
 
     private static func session() -> URLSession {
         URLSession.forTest {
@@ -27,11 +28,11 @@ struct HTTP2FaultTests {
         }
     }
 
-    @Test("After GOAWAY, new requests go to a new connection")
-    func goAway() async throws {
+    @Test("After GOAWAY, new requests go to a new connection", arguments: [noError, enhanceYourCalm])
+    func goAway(code: UInt32) async throws {
         let server = try Server { request in
             request.number == 1
-                ? Server.text("hello") + [.goAway(lastStream: 1, code: Self.noError)] : Server.text("hello")
+                ? Server.text("hello") + [.goAway(lastStream: 1, code: code)] : Server.text("hello")
         }
         defer { server.stop() }
         let session = Self.session()
@@ -171,6 +172,50 @@ struct HTTP2FaultTests {
         #expect(await results.map(\.text) == Array(repeating: "hello", count: 10))
         let first = Dictionary(grouping: server.state.value.requests.prefix(6), by: \.connection)
         #expect(first.values.allSatisfy { $0.count <= 3 })
+    }
+
+    @Test("What is under way when GOAWAY comes is answered in full", arguments: [noError, enhanceYourCalm])
+    func underway(code: UInt32) async throws {
+        let gate = Gate()
+        let server = try Server { request in
+            switch request.number {
+            case 1: Server.text("first")
+            case 2...5:
+                [.headers(Server.fields(), ends: false), .waitFor(gate), .data(Data("under way".utf8), ends: true)]
+            case 6: [.goAway(lastStream: request.stream, code: code)] + Server.text("last")
+            default: Server.text("new")
+            }
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "first")
+        async let results = Self.load(server, 4, in: session)
+        try await server.state.wait { $0.requests.count == 5 }
+        #expect(await session.load(server.url()).text == "last")
+        #expect(await session.load(server.url()).text == "new")
+        gate.open()
+        #expect(await results.map(\.text) == Array(repeating: "under way", count: 4))
+        #expect(server.state.value.requests.map { $0.connection == 1 } == [true, true, true, true, true, true, false])
+    }
+
+    @Test("Trailers belong neither to the head nor to the body")
+    func trailers() async throws {
+        let server = try Server { _ in
+            [
+                .headers(Server.fields([("x-head", "1")]), ends: false), .data(Data("hello".utf8), ends: false),
+                .headers(Server.trailers([("x-trailer", "1")]), ends: true),
+            ]
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            let result = await session.load(server.url())
+            #expect(result.text == "hello")
+            #expect(result.response?.value(forHTTPHeaderField: "X-Head") == "1")
+            #expect(result.response?.value(forHTTPHeaderField: "X-Trailer") == nil)
+        }
     }
 
     @Test("A head without end fails its task alone")

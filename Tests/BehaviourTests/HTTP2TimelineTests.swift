@@ -53,6 +53,25 @@ struct HTTP2TimelineTests {
         #expect(try await Self.isSame { $0.downloadTask(with: $1(NginxSite.textPath)) })
     }
 
+    @Test("A stream that is uploaded, a HEAD, and one with a body")
+    func lessUsual() async throws {
+        let name = "/upload/\(UUID().uuidString)"
+        #expect(
+            try await Self.isSame { session, url in
+                var request = URLRequest(url(name), method: "PUT", headers: ["Content-Length": "300000"])
+                request.httpBodyStream = InputStream(data: Data(count: 300_000))
+                return session.uploadTask(withStreamedRequest: request)
+            }
+        )
+        #expect(try await Self.isSame { $0.dataTask(with: URLRequest($1(NginxSite.smallPath), method: "HEAD")) })
+        #expect(
+            try await Self.isSame {
+                $0.dataTask(with: URLRequest($1(NginxSite.smallPath), method: "HEAD", body: Data(count: 1000)))
+            }
+        )
+        #expect(try await Self.isSame { $0.downloadTask(with: $1("/moved" + NginxSite.smallPath)) })
+    }
+
     @Test("Redirects, challenges and errors")
     func detours() async throws {
         #expect(try await Self.isSame { $0.dataTask(with: $1("/moved" + NginxSite.smallPath)) })

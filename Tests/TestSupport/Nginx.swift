@@ -64,7 +64,7 @@ package final class Nginx: Sendable {
 
     // MARK: - Starting
 
-    /// Runs nginx with `site`'s configuration and these listening sockets.
+    /// Runs nginx with `site`'s configuration and these listening sockets, six at most: the shell below has no more descriptors.
     static func start(_ site: NginxSite, _ sockets: [Int32]) throws -> ChildProcess {
         try ChildProcess(
             ["sh", "-c", script, "sh", site.directory.path, program(), "-c", site.configuration.path],
@@ -79,7 +79,7 @@ package final class Nginx: Sendable {
         directory=$1; shift
         exec 9<&0
         (
-            exec 3>&- 4>&- 5>&- 6>&- >/dev/null 2>&1
+            exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- >/dev/null 2>&1
             cat <&9 >/dev/null
             kill -TERM $$
             rm -rf "$directory"

@@ -14,6 +14,10 @@ package final class NginxHTTP2: Sendable {
         case plain
         /// HTTP/2 over TLS, with no more than four requests on a connection at once.
         case fourStreams
+        /// The same with one.
+        case oneStream
+        /// HTTP/2 over TLS, with no more than ten requests on a connection in all.
+        case tenRequests
     }
 
     /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
@@ -67,6 +71,8 @@ package final class NginxHTTP2: Sendable {
                 server { listen 127.0.0.1:\(ports[1]) ssl; \(common) }
                 server { listen 127.0.0.1:\(ports[2]) http2; http2_max_concurrent_streams 128; \(common) }
                 server { listen 127.0.0.1:\(ports[3]) ssl http2; http2_max_concurrent_streams 4; \(common) }
+                server { listen 127.0.0.1:\(ports[4]) ssl http2; http2_max_concurrent_streams 1; \(common) }
+                server { listen 127.0.0.1:\(ports[5]) ssl http2; keepalive_requests 10; \(common) }
             }
             """
     }

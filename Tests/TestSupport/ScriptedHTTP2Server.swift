@@ -3,7 +3,8 @@ import Glibc
 import LoopbackServer
 import Locks
 
-/// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields.
+/// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields. What it gets of a
+/// body it allows to be sent again, byte for byte.
 ///
 /// One thread for each connection and one for each answer. It ends with `stop()`, which every test must call.
 package final class ScriptedHTTP2Server: Sendable {
@@ -14,6 +15,8 @@ package final class ScriptedHTTP2Server: Sendable {
         package let connection: Int
         /// The stream's identifier: 1, 3, 5 and so on.
         package let stream: UInt32
+        /// Opened when the whole request has come, or nothing more of it will.
+        fileprivate let end = Gate()
     }
 
     package enum Step: Sendable {
@@ -27,11 +30,19 @@ package final class ScriptedHTTP2Server: Sendable {
         /// The connection is closed.
         case hangUp
         case waitFor(Gate)
+        /// Goes on when the request's body is complete.
+        case waitForBody
+        /// Lets the client send so many more bytes of the request's body.
+        case grant(UInt32)
     }
 
     package struct State: Sendable {
         package var requests: [Request] = []
         package var connections = 0
+        /// What has come of each request's body, by the request's number.
+        package var bodies: [Int: Data] = [:]
+        /// How many requests were refused because of the limit of streams.
+        package var refusals = 0
         fileprivate var sockets: [Int32] = []
         fileprivate var isStopped = false
     }
@@ -40,17 +51,34 @@ package final class ScriptedHTTP2Server: Sendable {
     package let state = Watched(State())
     private let listener: Int32
     private let maximumStreams: UInt32
+    private let refusesMore: Bool
+    private let window: UInt32?
     private let script: @Sendable (Request) -> [Step]
 
     /// `script` is asked with each request once its header fields are complete.
-    package init(maximumStreams: UInt32 = 100, script: @escaping @Sendable (Request) -> [Step]) throws {
+    ///
+    /// - Parameters:
+    ///   - maximumStreams: What the server says of how many requests it takes at once on a connection.
+    ///   - refusesMore: Whether it refuses those beyond.
+    ///   - window: How many bytes of a body may be sent before the server allows more; nil for the protocol's default, 65,535.
+    package init(
+        maximumStreams: UInt32 = 100,
+        refusesMore: Bool = false,
+        window: UInt32? = nil,
+        script: @escaping @Sendable (Request) -> [Step]
+    ) throws {
         (listener, port) = try ListeningSocket.open(backlog: 64, for: "HTTP/2")
         self.maximumStreams = maximumStreams
+        self.refusesMore = refusesMore
+        self.window = window
         self.script = script
         let thread = Thread { [self] in
             while true {
                 let socket = accept(listener, nil, nil)
                 guard socket >= 0 else { return }
+                // Small frames don't wait for each other.
+                var isOn: Int32 = 1
+                setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
                 let (number, isStopped) = state.update { state in
                     state.sockets.append(socket)
                     state.connections += 1
@@ -85,7 +113,16 @@ package final class ScriptedHTTP2Server: Sendable {
 
     /// A block of header fields, each written out (RFC 7541 §6.2.2).
     package static func fields(_ fields: [(name: String, value: String)] = []) -> Data {
-        ([(":status", "200")] + fields).reduce(into: Data()) { block, field in
+        block([(":status", "200")] + fields)
+    }
+
+    /// What may follow a body.
+    package static func trailers(_ fields: [(name: String, value: String)]) -> Data {
+        block(fields)
+    }
+
+    private static func block(_ fields: [(String, String)]) -> Data {
+        fields.reduce(into: Data()) { block, field in
             block.append(0)
             for text in [field.0, field.1] { block.append(string(text)) }
         }
@@ -114,6 +151,8 @@ package final class ScriptedHTTP2Server: Sendable {
     private final class Connection: Sendable {
         let socket: Int32
         let number: Int
+        /// The requests under way.
+        let streams = Mutex<[UInt32: Request]>([:])
         private let sending = Mutex(())
 
         init(socket: Int32, number: Int) {
@@ -161,21 +200,31 @@ package final class ScriptedHTTP2Server: Sendable {
     private static let acknowledgement: UInt8 = 1
     private static let endHeaders: UInt8 = 4
 
+    // RFC 9113 §6.5.2, §7
+    private static let maximumStreamsSetting: UInt16 = 3
+    private static let windowSetting: UInt16 = 4
+    private static let refusedStream: UInt32 = 7
+
     private func serve(_ connection: Connection) {
+        defer { connection.streams.withLock { $0.values.map(\.end) }.forEach { $0.open() } }
         guard connection.read(24) == Data("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) else {
             shutdown(connection.socket, Int32(SHUT_RDWR))
             return
         }
-        // SETTINGS_MAX_CONCURRENT_STREAMS
-        connection.send(.settings, Data([0, 3]) + maximumStreams.bigEndianBytes)
+        var settings = Self.maximumStreamsSetting.bigEndianBytes + maximumStreams.bigEndianBytes
+        if let window { settings += Self.windowSetting.bigEndianBytes + window.bigEndianBytes }
+        connection.send(.settings, settings)
         while let head = connection.read(9) {
             let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
             let flags = head[4]
             let stream = head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7fff_ffff
             guard let payload = connection.read(length) else { return }
-            switch FrameType(rawValue: head[3]) {
+            let type = FrameType(rawValue: head[3])
+            switch type {
             case .headers where flags & Self.endHeaders != 0, .continuation where flags & Self.endHeaders != 0:
                 answer(connection, stream)
+            case .data:
+                received(payload, connection, stream)
             case .settings where flags & Self.acknowledgement == 0:
                 connection.send(.settings, flags: Self.acknowledgement)
             case .ping where flags & Self.acknowledgement == 0:
@@ -183,20 +232,45 @@ package final class ScriptedHTTP2Server: Sendable {
             default:
                 break
             }
+            if type == .resetStream {
+                connection.streams.withLock { $0.removeValue(forKey: stream) }?.end.open()
+            } else if type == .headers || type == .data, flags & Self.endStream != 0 {
+                connection.streams.withLock { $0[stream] }?.end.open()
+            }
         }
     }
 
+    private func received(_ body: Data, _ connection: Connection, _ stream: UInt32) {
+        guard !body.isEmpty else { return }
+        connection.send(.windowUpdate, UInt32(body.count).bigEndianBytes)
+        guard let request = connection.streams.withLock({ $0[stream] }) else { return }
+        state.update { $0.bodies[request.number, default: Data()].append(body) }
+        if window != 0 { connection.send(.windowUpdate, stream: stream, UInt32(body.count).bigEndianBytes) }
+    }
+
     private func answer(_ connection: Connection, _ stream: UInt32) {
+        guard !refusesMore || connection.streams.withLock(\.count) < maximumStreams else {
+            state.update { $0.refusals += 1 }
+            return connection.send(.resetStream, stream: stream, Self.refusedStream.bigEndianBytes)
+        }
         let request = state.update { state in
             let request = Request(number: state.requests.count + 1, connection: connection.number, stream: stream)
             state.requests.append(request)
             return request
         }
+        connection.streams.withLock { $0[stream] = request }
         let steps = script(request)
-        Thread { for step in steps { Self.perform(step, connection, stream) } }.start()
+        Thread {
+            for step in steps {
+                // Who gets the end of an answer may ask again at once.
+                if step.ends { connection.streams.withLock { $0[stream] = nil } }
+                Self.perform(step, connection, request)
+            }
+        }.start()
     }
 
-    private static func perform(_ step: Step, _ connection: Connection, _ stream: UInt32) {
+    private static func perform(_ step: Step, _ connection: Connection, _ request: Request) {
+        let stream = request.stream
         switch step {
         case .headers(let block, let ends):
             // A frame holds 16 KiB.
@@ -219,11 +293,25 @@ package final class ScriptedHTTP2Server: Sendable {
             shutdown(connection.socket, Int32(SHUT_RDWR))
         case .waitFor(let gate):
             gate.waitBlocking()
+        case .waitForBody:
+            request.end.waitBlocking()
+        case .grant(let count):
+            connection.send(.windowUpdate, stream: stream, count.bigEndianBytes)
         }
     }
 }
 
-extension UInt32 {
+extension ScriptedHTTP2Server.Step {
+    fileprivate var ends: Bool {
+        switch self {
+        case .headers(_, let ends), .data(_, let ends): ends
+        case .reset, .hangUp: true
+        case .goAway, .waitFor, .waitForBody, .grant: false
+        }
+    }
+}
+
+extension FixedWidthInteger {
     fileprivate var bigEndianBytes: Data {
         withUnsafeBytes(of: bigEndian) { Data($0) }
     }

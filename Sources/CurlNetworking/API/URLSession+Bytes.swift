@@ -31,7 +31,7 @@ extension URLSession {
     /// The bytes of a body, read as they come.
     ///
     /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, and what arrives in
-    /// one turn of the event loop beyond that. Breaking out of a loop over the bytes stops the transfer, and so does
+    /// one turn of the event loop beyond that; over HTTP/2, <doc:FlowOfBytes> tells what more. Breaking out of a loop over the bytes stops the transfer, and so does
     /// letting go of the sequence. There is one body, and so one reader: what one iterator has taken, another won't see.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/asyncbytes>

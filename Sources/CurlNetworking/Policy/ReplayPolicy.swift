@@ -24,12 +24,18 @@ enum ReplayPolicy {
         case rewindFailed:
             return true
         case sendError:
-            return failure.isOnKeptConnection
+            return failure.isOnKeptConnection || isGivenUp(failure) && !circumstances.hasHeard
         case http2Error, partialFile, gotNothing, receiveError:
             return failure.isOnKeptConnection && !circumstances.hasHeard
         default:
             return false
         }
+    }
+
+    /// libcurl makes no more than five attempts of its own, all for what this is about: where a server takes few requests on each HTTP/2
+    /// connection, many at once lose that race every time. A connection of their own has room for them. No code says so, but the words do.
+    static func isGivenUp(_ failure: TransferFailure) -> Bool {
+        failure.text.hasPrefix("Connection died, tried ")
     }
 
     // https://curl.se/libcurl/c/libcurl-errors.html

@@ -10,7 +10,8 @@ extension SessionLane {
     func choose(
         _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
-        avoidingKept: Bool
+        avoidingKept: Bool,
+        alone: Bool
     ) throws(URLError) {
         guard let plan = admission.plan(for: ticket) else { return }
         let multiplexes = admission.isKnownToMultiplex(ticket)
@@ -19,12 +20,16 @@ extension SessionLane {
         options.connection = plan.profile
         options.connections = plan.connections
         // Of HTTP/1.1's idle connections one may be as dead as the other; one that multiplexes is known to be, and isn't chosen again.
-        options.usesNewConnection = avoidingKept && (!multiplexes || plan.hasPriorKnowledge)
-        if plan.hasPriorKnowledge, !CurlLibrary.repeatsPriorKnowledge, !avoidingKept,
-            plan.connections?.openCount ?? 0 > 0,
-            !admission.isOpener(ticket)
+        options.usesNewConnection = alone || avoidingKept && (!multiplexes || plan.hasPriorKnowledge)
+        if plan.hasPriorKnowledge, !CurlLibrary.repeatsPriorKnowledge, !options.usesNewConnection,
+            plan.connections?.openCount ?? 0 > 0
         {
-            options.versionOverride = .joinsPriorKnowledge
+            if admission.isOpener(ticket) {
+                // A request that was cancelled may have left a place on a connection that stands.
+                options.usesNewConnection = true
+            } else {
+                options.versionOverride = .joinsPriorKnowledge
+            }
         }
         guard multiplexes || plan.mayMultiplex, options.headSize > Self.largestHTTP2Head else { return }
         guard !plan.hasPriorKnowledge else {

@@ -84,8 +84,10 @@ extension TaskRunner {
     /// True when the exchange has lost a kept connection that was dead already, and another one follows it on a new connection.
     /// libcurl does the same by itself until the body has begun, and later where that can be started over.
     func sendsAgain(after exchange: Exchange) -> Bool {
-        guard exchange.hasLostKeptConnection, !loading.avoidsKeptConnections else { return false }
+        let wasRepeated = exchange.wasGivenUp ? loading.needsOwnConnection : loading.avoidsKeptConnections
+        guard exchange.hasLostKeptConnection, !wasRepeated else { return false }
         loading.avoidsKeptConnections = true
+        if exchange.wasGivenUp { loading.needsOwnConnection = true }
         follow(exchange.request)
         return true
     }

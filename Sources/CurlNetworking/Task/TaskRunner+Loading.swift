@@ -52,6 +52,8 @@ extension TaskRunner {
         var hasSpentStream: Bool { spentStream != nil }
         /// A kept connection turned out to be dead after the body had begun: the next exchange makes its own.
         var avoidsKeptConnections = false
+        /// Those that it shared with others had no room for it, time and again: the next exchange gets its own.
+        var needsOwnConnection = false
 
         var cookies = TaskRunner.Cookies()
         var caching = TaskRunner.Caching()
@@ -235,7 +237,12 @@ extension TaskRunner {
             try takeRoute(&options, of: request)
             authenticate(&options, of: request)
             if let ticket = loading.ticket {
-                try lane.choose(&options, for: ticket, avoidingKept: loading.avoidsKeptConnections)
+                try lane.choose(
+                    &options,
+                    for: ticket,
+                    avoidingKept: loading.avoidsKeptConnections,
+                    alone: loading.needsOwnConnection
+                )
                 prepareHandshake(&options, with: ticket.origin)
             }
             options.connectTimeout = session.settings.idleTimeout(for: request)

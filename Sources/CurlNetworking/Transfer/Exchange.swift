@@ -72,6 +72,8 @@ final class Exchange: TransferHandler {
     private var circumstances = ReplayPolicy.Circumstances()
     /// The server had closed the connection before the request came, or did so without looking at it, and libcurl has not sent it again.
     private(set) var hasLostKeptConnection = false
+    /// libcurl has sent it again, and lost it each time.
+    private(set) var wasGivenUp = false
     private var deliveredBytes: Int64 = 0
     /// What the exchange costs, where somebody may want to know; complete when it is over.
     private(set) var metrics: HopMetrics?
@@ -293,6 +295,7 @@ final class Exchange: TransferHandler {
         settleMetrics()
         if abortError == nil, let failure {
             circumstances.hasHead = head != nil
+            wasGivenUp = ReplayPolicy.isGivenUp(failure)
             hasLostKeptConnection = ReplayPolicy.isLossOfKeptConnection(failure, circumstances)
             if head == nil { refusal = failure.code.rawValue == Self.timedOut ? nil : tunnel?.refusal }
         }

@@ -28,6 +28,15 @@ struct ReplayPolicyTests {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(65, isKept: isKept), .init()))
     }
 
+    @Test("Those that libcurl has given up after attempts of its own, before a byte came back")
+    func givenUp() {
+        var failure = Self.failure(55, isKept: false, phase: .sending)
+        failure.text = "Connection died, tried 5 times before giving up"
+        #expect(ReplayPolicy.isLossOfKeptConnection(failure, .init()))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init(hasHeard: true)))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init(hasHead: true)))
+    }
+
     @Test("Nothing that the server has refused or taken too long for", arguments: [7, 28, 35, 60, 92] as [UInt32])
     func others(code: UInt32) {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init()))

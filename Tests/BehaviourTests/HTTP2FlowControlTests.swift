@@ -1,0 +1,159 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Streams of one HTTP/2 connection, and those who take their time", .timeLimit(.minutes(1)))
+struct HTTP2FlowControlTests {
+    let nginx: NginxHTTP2
+    let delegate = RecordingDelegate()
+
+    init() throws {
+        nginx = try NginxHTTP2.shared()
+    }
+
+    private func session(_ listener: NginxHTTP2.Listener) -> URLSession {
+        URLSession.forTest(delegate: delegate) {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
+        }
+    }
+
+    /// On which of nginx's connections the answer came; nil where it didn't come over HTTP/2.
+    private static func connection(_ response: URLResponse?) -> String? {
+        guard let response = response as? HTTPURLResponse,
+            response.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0"
+        else { return nil }
+        return response.value(forHTTPHeaderField: "X-Connection")
+    }
+
+    /// Loads something of each size on the connection of `task`.
+    private func expectNeighboursToLoad(
+        _ listener: NginxHTTP2.Listener,
+        in session: URLSession,
+        beside task: URLSessionTask
+    ) async {
+        let expected = [
+            NginxSite.smallPath: Data(NginxSite.smallText.utf8), NginxSite.mebibytePath: NginxSite.mebibyte,
+            NginxSite.textPath: Data(NginxSite.text.utf8),
+        ]
+        for (path, content) in expected {
+            let result = await session.load(nginx.url(listener, path))
+            #expect(result.data == content, "\(String(describing: result.error))")
+            #expect(Self.connection(result.response) == Self.connection(task.response))
+        }
+    }
+
+    @Test(
+        "A suspended task doesn't hold up the others, and goes on where it was",
+        arguments: [NginxHTTP2.Listener.plain, .tls]
+    )
+    func suspended(listener: NginxHTTP2.Listener) async throws {
+        let session = session(listener)
+        defer { session.invalidateAndCancel() }
+        let length = 48 << 20
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 8) }
+        defer { server.stop() }
+        let task = session.dataTask(with: nginx.url(listener, "/proxy/\(server.port)/large"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 1)
+        task.suspend()
+        // Until nobody has room for more: neither nginx nor the session takes the rest.
+        try await server.waitUntilBlocked()
+        await expectNeighboursToLoad(listener, in: session, beside: task)
+        #expect(task.countOfBytesReceived < length)
+        task.resume()
+        await expectNeighboursToLoad(listener, in: session, beside: task)
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 8, length: length))
+    }
+
+    @Test("A reader that takes its time holds up only itself", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func slowReader(listener: NginxHTTP2.Listener) async throws {
+        let session = session(listener)
+        defer { session.invalidateAndCancel() }
+        let length = 48 << 20
+        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 9) }
+        defer { server.stop() }
+        let (bytes, _) = try await session.bytes(from: nginx.url(listener, "/proxy/\(server.port)/large"))
+        try await server.waitUntilBlocked()
+        await expectNeighboursToLoad(listener, in: session, beside: bytes.task)
+        var body = Data()
+        for try await chunk in bytes.chunks {
+            if body.count >> 23 != (body.count + chunk.count) >> 23 {
+                await expectNeighboursToLoad(listener, in: session, beside: bytes.task)
+            }
+            body.append(chunk)
+        }
+        #expect(body == GeneratedBody.bytes(seed: 9, length: length))
+    }
+
+    @Test("What still comes for a paused task is bounded", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func bounded(listener: NginxHTTP2.Listener) async throws {
+        let session = session(listener)
+        defer { session.invalidateAndCancel() }
+        let length: Int64 = 128 << 20
+        let server = try LoopbackServer { _ in .generated(length: length) }
+        defer { server.stop() }
+        let (bytes, _) = try await session.bytes(from: nginx.url(listener, "/proxy/\(server.port)/large"))
+        // More than the window of 32 MiB passes by on the connection, and each answer fetches some of the paused stream.
+        for _ in 0..<40 {
+            let result = await session.load(nginx.url(listener, NginxSite.mebibytePath))
+            #expect(result.data == NginxSite.mebibyte)
+        }
+        // The window, and what the sockets and nginx hold.
+        #expect(server.bytesSent < 48 << 20)
+        #expect(bytes.task.countOfBytesReceived < 8 << 20)
+        bytes.task.cancel()
+    }
+
+    @Test("Many paused tasks hold up nobody", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func many(listener: NginxHTTP2.Listener) async throws {
+        let session = session(listener)
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(nginx.url(listener, NginxSite.smallPath))
+        let tasks = (0..<30).map { _ in session.dataTask(with: nginx.url(listener, NginxSite.mebibytePath)) }
+        for task in tasks {
+            task.resume()
+            try await delegate.wait(for: task, bytes: 1)
+            task.suspend()
+            await expectNeighboursToLoad(listener, in: session, beside: task)
+        }
+        for task in tasks.shuffled() {
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == NginxSite.mebibyte)
+        }
+    }
+
+    @Test("Nor does one that is cancelled while it is paused", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func cancelled(listener: NginxHTTP2.Listener) async throws {
+        let session = session(listener)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<20 {
+            let (bytes, _) = try await session.bytes(from: nginx.url(listener, NginxSite.largePath))
+            async let neighbour = session.load(nginx.url(listener, NginxSite.mebibytePath))
+            _ = await session.load(nginx.url(listener, NginxSite.smallPath))
+            bytes.task.cancel()
+            #expect(await neighbour.data == NginxSite.mebibyte)
+        }
+    }
+
+    @Test("Bodies come to their end, one after the other and at once", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func ends(listener: NginxHTTP2.Listener) async throws {
+        let session = session(listener)
+        defer { session.invalidateAndCancel() }
+        for round in 0..<60 {
+            let tasks = (0..<(round % 5 == 0 ? 8 : 1)).map { _ in
+                session.dataTask(with: nginx.url(listener, NginxSite.mebibytePath))
+            }
+            for task in tasks { task.resume() }
+            for task in tasks {
+                try await delegate.success(of: task)
+                #expect(delegate.body(of: task) == NginxSite.mebibyte)
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("What HTTP/2 servers allow", .timeLimit(.minutes(1)))
+struct HTTP2LimitTests {
+    private static let content = GeneratedBody.bytes(seed: 33, length: 100_000)
+
+    private static func session() throws -> URLSession {
+        let authority = try NginxHTTP2.shared().site.authority
+        return URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.tls.additionalTrustRoots = [.file(authority)]
+        }
+    }
+
+    /// Makes `count` requests, so many at once, and returns how many were answered with `text`, and what the others got.
+    private static func load(
+        _ count: Int,
+        atOnce: Int,
+        in session: URLSession,
+        expecting text: String,
+        _ request: @escaping @Sendable (Int) -> URLRequest
+    ) async -> (answered: Int, errors: [String?]) {
+        var results: [HandlerResult] = []
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for number in 0..<count {
+                if number >= atOnce, let result = await group.next() { results.append(result) }
+                group.addTask { await session.load(request(number)) }
+            }
+            for await result in group { results.append(result) }
+        }
+        let others = results.filter { $0.text != text }
+        return (results.count - others.count, others.map { $0.error?.curlText ?? $0.text })
+    }
+
+    @Test("Few requests at once: the others wait, or go to other connections", arguments: [1, 2, 10])
+    func fewStreams(limit: UInt32) async throws {
+        let server = try ScriptedHTTP2Server(maximumStreams: limit, refusesMore: true) { _ in
+            ScriptedHTTP2Server.text("hello")
+        }
+        defer { server.stop() }
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        let url = server.url()
+        let result = await Self.load(200, atOnce: 200, in: session, expecting: "hello") { _ in URLRequest(url: url) }
+        #expect(result.answered == 200, "\(result.errors)")
+    }
+
+    @Test("The same of nginx", arguments: [NginxHTTP2.Listener.oneStream, .fourStreams])
+    func nginx(listener: NginxHTTP2.Listener) async throws {
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        let url = try NginxHTTP2.shared().url(listener, NginxSite.smallPath)
+        let result = await Self.load(200, atOnce: 200, in: session, expecting: NginxSite.smallText) { _ in
+            URLRequest(url: url)
+        }
+        #expect(result.answered == 200, "\(result.errors)")
+    }
+
+    @Test("Few requests in all: a server that goes away after ten of them loses none", arguments: ["GET", "POST"])
+    func fewRequests(method: String) async throws {
+        let server = try LoopbackServer { .text("\($0.body == (method == "GET" ? Data() : Self.content))") }
+        defer { server.stop() }
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        let url = try NginxHTTP2.shared().url(.tenRequests, "/proxy/\(server.port)/")
+        let result = await Self.load(500, atOnce: 64, in: session, expecting: "true") { _ in
+            URLRequest(url, method: method, body: method == "GET" ? nil : Self.content)
+        }
+        #expect(result.answered == 500, "\(result.errors)")
+        #expect(server.requestCount == 500)
+    }
+}

@@ -1,0 +1,156 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Uploads over HTTP/2", .timeLimit(.minutes(1)))
+struct HTTP2UploadTests {
+    private typealias Server = ScriptedHTTP2Server
+
+    private static let content = GeneratedBody.bytes(seed: 31, length: 300_000)
+    // RFC 9113 §7
+    private static let cancel: UInt32 = 8
+
+    private static func session(delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
+        let authority = try NginxHTTP2.shared().site.authority
+        return URLSession.forTest(delegate: delegate) {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.tls.additionalTrustRoots = [.file(authority)]
+        }
+    }
+
+    private static func request(_ url: URL, method: String = "POST", streams: Bool = false) -> URLRequest {
+        var request = URLRequest(url, method: method, body: streams ? nil : content)
+        if streams { request.httpBodyStream = InputStream(data: content) }
+        return request
+    }
+
+    private static func answered(_ text: String) -> [Server.Step] {
+        [.waitForBody] + Server.text(text)
+    }
+
+    @Test("The server's window sets the pace, however small it is", arguments: [false, true])
+    func smallWindow(streams: Bool) async throws {
+        let server = try Server(window: 700) { _ in Self.answered("thanks") }
+        defer { server.stop() }
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        for number in 1...3 {
+            let result = await session.load(Self.request(server.url(), streams: streams))
+            #expect(result.text == "thanks", "\(result.error?.userInfo as Any)")
+            #expect(server.state.value.bodies[number] == Self.content)
+        }
+        #expect(server.state.value.connections == 1)
+    }
+
+    @Test("One that the server lets wait holds up nobody, and goes on when it may", arguments: [false, true])
+    func closedWindow(streams: Bool) async throws {
+        let gate = Gate()
+        let server = try Server(window: 0) { request in
+            guard request.number == 2 else { return Server.text("hello") }
+            // libcurl needs a window to say that a stream is over.
+            return [.waitFor(gate), .grant(UInt32(Self.content.count + 1))] + Self.answered("thanks")
+        }
+        defer { server.stop() }
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        async let upload = session.load(Self.request(server.url(), streams: streams))
+        try await server.state.wait { $0.requests.count == 2 }
+        for _ in 0..<10 { #expect(await session.load(server.url()).text == "hello") }
+        #expect(server.state.value.bodies[2] == nil)
+        gate.open()
+        #expect(await upload.text == "thanks")
+        #expect(server.state.value.bodies[2] == Self.content)
+        #expect(server.state.value.connections == 1)
+    }
+
+    @Test("Many at once share the connection", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func many(listener: NginxHTTP2.Listener) async throws {
+        let server = try LoopbackServer { .text("\($0.body == Self.content)") }
+        defer { server.stop() }
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        let url = try NginxHTTP2.shared().url(listener, "/proxy/\(server.port)/")
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for number in 0..<40 { group.addTask { await session.load(Self.request(url, streams: number % 2 == 0)) } }
+            for await result in group {
+                #expect(result.text == "true", "\(result.error?.userInfo as Any)")
+                #expect(result.response?.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0")
+            }
+        }
+        #expect(await session.connections.map(\.open) == [1])
+    }
+
+    @Test("A suspended one stops, and goes on", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func suspended(listener: NginxHTTP2.Listener) async throws {
+        let content = GeneratedBody.bytes(seed: 32, length: 24 << 20)
+        let server = try LoopbackServer {
+            $0.path == "/small" ? .text("hello") : .text("\($0.bodyLength == content.count)")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = try Self.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let url = try NginxHTTP2.shared().url(listener, "/proxy/\(server.port)/")
+        let small = try NginxHTTP2.shared().url(listener, "/proxy/\(server.port)/small")
+        for _ in 0..<3 {
+            let task = session.uploadTask(with: URLRequest(url, method: "POST"), from: content)
+            task.resume()
+            try await delegate.wait(for: task) { $0.name == "sent" }
+            task.suspend()
+            for _ in 0..<3 { #expect(await session.load(small).text == "hello") }
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("true".utf8))
+        }
+    }
+
+    @Test("One that the server breaks off fails, and its neighbours don't")
+    func brokenOff() async throws {
+        let gate = Gate()
+        let server = try Server(window: 1000) { request in
+            switch request.number {
+            case 1: Server.text("first")
+            case 2: [.waitFor(gate)] + Server.text("neighbour")
+            default: [.reset(Self.cancel)]
+            }
+        }
+        defer { server.stop() }
+        let session = try Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "first")
+        async let neighbour = session.load(server.url())
+        try await server.state.wait { $0.requests.count == 2 }
+        let error = await session.load(Self.request(server.url())).error
+        #expect(error?.code == .networkConnectionLost)
+        #expect(error?.curlText?.contains("CANCEL") == true, "\(error?.curlText ?? "")")
+        gate.open()
+        #expect(await neighbour.text == "neighbour")
+        #expect(server.state.value.requests.map(\.connection) == [1, 1, 1])
+    }
+
+    @Test("A HEAD with a body gets its head, and nothing else")
+    func head() async throws {
+        let server = try Server { request in
+            request.number == 1
+                ? Server.text("first") : [.waitForBody, .headers(Server.fields([("content-length", "7")]), ends: true)]
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = try Self.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "first")
+        for number in 2...4 {
+            let task = session.dataTask(with: Self.request(server.url(), method: "HEAD"))
+            task.resume()
+            try await delegate.success(of: task)
+            #expect((task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Length") == "7")
+            #expect(delegate.body(of: task) == nil)
+            #expect(server.state.value.bodies[number] == Self.content)
+        }
+        #expect(server.state.value.connections == 1)
+    }
+}
