@@ -38,7 +38,9 @@ struct HTTP2FaultTests {
         let session = Self.session()
         defer { session.invalidateAndCancel() }
         for _ in 0..<4 { #expect(await session.load(server.url()).text == "hello") }
-        #expect(server.state.value.requests.map(\.connection) == [1, 2, 2, 2])
+        // The second can be on its way before GOAWAY comes: then it is made again.
+        let connections = server.state.value.requests.map(\.connection)
+        #expect(Set(connections.suffix(3)).count == 1 && connections.last != 1, "\(connections)")
     }
 
     @Test("Requests that GOAWAY says were not processed are made again on a new connection")
