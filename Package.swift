@@ -75,7 +75,7 @@ let package = Package(
             dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],
             path: "Tests/TestSupport"
         ),
-        .executableTarget(name: "test-helper", dependencies: ["CurlNetworking"], path: "Tests/TestHelper"),
+        .executableTarget(name: "test-helper", dependencies: ["Curl", "CurlNetworking"], path: "Tests/TestHelper"),
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         .testTarget(
             name: "LogicTests",

@@ -11,17 +11,13 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
     static let header: clibcurl_write_function = { pointer, size, count, context in
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
-        return easy(context).received(headerLine: bytes) == .abort ? writeError : bytes.count
+        return answer(easy(context).received(headerLine: bytes), of: bytes)
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_WRITEFUNCTION.html
     static let write: clibcurl_write_function = { pointer, size, count, context in
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
-        switch easy(context).received(body: bytes) {
-        case .accepted: return bytes.count
-        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
-        case .abort: return writeError
-        }
+        return answer(easy(context).received(body: bytes), of: bytes)
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_READFUNCTION.html
@@ -90,6 +86,14 @@ enum Callbacks {
 
     /// Any count but the one passed makes libcurl end the transfer with `CURLE_WRITE_ERROR`; this one can't be a count.
     private static let writeError = Int(UInt32.max)
+
+    private static func answer(_ verdict: ReceiveVerdict, of bytes: UnsafeRawBufferPointer) -> Int {
+        switch verdict {
+        case .accepted: bytes.count
+        case .pause: Int(CURL_WRITEFUNC_PAUSE)
+        case .abort: writeError
+        }
+    }
 
     private static func easy(_ context: UnsafeMutableRawPointer?) -> EasyHandle {
         object(context)

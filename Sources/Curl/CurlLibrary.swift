@@ -55,6 +55,9 @@ package enum CurlLibrary {
     /// Like "7.88.1".
     package static let versionText = String(cString: clibcurl_version_info().pointee.version)
 
+    /// The version whose headers this was compiled with.
+    package static let headerVersionText = LIBCURL_VERSION
+
     /// Whether this libcurl speaks HTTP/2.
     package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
 
@@ -67,6 +70,10 @@ package enum CurlLibrary {
     /// False for the versions that begin HTTP/2 anew on a connection which speaks it by prior knowledge already, and fail. A transfer
     /// that only offers HTTP/2 joins such a connection without that. https://github.com/curl/curl/pull/10634
     package static let repeatsPriorKnowledge = version < 0x075800 || isAtLeast(8, 0)
+
+    /// What pauses a transfer. Since 8.3 a transfer that is paused in both directions before it has looked at its socket is run again
+    /// and again; one that only receives nothing looks once more, is told by the callbacks to wait, and rests.
+    static let pause = isAtLeast(8, 3) ? CURLPAUSE_RECV : CURLPAUSE_ALL
 
     /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0

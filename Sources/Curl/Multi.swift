@@ -23,6 +23,8 @@ package final class Multi {
     /// Handles whose handlers have heard something since they were last settled, each once.
     private var unsettled: [EasyHandle] = []
     private var isSettlingSoon = false
+    /// Handles whose transfers ended while they were paused, and have been continued.
+    private var continued: [EasyHandle] = []
 
     /// Fails where libcurl is out of memory.
     package init(loop: EventLoop, limits: ConnectionLimits) throws(TransferFailure) {
@@ -65,6 +67,7 @@ package final class Multi {
         if let deadline { loop.cancel(deadline) }
         loop.unregister(id)
         unsettled = []
+        continued = []
         Unmanaged.passUnretained(self).release()
     }
 
@@ -188,22 +191,35 @@ package final class Multi {
     }
 
     private func finishTransfers() {
+        while let easy = continued.popLast() {
+            if let code = easy.takeResult() { finish(easy, code) }
+        }
         var remaining: Int32 = 0
         while !isClosed, let message = curl_multi_info_read(handle, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
             let code = clibcurl_message_result(message)
-            let failure = code == CURLE_OK ? nil : easy.failure(code)
-            if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
-                easy.connections?.noteReuse()
-            }
-            let handler = easy.handler
-            remove(easy)
-            // It may still ask the handle what libcurl knows.
-            handler?.transferFinished(failure)
-            pool.give(back: easy, succeeded: failure == nil)
+            if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
         }
+    }
+
+    private func finish(_ easy: EasyHandle, _ code: CURLcode) {
+        let failure = code == CURLE_OK ? nil : easy.failure(code)
+        if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
+            easy.connections?.noteReuse()
+        }
+        let handler = easy.handler
+        remove(easy)
+        // It may still ask the handle what libcurl knows.
+        handler?.transferFinished(failure)
+        pool.give(back: easy, succeeded: failure == nil)
+    }
+
+    /// Has the end of a transfer reported that came while it was paused. Outside of libcurl.
+    func finishSoon(_ easy: EasyHandle) {
+        continued.append(easy)
+        needsSettling()
     }
 
     // MARK: - Callbacks, within libcurl: record

@@ -126,7 +126,7 @@ final class Exchange: TransferHandler {
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
         if !isPaused { hasPausedReceiving = false }
-        guard let easy, easy.setPaused(receive: isPaused, send: isPaused) else { return false }
+        guard let easy, easy.setPaused(isPaused) else { return false }
         self.isPaused = isPaused
         return true
     }
@@ -137,13 +137,13 @@ final class Exchange: TransferHandler {
         if endIfAnsweredEarly() { return }
         guard hasPausedReceiving, !isPaused else { return }
         hasPausedReceiving = false
-        _ = easy?.setPaused(receive: false, send: false)
+        _ = easy?.setPaused(false)
     }
 
     /// The body, which had nothing to send, has something now. Outside of libcurl.
     func bodyBecameReadable() {
         guard !isPaused else { return }
-        _ = easy?.setPaused(receive: false, send: false)
+        _ = easy?.setPaused(false)
     }
 
     var hasBody: Bool { body != nil }

@@ -163,14 +163,14 @@ final class FTPLoad: Load, @unchecked Sendable {
         let isPaused = shared.withLock { $0.isPaused || $0.isFull }
         guard isPaused != isTransferPaused, let easy else { return }
         // Where libcurl can't yet, the next call of its asks again.
-        guard easy.setPaused(receive: isPaused, send: isPaused) else { return }
+        guard easy.setPaused(isPaused) else { return }
         isTransferPaused = isPaused
         nudgeUntilDataFlows()
     }
 
     private func continueSending() {
         guard !isTransferPaused else { return }
-        _ = easy?.setPaused(receive: false, send: false)
+        _ = easy?.setPaused(false)
     }
 
     private func post(_ event: Event?) {
