@@ -135,6 +135,18 @@ package final class Multi {
         }
     }
 
+    /// Has libcurl look again at the transfers that wait for the connection which `opener` opened: newer versions share one only when
+    /// its first answer has come, and don't look when it does. Outside of libcurl.
+    package func reviewWaiting(behind opener: EasyHandle) {
+        loop.preconditionOnLoop()
+        guard !isClosed, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
+        else { return }
+        // It looks whenever a transfer leaves.
+        if curl_multi_add_handle(handle, guest) == CURLM_OK { curl_multi_remove_handle(handle, guest) }
+        curl_easy_cleanup(guest)
+        needsSettling()
+    }
+
     // MARK: - What the loop brings
 
     func socketBecameReady(_ event: ReadySocket) {

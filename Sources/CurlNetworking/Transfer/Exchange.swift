@@ -57,6 +57,8 @@ final class Exchange: TransferHandler {
     private var hasPausedSending = false
     /// libcurl was told to keep the body's bytes.
     private var hasPausedReceiving = false
+    /// The head has come, over a connection that others may be waiting to share.
+    private var hasFreshAnswer = false
     /// Why a callback has ended the transfer.
     private var abortError: URLError?
 
@@ -203,6 +205,7 @@ final class Exchange: TransferHandler {
                 return .accepted
             }
             self.head = head
+            hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
             // Later the transfer may have no connection to ask.
             if metrics != nil { metrics?.tls = easy?.tlsSession }
             do throws(URLError) {
@@ -272,6 +275,10 @@ final class Exchange: TransferHandler {
 
     func transferSettled() {
         lastActivity = loop.now
+        if hasFreshAnswer {
+            hasFreshAnswer = false
+            if let easy { multi?.reviewWaiting(behind: easy) }
+        }
         if hasPausedSending {
             hasPausedSending = false
             _ = setPaused(true)

@@ -10,19 +10,21 @@ struct PausedEndTests {
     @Test("comes when it is continued, even where the connection has ended before", arguments: [true, false])
     func kept(isComplete: Bool) async throws {
         let length = isComplete ? "" : "Content-Length: 10\r\n"
+        let paused = Gate()
+        let closed = Gate()
         let server = try LoopbackServer { _ in
-            .raw([.bytes("HTTP/1.1 200 OK\r\n\(length)Connection: close\r\n\r\nhello"), .close])
+            let head = "HTTP/1.1 200 OK\r\n\(length)Connection: close\r\n\r\n"
+            return .raw([.bytes(head + "hello"), .waitFor(paused), .open(closed), .close])
         }
         defer { server.stop() }
         let transfer = RecordedTransfer()
-        let paused = Gate()
         transfer.onSettled = { transfer, heard in
             guard !paused.isOpen, heard.contains(.body), transfer.easy?.setPaused(true) == true else { return }
             paused.open()
         }
         try await LoopRig.use { rig in
             try await rig.start(transfer, MultiTests.get(server))
-            try await paused.wait()
+            try await closed.wait()
             for _ in 0..<3 { try await rig.perform { _ in #expect(transfer.finishedCount == 0) } }
             try await rig.perform { _ in _ = transfer.easy?.setPaused(false) }
             try await transfer.finished.wait()
