@@ -7,11 +7,13 @@ FLAGS := -Xswiftc -warnings-as-errors
 endif
 SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHelper Tests/LogicTests Tests/BehaviourTests \
 	Tests/CrashTests Tests/ParityTests Tests/URLProtocolTests Tests/ExampleTests Tests/Examples Tests/ImportShapes \
-	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
+	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources \
+	Tests/Deployment/Package.swift Tests/Deployment/Sources
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: demo test lint format bench parity docs test-tsan test-asan setup-build setup-test clean
+.PHONY: demo test lint format bench parity docs test-tsan test-asan test-curl-backports test-deployment measure-deployment \
+	setup-build setup-test setup-deployment clean
 
 ## The main job: search, download, pause, resume in another process, cancel, check.
 demo: setup-build
@@ -28,6 +30,18 @@ test-tsan: setup-test
 # amid transfers. Memory is measured: freed blocks must not be kept back for long.
 test-asan: setup-test
 	ASAN_OPTIONS="detect_leaks=0:quarantine_size_mb=8:$(ASAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
+
+## The tests with the libcurl of Debian's backports, which is fetched into a folder of .build: TEST="--filter Redirect" and the like.
+test-curl-backports: setup-test
+	.ci/test-curl-backports $(TEST)
+
+## Release builds, dynamic and static, in bare Debian roots with nothing but what the documentation names. For root.
+test-deployment: setup-deployment
+	Tests/Deployment/test
+
+## What a program weighs and what its start takes, beside the same with the stock module.
+measure-deployment: setup-test
+	Tests/Deployment/measure
 
 ## swift-format's strict lint; `make format` mends what it can.
 lint:
@@ -63,6 +77,9 @@ setup-build:
 
 setup-test:
 	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks
+
+setup-deployment: setup-test
+	@.ci/install debootstrap iproute2
 
 clean:
 	rm -rf .build Tests/Benchmarks/.build

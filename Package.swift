@@ -91,7 +91,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ParityTests",
-            dependencies: ["LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
+            dependencies: ["Curl", "LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
                 + importShapes.map { .byName(name: $0.name) }
         ),
         .testTarget(name: "URLProtocolTests", dependencies: ["CurlURLProtocol", "LoopbackServer", "TestSupport"]),

@@ -199,6 +199,9 @@ final class Exchange: TransferHandler {
         case .malformed:
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
+        case .unparsable:
+            abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
+            return .abort
         case .complete(let head):
             if !handshakes.isEmpty, AuthenticationOffer.isHandshake(head, of: handshakes) {
                 parser = HeadParser()

@@ -200,7 +200,7 @@ extension FTPLoad: TransferHandler {
         switch replies.consume(lines: headerLine) {
         case .incomplete: break
         case .complete(let head): post(.head(head))
-        case .malformed:
+        case .malformed, .unparsable:
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
         }
