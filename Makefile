@@ -7,11 +7,13 @@ FLAGS := -Xswiftc -warnings-as-errors
 endif
 SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHelper Tests/LogicTests Tests/BehaviourTests \
 	Tests/CrashTests Tests/Soak Tests/ParityTests Tests/URLProtocolTests Tests/ExampleTests Tests/Examples Tests/ImportShapes \
-	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
+	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources \
+	Tests/Deployment/Package.swift Tests/Deployment/Sources
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: demo test lint format bench soak parity docs test-loops test-tsan test-asan setup-build setup-test clean
+.PHONY: demo test lint format bench soak parity docs test-loops test-tsan test-asan test-curl-backports test-deployment measure-deployment \
+	setup-build setup-test setup-deployment clean
 
 ## The main job: search, download, pause, resume in another process, cancel, check.
 demo: setup-build
@@ -37,6 +39,18 @@ test-asan: setup-test
 soak: setup-build
 	$(SWIFT) build $(FLAGS) --product soak
 	$(SWIFT) run --skip-build soak $(SOAK)
+
+## The tests with the libcurl of Debian's backports, which is fetched into a folder of .build: TEST="--filter Redirect" and the like.
+test-curl-backports: setup-test
+	.ci/test-curl-backports $(TEST)
+
+## Release builds, dynamic and static, in bare Debian roots with nothing but what the documentation names. For root.
+test-deployment: setup-deployment
+	Tests/Deployment/test
+
+## What a program weighs and what its start takes, beside the same with the stock module.
+measure-deployment: setup-test
+	Tests/Deployment/measure
 
 ## swift-format's strict lint; `make format` mends what it can.
 lint:
@@ -72,6 +86,9 @@ setup-build:
 
 setup-test:
 	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks
+
+setup-deployment: setup-test
+	@.ci/install debootstrap iproute2
 
 clean:
 	rm -rf .build Tests/Benchmarks/.build

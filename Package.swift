@@ -75,7 +75,7 @@ let package = Package(
             dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],
             path: "Tests/TestSupport"
         ),
-        .executableTarget(name: "test-helper", dependencies: ["CurlNetworking"], path: "Tests/TestHelper"),
+        .executableTarget(name: "test-helper", dependencies: ["Curl", "CurlNetworking"], path: "Tests/TestHelper"),
         .executableTarget(name: "soak", dependencies: ["CurlNetworking", "LoopbackServer"], path: "Tests/Soak"),
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         .testTarget(
@@ -92,7 +92,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ParityTests",
-            dependencies: ["LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
+            dependencies: ["Curl", "LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
                 + importShapes.map { .byName(name: $0.name) }
         ),
         .testTarget(name: "URLProtocolTests", dependencies: ["CurlURLProtocol", "LoopbackServer", "TestSupport"]),

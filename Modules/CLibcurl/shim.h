@@ -114,6 +114,10 @@ static const long CLIBCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
 static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 
+// Deprecated by the headers of 7.85 and newer. Its successor CURLOPT_PROTOCOLS_STR says the same, and costs parsing it with every
+// request.
+enum { CLIBCURL_OPT_PROTOCOLS = CURLOPTTYPE_LONG + 181 };
+
 // Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0

@@ -11,17 +11,13 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
     static let header: clibcurl_write_function = { pointer, size, count, context in
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
-        return easy(context).received(headerLine: bytes) == .abort ? writeError : bytes.count
+        return answer(easy(context).received(headerLine: bytes), of: bytes)
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_WRITEFUNCTION.html
     static let write: clibcurl_write_function = { pointer, size, count, context in
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size * count)
-        switch easy(context).received(body: bytes) {
-        case .accepted: return bytes.count
-        case .pause: return Int(CURL_WRITEFUNC_PAUSE)
-        case .abort: return writeError
-        }
+        return answer(easy(context).received(body: bytes), of: bytes)
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_READFUNCTION.html
@@ -66,7 +62,8 @@ enum Callbacks {
     static let debug: clibcurl_debug_function = { _, type, pointer, size, context in
         let tracer: TransferTracer = object(context)
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size)
-        if let kind = TransferTracer.Kind(type) { tracer.record(kind, bytes) }
+        // libcurl 8 reports the end of a body as a piece of none.
+        if size > 0, let kind = TransferTracer.Kind(type) { tracer.record(kind, bytes) }
         return 0
     }
 
@@ -90,6 +87,14 @@ enum Callbacks {
 
     /// Any count but the one passed makes libcurl end the transfer with `CURLE_WRITE_ERROR`; this one can't be a count.
     private static let writeError = Int(UInt32.max)
+
+    private static func answer(_ verdict: ReceiveVerdict, of bytes: UnsafeRawBufferPointer) -> Int {
+        switch verdict {
+        case .accepted: bytes.count
+        case .pause: Int(CURL_WRITEFUNC_PAUSE)
+        case .abort: writeError
+        }
+    }
 
     private static func easy(_ context: UnsafeMutableRawPointer?) -> EasyHandle {
         object(context)

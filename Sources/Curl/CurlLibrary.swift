@@ -55,6 +55,9 @@ package enum CurlLibrary {
     /// Like "7.88.1".
     package static let versionText = String(cString: clibcurl_version_info().pointee.version)
 
+    /// The version whose headers this was compiled with.
+    package static let headerVersionText = LIBCURL_VERSION
+
     /// Whether this libcurl speaks HTTP/2.
     package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
 
@@ -71,6 +74,10 @@ package enum CurlLibrary {
     /// True for the versions that leave HTTP/2 input lying in their buffer until the socket has more; see `HTTP2Lookout`. 7.88.1 began it
     /// (https://github.com/curl/curl/pull/10529), and 8.1 has other buffers (https://github.com/curl/curl/pull/10720).
     static let forgetsHTTP2Input = !isAtLeast(8, 1)
+
+    /// What pauses a transfer. Since 8.3 a transfer that is paused in both directions before it has looked at its socket is run again
+    /// and again; one that only receives nothing looks once more, is told by the callbacks to wait, and rests.
+    static let pause = isAtLeast(8, 3) ? CURLPAUSE_RECV : CURLPAUSE_ALL
 
     /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0

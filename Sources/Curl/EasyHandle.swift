@@ -22,9 +22,9 @@ package final class EasyHandle {
     @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
     /// Where the multi keeps it.
     var position = 0
-    private weak var multi: Multi?
+    private(set) weak var multi: Multi?
     /// The options that stand, where they can stand for another transfer.
-    private var kept: TransferOptions?
+    var kept: TransferOptions?
     /// Whom the sockets that it opens belong to.
     @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
     /// Whether libcurl asks it for bytes to send.
@@ -34,8 +34,7 @@ package final class EasyHandle {
     /// Who sets up OpenSSL, and what they have to say of a failure that libcurl knows nothing of.
     private var tlsHooks: [any TLSHook] = []
     var complaint: String?
-    /// How often the multi had run libcurl's timers when libcurl was last told to continue: it looks at the socket with the next.
-    private var continuation: Int?
+    @exclusivity(unchecked) var pausing = Pausing()
     /// What `HTTP2Lookout` has seen of the transfer.
     @exclusivity(unchecked) var sighting = HTTP2Sighting()
 
@@ -232,7 +231,7 @@ package final class EasyHandle {
         self.multi = multi
         self.handler = handler
         isUnsettled = false
-        continuation = nil
+        pausing = Pausing()
         sighting = HTTP2Sighting()
     }
 
@@ -240,22 +239,7 @@ package final class EasyHandle {
     func stop() {
         handler = nil
         multi = nil
-    }
-
-    /// Pauses or continues either direction on the same connection. False where libcurl can't yet, because the transfer
-    /// has no connection: ask again when the handler next hears of it. Outside of libcurl; continuing can deliver body
-    /// bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
-    package func setPaused(receive: Bool, send: Bool) -> Bool {
-        // libcurl forces a look at the socket after each continuation. Paused again before that, it would read all the same,
-        // hold back what it read, and run out of room for heads and bodies of different kinds.
-        if let continuation, continuation == multi?.timerRuns { multi?.runTimers() }
-        // libcurl may take the pause for the next transfer's too.
-        kept = nil
-        continuation = receive && send ? nil : multi?.timerRuns
-        let bits = (receive ? CURLPAUSE_RECV : 0) | (send ? CURLPAUSE_SEND : 0)
-        let code = curl_easy_pause(handle, bits)
-        multi?.needsSettling()
-        return code == CURLE_OK
+        pausing = Pausing()
     }
 
     // MARK: - Callbacks, within libcurl
@@ -270,11 +254,13 @@ package final class EasyHandle {
         if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
+        if pausing.isPaused { return .pause }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
     }
 
     func received(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        if pausing.isPaused { return .pause }
         markUnsettled()
         return handler?.transferReceived(body: bytes) ?? .abort
     }
@@ -288,6 +274,7 @@ package final class EasyHandle {
     }
 
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
+        if pausing.isPaused { return .pause }
         markUnsettled()
         return handler?.transferNeedsBody(into: buffer) ?? .abort
     }

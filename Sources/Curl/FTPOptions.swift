@@ -40,7 +40,7 @@ package struct FTPOptions: EasyOptions, Sendable {
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_URL, url)
         try easy.set(CURLOPT_PATH_AS_IS, true)
-        try easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_FTP) | Int(CURLPROTO_FTPS))
+        try easy.set(CURLoption(UInt32(CLIBCURL_OPT_PROTOCOLS)), Int(CURLPROTO_FTP) | Int(CURLPROTO_FTPS))
         try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         try easy.set(CURLOPT_BUFFERSIZE, Self.bufferSize)
         // A server can't have us connect to another machine than its own.

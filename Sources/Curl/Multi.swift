@@ -25,6 +25,8 @@ package final class Multi {
     private var isSettlingSoon = false
     @exclusivity(unchecked) private var lookout = CurlLibrary.forgetsHTTP2Input ? HTTP2Lookout() : nil
     private var isLookingSoon = false
+    /// Handles whose transfers ended while they were paused, and have been continued.
+    private var continued: [EasyHandle] = []
 
     /// Fails where libcurl is out of memory.
     package init(loop: EventLoop, limits: ConnectionLimits) throws(TransferFailure) {
@@ -67,6 +69,7 @@ package final class Multi {
         if let deadline { loop.cancel(deadline) }
         loop.unregister(id)
         unsettled = []
+        continued = []
         Unmanaged.passUnretained(self).release()
     }
 
@@ -135,6 +138,18 @@ package final class Multi {
             running[easy.position] = last
             last.position = easy.position
         }
+    }
+
+    /// Has libcurl look again at the transfers that wait for the connection which `opener` opened: newer versions share one only when
+    /// its first answer has come, and don't look when it does. Outside of libcurl.
+    package func reviewWaiting(behind opener: EasyHandle) {
+        loop.preconditionOnLoop()
+        guard !isClosed, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
+        else { return }
+        // It looks whenever a transfer leaves.
+        if curl_multi_add_handle(handle, guest) == CURLM_OK { curl_multi_remove_handle(handle, guest) }
+        curl_easy_cleanup(guest)
+        needsSettling()
     }
 
     // MARK: - What the loop brings
@@ -214,22 +229,35 @@ package final class Multi {
     }
 
     private func finishTransfers() {
+        while let easy = continued.popLast() {
+            if let code = easy.takeResult() { finish(easy, code) }
+        }
         var remaining: Int32 = 0
         while !isClosed, let message = curl_multi_info_read(handle, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
             let code = clibcurl_message_result(message)
-            let failure = code == CURLE_OK ? nil : easy.failure(code)
-            if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
-                easy.connections?.noteReuse()
-            }
-            let handler = easy.handler
-            remove(easy, wasOver: failure == nil)
-            // It may still ask the handle what libcurl knows.
-            handler?.transferFinished(failure)
-            pool.give(back: easy, succeeded: failure == nil)
+            if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
         }
+    }
+
+    private func finish(_ easy: EasyHandle, _ code: CURLcode) {
+        let failure = code == CURLE_OK ? nil : easy.failure(code)
+        if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
+            easy.connections?.noteReuse()
+        }
+        let handler = easy.handler
+        remove(easy, wasOver: failure == nil)
+        // It may still ask the handle what libcurl knows.
+        handler?.transferFinished(failure)
+        pool.give(back: easy, succeeded: failure == nil)
+    }
+
+    /// Has the end of a transfer reported that came while it was paused. Outside of libcurl.
+    func finishSoon(_ easy: EasyHandle) {
+        continued.append(easy)
+        needsSettling()
     }
 
     // MARK: - Callbacks, within libcurl: record

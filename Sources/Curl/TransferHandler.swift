@@ -2,8 +2,8 @@
 package enum ReceiveVerdict: Sendable {
     /// The bytes were taken, all of them.
     case accepted
-    /// Nothing was taken: libcurl keeps the bytes and reads no more until `EasyHandle.setPaused` with `receive: false`. For
-    /// bodies only.
+    /// Nothing was taken: libcurl keeps the bytes and reads no more until `EasyHandle.setPaused(false)`. For bodies
+    /// only.
     case pause
     /// End the transfer; it finishes with `CURLE_WRITE_ERROR`.
     case abort
@@ -13,7 +13,7 @@ package enum ReceiveVerdict: Sendable {
 package enum SendVerdict: Sendable {
     /// So many bytes were put into the buffer; 0 ends the body.
     case bytes(Int)
-    /// There are none just now; `EasyHandle.setPaused` with `send: false` makes libcurl ask again.
+    /// There are none just now; `EasyHandle.setPaused(false)` makes libcurl ask again.
     case pause
     /// End the transfer; it finishes with `CURLE_ABORTED_BY_CALLBACK`.
     case abort

@@ -107,8 +107,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         try easy.set(CURLOPT_URL, url)
         // "." and ".." segments are the caller's business.
         try easy.set(CURLOPT_PATH_AS_IS, true)
-        // The newer CURLOPT_PROTOCOLS_STR says the same and costs parsing it with every request.
-        try easy.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP) | Int(CURLPROTO_HTTPS))
+        try easy.set(CURLoption(UInt32(CLIBCURL_OPT_PROTOCOLS)), Int(CURLPROTO_HTTP) | Int(CURLPROTO_HTTPS))
         try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         try easy.set(CURLOPT_BUFFERSIZE, receiveBufferSize)
         if CurlLibrary.isAtLeast(7, 87) {

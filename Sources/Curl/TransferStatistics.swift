@@ -61,6 +61,8 @@ extension EasyHandle {
         statistics.requestStarted = time(CURLINFO_PRETRANSFER_TIME_T)
         if CurlLibrary.isAtLeast(8, 10) {
             statistics.requestSent = time(CURLINFO(UInt32(CLIBCURL_INFO_POSTTRANSFER_TIME_T)))
+            // The start is noted behind the first sending, and that may have been all of the request.
+            statistics.requestStarted = [statistics.requestStarted, statistics.requestSent].compactMap(\.self).min()
         }
         statistics.responseStarted = time(CURLINFO_STARTTRANSFER_TIME_T)
         statistics.total = time(CURLINFO_TOTAL_TIME_T) ?? .zero

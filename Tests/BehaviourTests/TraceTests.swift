@@ -176,12 +176,14 @@ struct TraceTests {
         let log = Log()
         let session = URLSession.forTest { $0.curl.trace = log.trace { $0.includesBodies = true } }
         defer { session.invalidateAndCancel() }
-        let secret = String(repeating: "s3cret", count: 150_000)
-        let headers = ["Authorization": "Bearer \(secret)", "X-A": "b"]
+        // No field has more than 300 KiB: such a one newer libcurls don't send.
+        let secret = String(repeating: "s3cret", count: 40_000)
+        let padding = String(repeating: "p", count: 240_000)
+        let headers = ["Authorization": "Bearer \(secret)", "X-A": "b", "X-B": padding, "X-C": padding, "X-D": padding]
         let request = URLRequest(server.url("/"), method: "POST", headers: headers, body: Data("sent body".utf8))
         #expect(await session.load(request).text == "sent body")
         try await log.entries.wait { $0.contains { $0.event.kind == .bodyIn } }
-        #expect(server.requests.first?.header("Authorization")?.utf8.count == 900_007)
+        #expect(server.requests.first?.header("Authorization")?.utf8.count == 240_007)
         #expect(log.lines(.headerOut).contains("Authorization: Bearer <redacted>"))
         #expect(log.lines(.headerOut).contains("X-A: b"))
         #expect(log.lines(.bodyOut).joined() == "sent body")

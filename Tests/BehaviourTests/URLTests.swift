@@ -1,3 +1,4 @@
+import Curl
 import CurlNetworking
 import Foundation
 import LoopbackServer
@@ -21,7 +22,10 @@ struct URLTests {
         let url = try #require(URL(string: server.url.absoluteString + target))
         let (_, response) = try await session.data(from: url)
         // What `URL` itself encodes it hands to us encoded.
-        #expect(server.requests[0].target == url.absoluteString.dropFirst(server.url.absoluteString.count))
+        let sent = url.absoluteString.dropFirst(server.url.absoluteString.count)
+        // libcurl 8 sends no question mark that nothing follows.
+        let isBare = CurlLibrary.isAtLeast(8, 0) && sent.hasSuffix("?")
+        #expect(server.requests[0].target == (isBare ? sent.dropLast() : sent))
         #expect(response.url == url)
     }
 

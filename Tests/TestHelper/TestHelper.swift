@@ -21,6 +21,7 @@ struct TestHelper {
         case "trace": await TraceCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
+        case "libcurl": try LibcurlCommand.run()
         default: Parent.say("unknown command \(command)")
         }
     }

@@ -44,7 +44,8 @@ struct TLSAlert: Equatable {
 
     /// nil unless libcurl's `text` cites OpenSSL's error for an alert that was received, like "error:0A00045C:SSL routines::…".
     init?(in text: String) {
-        guard let start = text.range(of: "error:") else { return nil }
+        // Newer versions have "TLS connect error: " before it.
+        guard let start = text.range(of: "error:", options: .backwards) else { return nil }
         let digits = text[start.upperBound...].prefix { $0.isHexDigit }
         guard digits.count == 8, let code = UInt32(digits, radix: 16) else { return nil }
         // OpenSSL 3 has the library's number from bit 23 on, 1.1.1 from bit 24.

@@ -57,6 +57,8 @@ final class Exchange: TransferHandler {
     private var hasPausedSending = false
     /// libcurl was told to keep the body's bytes.
     private var hasPausedReceiving = false
+    /// The head has come, over a connection that others may be waiting to share.
+    private var hasFreshAnswer = false
     /// Why a callback has ended the transfer.
     private var abortError: URLError?
 
@@ -128,7 +130,7 @@ final class Exchange: TransferHandler {
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
         if !isPaused { hasPausedReceiving = false }
-        guard let easy, easy.setPaused(receive: isPaused, send: isPaused) else { return false }
+        guard let easy, easy.setPaused(isPaused) else { return false }
         self.isPaused = isPaused
         return true
     }
@@ -139,13 +141,13 @@ final class Exchange: TransferHandler {
         if endIfAnsweredEarly() { return }
         guard hasPausedReceiving, !isPaused else { return }
         hasPausedReceiving = false
-        _ = easy?.setPaused(receive: false, send: false)
+        _ = easy?.setPaused(false)
     }
 
     /// The body, which had nothing to send, has something now. Outside of libcurl.
     func bodyBecameReadable() {
         guard !isPaused else { return }
-        _ = easy?.setPaused(receive: false, send: false)
+        _ = easy?.setPaused(false)
     }
 
     var hasBody: Bool { body != nil }
@@ -199,12 +201,16 @@ final class Exchange: TransferHandler {
         case .malformed:
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
+        case .unparsable:
+            abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
+            return .abort
         case .complete(let head):
             if !handshakes.isEmpty, AuthenticationOffer.isHandshake(head, of: handshakes) {
                 parser = HeadParser()
                 return .accepted
             }
             self.head = head
+            hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
             // Later the transfer may have no connection to ask.
             if metrics != nil { metrics?.tls = easy?.tlsSession }
             do throws(URLError) {
@@ -274,6 +280,10 @@ final class Exchange: TransferHandler {
 
     func transferSettled() {
         lastActivity = loop.now
+        if hasFreshAnswer {
+            hasFreshAnswer = false
+            if let easy { multi?.reviewWaiting(behind: easy) }
+        }
         if hasPausedSending {
             hasPausedSending = false
             _ = setPaused(true)

@@ -163,14 +163,14 @@ final class FTPLoad: Load, @unchecked Sendable {
         let isPaused = shared.withLock { $0.isPaused || $0.isFull }
         guard isPaused != isTransferPaused, let easy else { return }
         // Where libcurl can't yet, the next call of its asks again.
-        guard easy.setPaused(receive: isPaused, send: isPaused) else { return }
+        guard easy.setPaused(isPaused) else { return }
         isTransferPaused = isPaused
         nudgeUntilDataFlows()
     }
 
     private func continueSending() {
         guard !isTransferPaused else { return }
-        _ = easy?.setPaused(receive: false, send: false)
+        _ = easy?.setPaused(false)
     }
 
     private func post(_ event: Event?) {
@@ -200,7 +200,7 @@ extension FTPLoad: TransferHandler {
         switch replies.consume(lines: headerLine) {
         case .incomplete: break
         case .complete(let head): post(.head(head))
-        case .malformed:
+        case .malformed, .unparsable:
             abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
             return .abort
         }

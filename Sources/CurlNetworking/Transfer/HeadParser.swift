@@ -17,8 +17,10 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, not a head at all, or one that nobody can tell the body's end from.
+        /// Too large, or one that nobody can tell the body's end from.
         case malformed
+        /// Without a line that says a version and a status.
+        case unparsable
     }
 
     /// Usually takes a line; what libcurl held back while it was paused comes as several at once.
@@ -51,7 +53,7 @@ struct HeadParser {
     }
 
     private mutating func finish() -> Event {
-        guard let head else { return .malformed }
+        guard let head else { return .unparsable }
         guard head.status >= 200 || head.status == 101 else {
             if (100...199).contains(head.status) { informational.append(head) }
             self.head = nil
@@ -69,7 +71,8 @@ struct HeadParser {
         let version = UnsafeRawBufferPointer(rebasing: line[..<space])
         let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
         let digits = rest.prefix { $0 != UInt8(ascii: " ") }
-        guard let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+        // libcurl 8 takes more than three for a status as well.
+        guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
         var head = ResponseHead(version: version.text, status: status, fields: [])
         head.fields.reserveCapacity(16)
         return head

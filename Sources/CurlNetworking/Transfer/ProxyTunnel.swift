@@ -13,7 +13,7 @@ struct ProxyTunnel {
     mutating func consume(lines: UnsafeRawBufferPointer) -> Bool {
         switch parser.consume(lines: lines) {
         case .incomplete: break
-        case .malformed: return false
+        case .malformed, .unparsable: return false
         case .complete(let head):
             self.head = head
             if head.status == 407 { challenge = head }

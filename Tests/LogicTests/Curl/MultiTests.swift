@@ -318,7 +318,7 @@ struct MultiTests {
         let paused = Gate()
         transfer.onSettled = { transfer, heard in
             guard !paused.isOpen, heard.contains(.body) else { return }
-            if transfer.easy?.setPaused(receive: true, send: true) == true { paused.open() }
+            if transfer.easy?.setPaused(true) == true { paused.open() }
         }
         try await LoopRig.use { rig in
             try await rig.start(transfer, Self.get(server))
@@ -330,7 +330,7 @@ struct MultiTests {
             #expect(before == after)
             #expect(before < length)
             #expect(!transfer.finished.isOpen)
-            try await rig.perform { _ in _ = transfer.easy?.setPaused(receive: false, send: false) }
+            try await rig.perform { _ in _ = transfer.easy?.setPaused(false) }
             try await transfer.finished.wait()
         }
         #expect(transfer.failure == nil)
@@ -345,8 +345,8 @@ struct MultiTests {
         let transfer = RecordedTransfer()
         transfer.onSettled = { transfer, heard in
             guard heard.contains(.body), let loop = transfer.multi?.loop else { return }
-            _ = transfer.easy?.setPaused(receive: true, send: false)
-            loop.submit { _ = transfer.easy?.setPaused(receive: false, send: false) }
+            _ = transfer.easy?.setPaused(true)
+            loop.submit { _ = transfer.easy?.setPaused(false) }
         }
         try await LoopRig.use { rig in try await rig.run(transfer, Self.get(server)) }
         #expect(transfer.failure == nil)
@@ -365,15 +365,15 @@ struct MultiTests {
         try await LoopRig.use { rig in
             try await rig.start(transfer, Self.get(server))
             _ = try await server.requestHead(number: 1)
-            try await rig.perform { _ in _ = transfer.easy?.setPaused(receive: true, send: true) }
+            try await rig.perform { _ in _ = transfer.easy?.setPaused(true) }
             answer.open()
             try await sent.wait()
             try await rig.perform { _ in
-                _ = transfer.easy?.setPaused(receive: false, send: false)
-                _ = transfer.easy?.setPaused(receive: true, send: true)
+                _ = transfer.easy?.setPaused(false)
+                _ = transfer.easy?.setPaused(true)
             }
             try await rig.perform { _ in }
-            try await rig.perform { _ in _ = transfer.easy?.setPaused(receive: false, send: false) }
+            try await rig.perform { _ in _ = transfer.easy?.setPaused(false) }
             try await transfer.finished.wait()
         }
         #expect(transfer.failure == nil)
@@ -388,7 +388,7 @@ struct MultiTests {
         let transfer = RecordedTransfer()
         let paused = Gate()
         transfer.onSettled = { transfer, heard in
-            guard heard.contains(.body), transfer.easy?.setPaused(receive: true, send: true) == true else { return }
+            guard heard.contains(.body), transfer.easy?.setPaused(true) == true else { return }
             paused.open()
         }
         try await LoopRig.use { rig in

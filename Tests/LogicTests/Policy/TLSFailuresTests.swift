@@ -48,6 +48,7 @@ struct TLSFailuresTests {
 
     static let alerts: [(String, Int?)] = [
         ("error:0A00045C:SSL routines::tlsv13 alert certificate required", 116),
+        ("TLS connect error: error:0A000418:SSL routines::tlsv1 alert unknown ca", 48),
         ("OpenSSL SSL_read: error:0A000418:SSL routines::tlsv1 alert unknown ca, errno 0", 48),
         ("error:14094412:SSL routines:ssl3_read_bytes:sslv3 alert bad certificate", 42),
         ("error:0A000410:SSL routines::sslv3 alert handshake failure", 40),

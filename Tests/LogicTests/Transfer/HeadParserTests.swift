@@ -16,7 +16,7 @@ struct HeadParserTests {
             switch line.withUnsafeBytes({ parser.consume(lines: $0) }) {
             case .incomplete: break
             case .complete(let head): result.heads.append(head)
-            case .malformed: result.isMalformed = true
+            case .malformed, .unparsable: result.isMalformed = true
             }
         }
         return result
@@ -180,7 +180,9 @@ struct HeadParserTests {
 
     @Test(
         "A head that is no HTTP is refused",
-        arguments: ["", "A: b", "ICY 200 OK", "HTTP/1.1", "HTTP/1.1 OK", "http/1.1 200"]
+        arguments: [
+            "", "A: b", "ICY 200 OK", "HTTP/1.1", "HTTP/1.1 OK", "http/1.1 200", "HTTP/1.1 2000 OK", "HTTP/1.1 20 OK",
+        ]
     )
     func noStatusLine(line: String) {
         let result = Self.parse([line, ""])

@@ -110,7 +110,6 @@ let malformedAnswers = Topic("malformed answers") {
         ("204 with a body", "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nOK"),
         ("304 with a body", "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nOK"),
         ("101 that nobody asked for", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nOK"),
-        ("a head of a million bytes", ok("X-Long: \(String(repeating: "x", count: 1_000_000))")),
     ] {
         Scenario(title) { stage in
             let server = try stage.answer(.bytes(answer), .close)
@@ -138,6 +137,7 @@ let malformedAnswers = Topic("malformed answers") {
         ("a continuation as the first field", "HTTP/1.1 200 OK\r\n folded\r\nContent-Length: 2\r\n\r\nOK"),
         ("NUL in a value", ok("X-Nul: a\0b\r\nContent-Length: 2")), ("a negative length", ok("Content-Length: -2")),
         ("a length that is no number", ok("Content-Length: two")), ("an empty length", ok("Content-Length: ")),
+        ("a head of a million bytes", ok("X-Long: \(String(repeating: "x", count: 1_000_000))")),
     ] {
         Scenario(title) { stage in
             let server = try stage.answer(.bytes(answer), .close)

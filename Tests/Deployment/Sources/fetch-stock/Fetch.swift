@@ -1,0 +1,1 @@
+../fetch-ours/Fetch.swift
