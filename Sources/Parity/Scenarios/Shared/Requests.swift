@@ -182,6 +182,7 @@ let requestBodies = Topic("request bodies") {
                 continuation.resume()
             }.resume()
         }
+        _ = try await server.request(number: 1)
     }
     .promised(
         "no Content-Length that is known to be incorrect.",
