@@ -6,12 +6,12 @@ ifdef CI
 FLAGS := -Xswiftc -warnings-as-errors
 endif
 SOURCES := Package.swift Sources Tests/TestSupport Tests/TestHelper Tests/ForkHelper Tests/LogicTests Tests/BehaviourTests \
-	Tests/CrashTests Tests/ParityTests Tests/URLProtocolTests Tests/ExampleTests Tests/Examples Tests/ImportShapes \
+	Tests/CrashTests Tests/Soak Tests/ParityTests Tests/URLProtocolTests Tests/ExampleTests Tests/Examples Tests/ImportShapes \
 	Tests/Benchmarks/Package.swift Tests/Benchmarks/Plugins Tests/Benchmarks/Sources
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: demo test lint format bench parity docs test-tsan test-asan setup-build setup-test clean
+.PHONY: demo test lint format bench soak parity docs test-tsan test-asan setup-build setup-test clean
 
 ## The main job: search, download, pause, resume in another process, cancel, check.
 demo: setup-build
@@ -28,6 +28,11 @@ test-tsan: setup-test
 # amid transfers. Memory is measured: freed blocks must not be kept back for long.
 test-asan: setup-test
 	ASAN_OPTIONS="detect_leaks=0:quarantine_size_mb=8:$(ASAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
+
+## Reads 10 GB at 1 MB/s and checks that memory stays flat: nearly three hours. SOAK="--megabytes 1000 --rate 10" and the like.
+soak: setup-build
+	$(SWIFT) build $(FLAGS) --product soak
+	$(SWIFT) run --skip-build soak $(SOAK)
 
 ## swift-format's strict lint; `make format` mends what it can.
 lint:

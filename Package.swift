@@ -79,6 +79,7 @@ let package = Package(
             path: "Tests/TestSupport"
         ),
         .executableTarget(name: "test-helper", dependencies: ["CurlNetworking"], path: "Tests/TestHelper"),
+        .executableTarget(name: "soak", dependencies: ["CurlNetworking", "LoopbackServer"], path: "Tests/Soak"),
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         .testTarget(
             name: "LogicTests",

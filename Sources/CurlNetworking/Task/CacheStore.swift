@@ -21,8 +21,8 @@ final class CacheStore: @unchecked Sendable {
         var pending: [String: (number: Int, response: StoredResponse?)] = [:]
         var pendingBytes = 0
         var lastNumber = 0
-        /// What is being looked for, and who waits for it.
-        var looks: [String: [@Sendable (StoredResponse?) -> Void]] = [:]
+        /// What is being looked for.
+        var looks: [String: Look] = [:]
         /// What this process has stored or found.
         var present: Set<String> = []
         /// What was looked for in vain since `epoch`, and whether there was anything at all.
@@ -32,6 +32,13 @@ final class CacheStore: @unchecked Sendable {
         var epoch = ContinuousClock.now
         var reading = TimeBudget()
         var writing = TimeBudget()
+    }
+
+    fileprivate struct Look {
+        /// Who waits for it.
+        var completions: [@Sendable (StoredResponse?) -> Void] = []
+        /// What has been written since it began, nil inside for a removal: the cache may have been asked before.
+        var written: StoredResponse??
     }
 
     /// For how long others' changes to the cache may go unnoticed.
@@ -93,8 +100,8 @@ final class CacheStore: @unchecked Sendable {
     /// Asks the cache. `completion` is called on a queue of the store's.
     func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void) {
         let starts = state.withLock { state in
-            state.looks[key, default: []].append(completion)
-            return state.looks[key]?.count == 1
+            state.looks[key, default: Look()].completions.append(completion)
+            return state.looks[key]?.completions.count == 1
         }
         if starts { readQueue.async { self.look(key, at: url) } }
     }
@@ -104,15 +111,14 @@ final class CacheStore: @unchecked Sendable {
         let start = ContinuousClock.now
         let found = cache.cachedResponse(for: URLRequest(url: url)).flatMap { StoredResponse($0, key: key) }
         let end = ContinuousClock.now
-        let checksEmptiness = state.withLock { state in
+        let (response, completions, checksEmptiness) = state.withLock { state in
             if found == nil { state.reading.spend(end - start) }
-            return state.note(key, isPresent: found != nil)
+            let look = state.looks.removeValue(forKey: key) ?? Look()
+            let response = state.pending[key].map(\.response) ?? look.written ?? found
+            return (response, look.completions, state.note(key, isPresent: response != nil))
         }
         if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
             state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
-        }
-        let (response, completions) = state.withLock { state in
-            (state.pending[key].map(\.response) ?? found, state.looks.removeValue(forKey: key) ?? [])
         }
         for completion in completions { completion(response) }
     }
@@ -150,6 +156,9 @@ final class CacheStore: @unchecked Sendable {
                 state.present = []
             }
             cache.removeAllCachedResponses()
+            state.withLock { state in
+                for key in state.looks.keys { state.looks[key]?.written = .some(nil) }
+            }
         }
     }
 
@@ -167,6 +176,7 @@ final class CacheStore: @unchecked Sendable {
                 state.writing.spend(ContinuousClock.now - start)
                 guard state.pending[key]?.number == pending.number else { return false }
                 state.pending[key] = nil
+                state.looks[key]?.written = .some(pending.response)
                 state.pendingBytes -= pending.response?.data.count ?? 0
                 return true
             }

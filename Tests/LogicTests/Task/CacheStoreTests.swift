@@ -1,4 +1,5 @@
 import Foundation
+import LoopbackServer
 import Testing
 
 @testable import CurlNetworking
@@ -104,6 +105,24 @@ struct CacheStoreTests {
         #expect(try await Self.look(store) == nil)
     }
 
+    @Test("What is removed or replaced while it is looked for isn't found any more", arguments: ["", "all", "y"])
+    func overtaken(change: String) async throws {
+        let cache = SlowCache()
+        let store = CacheStore.store(over: cache)
+        try store.store(Self.response("x"))
+        store.waitForWrites()
+        async let found = Self.look(store)
+        try await cache.hasRead.wait()
+        switch change {
+        case "": try store.remove(Sample.url(Self.url))
+        case "all": store.removeAll()
+        default: try store.store(Self.response(change))
+        }
+        store.waitForWrites()
+        cache.mayReturn.open()
+        #expect(try await found?.data == (change == "y" ? Data("y".utf8) : nil))
+    }
+
     @Test("The last of many changes to one URL is what stays")
     func coalescing() async throws {
         let store = CacheStore.store(over: Self.cache())
@@ -136,5 +155,22 @@ struct CacheStoreTests {
         let store = CacheStore.store(over: OwnCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null/none"))
         _ = try await Self.look(store)
         #expect(Self.known(store) == nil)
+    }
+}
+
+/// Has read, and doesn't return before it may.
+private final class SlowCache: URLCache, @unchecked Sendable {
+    let hasRead = Gate()
+    let mayReturn = Gate()
+
+    init() {
+        super.init(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+    }
+
+    override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        let response = super.cachedResponse(for: request)
+        hasRead.open()
+        mayReturn.waitBlocking()
+        return response
     }
 }
