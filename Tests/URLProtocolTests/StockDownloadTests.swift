@@ -55,13 +55,12 @@ struct StockDownloadTests {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }
         let before = try Self.files()
-        let session = StockSession.make()
+        let queue = WatchedQueue()
+        let session = StockSession.make(queue: queue)
         defer { session.finishTasksAndInvalidate() }
         session.downloadTask(with: server.url("/left")).resume()
-        try await server.waitForRequests(1)
-        // The session below takes one after the other over its one connection to this server.
-        _ = await session.downloaded(server.url("/next"))
-        _ = await session.downloaded(server.url("/last"))
+        try await queue.barriers.wait { $0 == 1 }
+        await withCheckedContinuation { continuation in queue.addBarrierBlock { continuation.resume() } }
         #expect(try Self.files().subtracting(before).isEmpty)
     }
 
@@ -99,6 +98,17 @@ struct StockDownloadTests {
         return Set(
             try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.hasPrefix("CurlURLProtocol-") }
         )
+    }
+}
+
+/// Tells when it has been given something to do behind all the rest.
+private final class WatchedQueue: OperationQueue, @unchecked Sendable {
+    // @unchecked as its superclass is; the counter is safe to use from any thread.
+    let barriers = Watched(0)
+
+    override func addBarrierBlock(_ barrier: @escaping @Sendable () -> Void) {
+        super.addBarrierBlock(barrier)
+        barriers.update { $0 += 1 }
     }
 }
 
