@@ -53,6 +53,6 @@ struct Below: Sendable {
         }
         let (limited, limits) = StockLimit.applied(to: ours.timeline)
         guard Comparison.agree(limited, run.timeline) else { return (.differs, nil) }
-        return (.limited, limits.joined(separator: "; "))
+        return (.limited, limits.joined(separator: " "))
     }
 }

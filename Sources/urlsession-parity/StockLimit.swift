@@ -3,7 +3,7 @@ import ParityStage
 /// What the stock module's session keeps from its delegates and handlers, whatever transport is below it: with `CurlURLProtocol` a
 /// scenario comes to what it does with ours, but for this.
 struct StockLimit: Sendable {
-    /// What it does, as a sentence's end: "as ours, but …".
+    /// What it does or doesn't do, a sentence.
     let text: String
     /// What becomes of ours; nil where nothing is left of it.
     private let apply: @Sendable (Event) -> Event?
@@ -22,22 +22,22 @@ struct StockLimit: Sendable {
     }
 
     private static let all = [
-        StockLimit(text: "a handler is given no response beside an error") { event in
+        StockLimit(text: "A handler is given no response beside an error.") { event in
             guard event.name == "handler", event.details["error"] != nil else { return event }
             var event = event
             event.details = event.details.filter { ["error", "userInfo", "failing", "body", "file"].contains($0.key) }
             return event
         },
-        StockLimit(text: "delegates have no method for informational responses") { event in
+        StockLimit(text: "Delegates have no method for informational responses.") { event in
             event.name == "didReceive informational" ? nil : event
         },
-        StockLimit(text: "nothing is counted of what a protocol class loads") { event in
+        StockLimit(text: "Nothing is counted of what a protocol class loads.") { event in
             guard event.name == "counters" else { return event }
             var event = event
             event.details = event.details.mapValues { _ in "0/0" }
             return event
         },
-        StockLimit(text: "a task isn't told its error, nor the request that a redirect has led to") { event in
+        StockLimit(text: "A task isn't told its error, nor the request that a redirect has led to.") { event in
             guard event.name == "task" else { return event }
             var event = event
             for key in ["error", "userInfo", "failing"] { event.details[key] = nil }

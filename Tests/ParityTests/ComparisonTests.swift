@@ -119,7 +119,7 @@ struct ComparisonTests {
         let ours = run(Event("handler", error.merging(["status": "200"]) { $1 }))
         let limited = Self.below(run(Event("handler", error)), ours: ours)
         #expect(limited.verdict == .limited)
-        #expect(limited.reason == "a handler is given no response beside an error")
+        #expect(limited.reason == "A handler is given no response beside an error.")
         #expect(Self.below(run(Event("handler", ["error": "E 2", "body": "nil"])), ours: ours).verdict == .differs)
         #expect(Self.below(run(Event("handler", ["body": "nil"])), ours: run(Event("handler"))).verdict == .differs)
         let counted = run(Event("counters", ["received": "9/9"]))
