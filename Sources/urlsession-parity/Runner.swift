@@ -25,12 +25,15 @@ struct Runner: Sendable {
     }
 
     private static func compare(_ scenario: Scenario) async throws -> Comparison {
-        Comparison(
-            scenario,
-            stock: try await runStockSession(scenario, on: .stock),
-            ours: try await Child.run(scenario, on: .ours),
-            below: try await runStockSession(scenario, on: .below)
-        )
+        let stock = try await runStockSession(scenario, on: .stock)
+        let ours = try await Child.run(scenario, on: .ours)
+        var below = try await runStockSession(scenario, on: .below)
+        // Nor does what it does once with our transport below it.
+        for _ in 0..<2 {
+            guard Comparison(scenario, stock: stock, ours: ours, below: below).below.isDefect else { break }
+            below = try await runStockSession(scenario, on: .below)
+        }
+        return Comparison(scenario, stock: stock, ours: ours, below: below)
     }
 
     /// The stock module's session crashes by luck, too, wherever it ends. Only what happens again says something about the scenario.
