@@ -69,7 +69,10 @@ let package = Package(
             path: "Sources/Parity/Scenarios/Stock",
             plugins: ["SharedSources"]
         ),
-        .executableTarget(name: "urlsession-parity", dependencies: ["ParityOurs", "ParityStage", "ParityStock"]),
+        .executableTarget(
+            name: "urlsession-parity",
+            dependencies: ["CurlURLProtocol", "ParityOurs", "ParityStage", "ParityStock"]
+        ),
         .target(
             name: "TestSupport",
             dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],

@@ -11,6 +11,8 @@ final class Load: NSObject, @unchecked Sendable {
     private let stock: Stock
     private var transfer: CurlNetworking.URLSessionTask?
     private var hasShownResponse = false
+    /// A handler's body: of several pieces the stock module gives it the last one.
+    private var body = Data()
     private var downloadedFile: URL?
 
     /// nil where the stock module's task can't be told, which happens with nobody's but a future version's.
@@ -27,7 +29,7 @@ final class Load: NSObject, @unchecked Sendable {
         }
         self.stock = stock
         super.init()
-        let request = stockProtocol.request
+        let request = stockProtocol.request.withoutCookies(of: stock.session)
         let session = Sessions.shared.session(below: stock.session)
         guard let transfer = makeTransfer(of: request, in: session) else {
             stock.fail(
@@ -40,6 +42,7 @@ final class Load: NSObject, @unchecked Sendable {
         }
         transfer.delegate = self
         if let priority = stock.task.stockPriority { transfer.priority = priority }
+        transfer.earliestBeginDate = stock.task.stockBeginDate
         self.transfer = transfer
     }
 
@@ -77,6 +80,20 @@ final class Load: NSObject, @unchecked Sendable {
     }
 }
 
+extension URLRequest {
+    /// Without the cookies that a stock session writes into a request as it makes the task: secure ones and other paths' are among
+    /// them, and a request that wants none is given them. The session below adds those that are for it.
+    fileprivate func withoutCookies(of session: FoundationNetworking.URLSession) -> URLRequest {
+        guard let url, let field = value(forHTTPHeaderField: "Cookie"),
+            let cookies = session.configuration.httpCookieStorage?.cookies(for: url),
+            HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] == field
+        else { return self }
+        var request = self
+        request.setValue(nil, forHTTPHeaderField: "Cookie")
+        return request
+    }
+}
+
 // MARK: - What happens to the transfer
 
 extension Load: CurlNetworking.URLSessionDataDelegate, CurlNetworking.URLSessionDownloadDelegate {
@@ -95,7 +112,31 @@ extension Load: CurlNetworking.URLSessionDataDelegate, CurlNetworking.URLSession
         dataTask: CurlNetworking.URLSessionDataTask,
         didReceive data: Data
     ) {
-        stock.received(data)
+        switch stock.sink {
+        case .delegate: stock.received(data)
+        case .handler: body.append(data)
+        }
+    }
+
+    func urlSession(
+        _ session: CurlNetworking.URLSession,
+        dataTask: CurlNetworking.URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        stock.ask { stock, session, delegate in
+            guard let delegate = delegate as? any FoundationNetworking.URLSessionDataDelegate,
+                let task = stock.task as? FoundationNetworking.URLSessionDataTask
+            else { return completionHandler(proposedResponse) }
+            delegate.urlSession(
+                session,
+                dataTask: task,
+                willCacheResponse: proposedResponse,
+                completionHandler: completionHandler
+            )
+        } orElse: {
+            completionHandler(proposedResponse)
+        }
     }
 
     func urlSession(
@@ -158,9 +199,15 @@ extension Load: CurlNetworking.URLSessionDataDelegate, CurlNetworking.URLSession
         task: CurlNetworking.URLSessionTask,
         didCompleteWithError error: (any Error)?
     ) {
-        if let error { return stock.fail(error) }
+        if let error {
+            if let downloadedFile { try? FileManager.default.removeItem(at: downloadedFile) }
+            return stock.fail(error)
+        }
         show(task.response)
-        guard task is CurlNetworking.URLSessionDownloadTask else { return stock.finish() }
+        guard task is CurlNetworking.URLSessionDownloadTask else {
+            if !body.isEmpty { stock.received(body) }
+            return stock.finish()
+        }
         guard let downloadedFile else { return }
         stock.finish(with: downloadedFile)
     }
@@ -186,6 +233,26 @@ extension Load: CurlNetworking.URLSessionTaskDelegate {
             )
         } orElse: {
             completionHandler(request)
+        }
+    }
+
+    func urlSession(
+        _ session: CurlNetworking.URLSession,
+        task: CurlNetworking.URLSessionTask,
+        willBeginDelayedRequest request: URLRequest,
+        completionHandler:
+            @escaping @Sendable (CurlNetworking.URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        stock.ask { stock, session, delegate in
+            delegate.urlSession(session, task: stock.task, willBeginDelayedRequest: request) { disposition, request in
+                switch disposition {
+                case .cancel: completionHandler(.cancel, nil)
+                case .useNewRequest: completionHandler(.useNewRequest, request)
+                case .continueLoading: completionHandler(.continueLoading, nil)
+                }
+            }
+        } orElse: {
+            completionHandler(.continueLoading, nil)
         }
     }
 

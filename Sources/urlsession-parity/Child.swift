@@ -14,6 +14,7 @@ enum Child {
         guard let scenario = side.scenarios.first(where: { $0.name == name }) else {
             throw UsageError(description: "There is no scenario “\(name)”.")
         }
+        side.prepare()
         // It doesn't outlive a parent that was killed by much.
         alarm(120)
         let log = try Log(writingTo: directory.appendingPathComponent(logName))
@@ -51,7 +52,12 @@ enum Child {
         process.standardOutput = file
         process.standardError = file
 
-        let limit = side == .stock ? scenario.stockLimit ?? scenario.limit : scenario.limit
+        let limit =
+            switch side {
+            case .stock: scenario.stockLimit ?? scenario.limit
+            case .below: scenario.belowLimit ?? scenario.limit
+            case .ours: scenario.limit
+            }
         let isKilled = try await wait(for: process, limit: limit)
         let (events, isComplete) = Log.read(directory.appendingPathComponent(logName))
         return Run(ending: ending(process, isKilled, isComplete, output), timeline: Timeline(events))

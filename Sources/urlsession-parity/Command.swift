@@ -41,6 +41,6 @@ struct Command {
         case .markdown: print(Page(comparisons: comparisons).text)
         case .list: break
         }
-        return comparisons.allSatisfy { $0.verdict != .different }
+        return comparisons.allSatisfy { !$0.isDefect }
     }
 }

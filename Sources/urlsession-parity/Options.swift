@@ -37,15 +37,16 @@ struct Options: Equatable, Sendable {
     }
 
     static let help = """
-        urlsession-parity: the same programs on FoundationNetworking and on CurlNetworking, compared.
+        urlsession-parity: the same programs on FoundationNetworking, on CurlNetworking, and on FoundationNetworking's session with
+        CurlURLProtocol below it, compared.
 
           --filter TEXT   only scenarios whose name contains the text; more than one narrows it down
           --list          the scenarios' names
-          --json          one object per scenario and line, with both timelines
+          --json          one object per scenario and line, with all three timelines
           --markdown      the documentation's page
           --jobs N        so many scenarios at once; the default is 2
 
-        The exit code is 1 if any scenario's verdict is “different”.
+        The exit code is 1 if any scenario's verdict is “different”, or with CurlURLProtocol “differs”.
         """
 }
 

@@ -5,15 +5,23 @@ import ParityStage
 struct Report {
     let comparisons: [Comparison]
 
-    /// Verdict and name; behind what is different, in what.
+    /// Both verdicts and the name; behind what is a defect, in what.
     static func row(_ comparison: Comparison) -> String {
-        let verdict = comparison.verdict.rawValue
-        var lines = [verdict + String(repeating: " ", count: max(0, 15 - verdict.count)) + comparison.scenario.name]
+        let below = comparison.below
+        var lines = [column(comparison.verdict.rawValue) + column(below.verdict.rawValue) + comparison.scenario.name]
         if comparison.verdict == .different {
             if let reason = comparison.reason { lines.append("    " + reason) }
             lines += comparison.difference.map { "    " + $0 }
         }
+        if below.isDefect {
+            if case .crashed(let words) = below.run.ending { lines.append("    below: " + words) }
+            lines += comparison.differenceBelow.map { "    below: " + $0 }
+        }
         return lines.joined(separator: "\n")
+    }
+
+    private static func column(_ text: String) -> String {
+        text + String(repeating: " ", count: max(0, 15 - text.count))
     }
 
     /// How many scenarios have which verdict.
@@ -24,7 +32,17 @@ struct Report {
         }.joined(separator: ", ")
     }
 
-    var summary: String { "\(comparisons.count) scenarios: \(counts)" }
+    /// How many come to what with our transport below the stock session.
+    var countsBelow: String {
+        Below.Verdict.allCases.compactMap { verdict in
+            let count = comparisons.count { $0.below.verdict == verdict }
+            return count == 0 ? nil : "\(count) \(verdict.rawValue)"
+        }.joined(separator: ", ")
+    }
+
+    var summary: String {
+        "\(comparisons.count) scenarios: \(counts)\nThe stock session on CurlURLProtocol: \(countsBelow)"
+    }
 
     /// One object per line.
     var json: String {
@@ -58,6 +76,9 @@ struct Report {
         var source: String?
         var stock: Side
         var ours: Side
+        var below: Side
+        var belowVerdict: Below.Verdict
+        var belowReason: String?
 
         init(_ comparison: Comparison) {
             scenario = comparison.scenario.name
@@ -67,6 +88,9 @@ struct Report {
             source = comparison.scenario.promise?.source
             stock = Side(comparison.stock)
             ours = Side(comparison.ours)
+            below = Side(comparison.below.run)
+            belowVerdict = comparison.below.verdict
+            belowReason = comparison.below.reason
         }
     }
 }
@@ -74,11 +98,16 @@ struct Report {
 extension Comparison {
     /// The lines in which the timelines differ: "-" the stock module's, "+" ours, and what both say of each lane before
     /// the first of them.
-    var difference: [String] {
-        let lanes = Set((stock.timeline.events + ours.timeline.events).map(\.lane)).sorted()
+    var difference: [String] { Self.difference(stock.timeline, ours.timeline) }
+
+    /// The same for our transport below the stock session: "-" says what is ours alone, "+" what is its own.
+    var differenceBelow: [String] { Self.difference(ours.timeline, below.run.timeline) }
+
+    private static func difference(_ stock: Timeline, _ ours: Timeline) -> [String] {
+        let lanes = Set((stock.events + ours.events).map(\.lane)).sorted()
         return lanes.flatMap { lane in
-            let theirs = stock.timeline.events.filter { $0.lane == lane }
-            let own = ours.timeline.events.filter { $0.lane == lane }
+            let theirs = stock.events.filter { $0.lane == lane }
+            let own = ours.events.filter { $0.lane == lane }
             return Self.difference(theirs, own).map { line in
                 lanes.count == 1 ? line : "\(line.prefix(1)) \(lane): \(line.dropFirst(2))"
             }

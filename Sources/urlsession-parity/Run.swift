@@ -22,7 +22,7 @@ enum Verdict: String, Sendable, CaseIterable, Codable {
     case stockHangs = "stock hangs"
 }
 
-/// A scenario's result on both transports.
+/// A scenario's result on every side.
 struct Comparison: Sendable {
     let scenario: Scenario
     let stock: Run
@@ -30,13 +30,19 @@ struct Comparison: Sendable {
     let verdict: Verdict
     /// Why the verdict is `different`.
     let reason: String?
+    /// The stock session with our transport below it.
+    let below: Below
 
-    init(_ scenario: Scenario, stock: Run, ours: Run) {
+    init(_ scenario: Scenario, stock: Run, ours: Run, below: Run) {
         self.scenario = scenario
         self.stock = stock
         self.ours = ours
         (verdict, reason) = Self.judge(scenario, stock, ours)
+        self.below = Below(below, scenario, stock: stock, ours: ours, isSame: verdict == .same)
     }
+
+    /// Whether something is wrong that neither a promise nor the stock module's session explains.
+    var isDefect: Bool { verdict == .different || below.isDefect }
 
     private static func judge(_ scenario: Scenario, _ stock: Run, _ ours: Run) -> (Verdict, String?) {
         let promise = scenario.promise
@@ -59,7 +65,7 @@ struct Comparison: Sendable {
         return (.oursBetter, nil)
     }
 
-    private static func agree(_ stock: Timeline, _ ours: Timeline) -> Bool {
+    static func agree(_ stock: Timeline, _ ours: Timeline) -> Bool {
         stock.lanes.map(\.name) == ours.lanes.map(\.name)
             && zip(stock.lanes, ours.lanes).allSatisfy { stock, ours in
                 stock.events.count == ours.events.count && zip(stock.events, ours.events).allSatisfy(agree)

@@ -1,6 +1,6 @@
 import ParityStage
 
-/// Runs scenarios on both transports, a few at once.
+/// Runs scenarios on every side, a few at once.
 struct Runner: Sendable {
     let scenarios: [Scenario]
     let jobs: Int
@@ -25,13 +25,24 @@ struct Runner: Sendable {
     }
 
     private static func compare(_ scenario: Scenario) async throws -> Comparison {
-        var stock = try await Child.run(scenario, on: .stock)
-        // It crashes by luck, too, wherever a session ends. Only what happens again says something about the scenario.
-        for _ in 0..<2 {
-            guard case .crashed = stock.ending else { break }
-            stock = try await Child.run(scenario, on: .stock)
-        }
+        let stock = try await runStockSession(scenario, on: .stock)
         let ours = try await Child.run(scenario, on: .ours)
-        return Comparison(scenario, stock: stock, ours: ours)
+        var below = try await runStockSession(scenario, on: .below)
+        // Nor does what it does once with our transport below it.
+        for _ in 0..<2 {
+            guard Comparison(scenario, stock: stock, ours: ours, below: below).below.isDefect else { break }
+            below = try await runStockSession(scenario, on: .below)
+        }
+        return Comparison(scenario, stock: stock, ours: ours, below: below)
+    }
+
+    /// The stock module's session crashes by luck, too, wherever it ends. Only what happens again says something about the scenario.
+    private static func runStockSession(_ scenario: Scenario, on side: Side) async throws -> Run {
+        var run = try await Child.run(scenario, on: side)
+        for _ in 0..<2 {
+            guard case .crashed = run.ending else { break }
+            run = try await Child.run(scenario, on: side)
+        }
+        return run
     }
 }

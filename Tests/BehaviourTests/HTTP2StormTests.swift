@@ -59,4 +59,35 @@ struct HTTP2StormTests {
         await session.flush()
         for (task, _) in tasks { #expect(delegate.completionCount(of: task) == 1) }
     }
+
+    @Test("Fail once each where the connection breaks under all of them, and the next ones get a new one")
+    func broken() async throws {
+        typealias Server = ScriptedHTTP2Server
+        let gate = Gate()
+        let server = try Server { request in
+            guard request.connection == 2 else { return Server.text("hello") }
+            return [
+                .headers(Server.fields(), ends: false), .data(Data("half".utf8), ends: false), .waitFor(gate), .hangUp,
+            ]
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = try Self.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        await session.flush()
+        let tasks = (0..<90).map { _ in session.dataTask(with: server.url()) }
+        for task in tasks { task.resume() }
+        for task in tasks {
+            try await delegate.wait(for: task) { $0 == .data(count: 4) || $0.name == "completed" }
+        }
+        gate.open()
+        for task in tasks {
+            #expect(try await delegate.completion(of: task)?.code == .networkConnectionLost)
+            #expect(delegate.body(of: task) == Data("half".utf8))
+        }
+        #expect(await session.load(server.url()).text == "hello")
+        #expect(server.state.value.requests.count == 92)
+        for task in tasks { #expect(delegate.completionCount(of: task) == 1) }
+    }
 }

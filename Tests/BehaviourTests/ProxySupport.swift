@@ -64,8 +64,15 @@ final class ScriptedProxy: Sendable {
 
 extension URLSession {
     /// A session for one test that goes through the proxy.
-    static func through(_ server: CurlOptions.ProxyServer, delegate: (any URLSessionDelegate)? = nil) -> URLSession {
-        forTest(delegate: delegate) { $0.curl.proxy = .server(server) }
+    static func through(
+        _ server: CurlOptions.ProxyServer,
+        delegate: (any URLSessionDelegate)? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        forTest(delegate: delegate) {
+            $0.curl.proxy = .server(server)
+            configure($0)
+        }
     }
 
     /// Loads `url` as text; the result's error is the task's.

@@ -10,11 +10,12 @@ struct SquidTests {
     /// A server, and squid with the credentials that its door wants.
     private static func load(
         through server: CurlOptions.ProxyServer,
-        delegate: (any URLSessionDelegate)? = nil
+        delegate: (any URLSessionDelegate)? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws -> (results: [HandlerResult], requests: [LoopbackServer.Request]) {
         let origin = try LoopbackServer { .text("\($0.method) \($0.target)") }
         defer { origin.stop() }
-        let session = URLSession.through(server, delegate: delegate)
+        let session = URLSession.through(server, delegate: delegate, configure)
         defer { session.invalidateAndCancel() }
         var results: [HandlerResult] = []
         for number in 1...3 { results.append(await session.load(origin.url("/\(number)"))) }
@@ -61,12 +62,15 @@ struct SquidTests {
         #expect(requests.isEmpty)
     }
 
-    @Test("Its own certificate is verified", arguments: [false, true])
+    @Test("Its own certificate is verified, and a server's authority doesn't vouch for it", arguments: [false, true])
     func certificate(tunnel: Bool) async throws {
         var server = try Squid.shared().server(.tls)
+        let authority = try #require(server.certificateAuthorities)
         server.certificateAuthorities = nil
         server.alwaysTunnels = tunnel
-        let (results, requests) = try await Self.load(through: server)
+        let (results, requests) = try await Self.load(through: server) {
+            $0.curl.tls.additionalTrustRoots = [.file(authority)]
+        }
         for result in results {
             #expect(result.error?.code == .serverCertificateUntrusted && result.error?.curlCode == 60)
             #expect(result.error?.localizedDescription.hasPrefix("The proxy's certificate") ?? false)

@@ -101,6 +101,25 @@ struct UploadBlockingStreamTests {
         #expect(server.requests.filter { $0.bodyState == .complete }.map(\.path) == ["/next"])
     }
 
+    @Test("One that is told to be empty isn't dropped: the task fails, and the server gets nothing")
+    func longerThanNothing() async throws {
+        let server = try LoopbackServer { .text("\($0.bodyLength)") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(request(server.url("/"), InputStream(data: Data("more".utf8)), length: 0)).error
+        #expect(error?.code == .dataLengthExceedsMaximum)
+        #expect(error?.localizedDescription.contains("Content-Length") == true)
+        let gone = URL(fileURLWithPath: "/nowhere/\(UUID().uuidString)")
+        let stream = try #require(InputStream(url: gone))
+        #expect(
+            await session.load(request(server.url("/"), stream, length: 0)).error?.code == .requestBodyStreamExhausted
+        )
+        #expect(server.requestCount == 0)
+        #expect(await session.load(request(server.url("/"), InputStream(data: Data()), length: 0)).text == "0")
+        #expect(server.requests.map { $0.headers(named: "Content-Length") } == [["0"]])
+    }
+
     @Test("A length that is known is told, in every message about progress")
     func knownLength() async throws {
         let server = try LoopbackServer { .text("\($0.bodyLength)") }

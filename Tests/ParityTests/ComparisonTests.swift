@@ -8,26 +8,31 @@ struct ComparisonTests {
     private static let scenario = Scenario("a scenario") { _ in }
     private static let promising = scenario.promised("it is said", by: "https://example.com") { $0.has("said") }
 
+    /// Judges ours against the stock module; what is below the stock session does as ours.
+    private static func compare(_ scenario: Scenario, stock: Run, ours: Run) -> Comparison {
+        Comparison(scenario, stock: stock, ours: ours, below: ours)
+    }
+
     private static func run(_ names: String..., ending: Run.Ending = .completed) -> Run {
         Run(ending: ending, timeline: Timeline(names.map { Event($0) }))
     }
 
     @Test("The same events in the same order are the same")
     func same() {
-        #expect(Comparison(Self.scenario, stock: Self.run("a", "b"), ours: Self.run("a", "b")).verdict == .same)
-        #expect(Comparison(Self.scenario, stock: Self.run("a", "b"), ours: Self.run("b", "a")).verdict == .different)
-        #expect(Comparison(Self.scenario, stock: Self.run("a"), ours: Self.run("a", "a")).verdict == .different)
+        #expect(Self.compare(Self.scenario, stock: Self.run("a", "b"), ours: Self.run("a", "b")).verdict == .same)
+        #expect(Self.compare(Self.scenario, stock: Self.run("a", "b"), ours: Self.run("b", "a")).verdict == .different)
+        #expect(Self.compare(Self.scenario, stock: Self.run("a"), ours: Self.run("a", "a")).verdict == .different)
     }
 
     @Test("Ours is better only where it keeps a promise that the stock module breaks")
     func better() {
         let said = Self.run("said")
         let silent = Self.run("silent")
-        #expect(Comparison(Self.promising, stock: silent, ours: said).verdict == .oursBetter)
-        #expect(Comparison(Self.scenario, stock: silent, ours: said).verdict == .different)
-        #expect(Comparison(Self.promising, stock: silent, ours: silent).verdict == .different)
-        #expect(Comparison(Self.promising, stock: said, ours: Self.run("said", "more")).verdict == .different)
-        #expect(Comparison(Self.promising, stock: said, ours: said).verdict == .same)
+        #expect(Self.compare(Self.promising, stock: silent, ours: said).verdict == .oursBetter)
+        #expect(Self.compare(Self.scenario, stock: silent, ours: said).verdict == .different)
+        #expect(Self.compare(Self.promising, stock: silent, ours: silent).verdict == .different)
+        #expect(Self.compare(Self.promising, stock: said, ours: Self.run("said", "more")).verdict == .different)
+        #expect(Self.compare(Self.promising, stock: said, ours: said).verdict == .same)
     }
 
     @Test("A promise that the stock module keeps by luck doesn't count as kept, and ours must keep it always")
@@ -35,8 +40,8 @@ struct ComparisonTests {
         let scenario = Self.promising.stockIsUnsteady()
         let said = Self.run("said")
         for stock in [said, Self.run("silent"), Self.run(ending: .hung), Self.run(ending: .crashed("boom"))] {
-            #expect(Comparison(scenario, stock: stock, ours: said).verdict == .oursBetter)
-            #expect(Comparison(scenario, stock: stock, ours: Self.run("silent")).verdict == .different)
+            #expect(Self.compare(scenario, stock: stock, ours: said).verdict == .oursBetter)
+            #expect(Self.compare(scenario, stock: stock, ours: Self.run("silent")).verdict == .different)
         }
     }
 
@@ -44,11 +49,11 @@ struct ComparisonTests {
     func crashes() {
         let crashed = Self.run(ending: .crashed("boom"))
         let hung = Self.run(ending: .hung)
-        #expect(Comparison(Self.scenario, stock: crashed, ours: Self.run("a")).verdict == .stockCrashes)
-        #expect(Comparison(Self.scenario, stock: hung, ours: Self.run("a")).verdict == .stockHangs)
-        #expect(Comparison(Self.promising, stock: crashed, ours: Self.run("a")).verdict == .different)
-        #expect(Comparison(Self.scenario, stock: crashed, ours: crashed).verdict == .different)
-        #expect(Comparison(Self.scenario, stock: Self.run("a"), ours: hung).verdict == .different)
+        #expect(Self.compare(Self.scenario, stock: crashed, ours: Self.run("a")).verdict == .stockCrashes)
+        #expect(Self.compare(Self.scenario, stock: hung, ours: Self.run("a")).verdict == .stockHangs)
+        #expect(Self.compare(Self.promising, stock: crashed, ours: Self.run("a")).verdict == .different)
+        #expect(Self.compare(Self.scenario, stock: crashed, ours: crashed).verdict == .different)
+        #expect(Self.compare(Self.scenario, stock: Self.run("a"), ours: hung).verdict == .different)
     }
 
     @Test("An error may carry more than the stock module's, and not less")
@@ -64,7 +69,7 @@ struct ComparisonTests {
         let first = [Event(lane: "a", "x"), Event(lane: "b", "y")]
         let stock = Run(ending: .completed, timeline: Timeline(first))
         let ours = Run(ending: .completed, timeline: Timeline(first.reversed()))
-        #expect(Comparison(Self.scenario, stock: stock, ours: ours).verdict == .same)
+        #expect(Self.compare(Self.scenario, stock: stock, ours: ours).verdict == .same)
     }
 
     @Test("What differs is shown with what differs in it")
@@ -72,10 +77,54 @@ struct ComparisonTests {
         let stock = Run(ending: .completed, timeline: Timeline([Event("handler", ["body": "a", "status": "200"])]))
         let ours = Run(ending: .completed, timeline: Timeline([Event("handler", ["body": "b", "status": "200"])]))
         #expect(
-            Comparison(Self.scenario, stock: stock, ours: ours).difference == [
+            Self.compare(Self.scenario, stock: stock, ours: ours).difference == [
                 "- handler; body=a", "+ handler; body=b",
             ]
         )
+    }
+
+    private static func below(
+        _ below: Run,
+        _ scenario: Scenario = scenario,
+        stock: Run = run("stock"),
+        ours: Run = run("ours")
+    ) -> Below {
+        Comparison(scenario, stock: stock, ours: ours, below: below).below
+    }
+
+    @Test("With our transport below it, the stock session may come to what ours does or to what it does on its own")
+    func below() {
+        #expect(Self.below(Self.run("ours")).verdict == .asOurs)
+        #expect(Self.below(Self.run("stock")).verdict == .asStock)
+        #expect(Self.below(Self.run("same"), stock: Self.run("same"), ours: Self.run("same")).verdict == .asOurs)
+        #expect(Self.below(Self.run("own")).verdict == .differs)
+        #expect(Self.below(Self.run("own")).isDefect)
+    }
+
+    @Test("Its crashes and hangs need a reason")
+    func failuresBelow() {
+        for (ending, verdict) in [(Run.Ending.crashed("boom"), Below.Verdict.crashes), (.hung, .hangs)] {
+            let failed = Self.run(ending: ending)
+            #expect(Self.below(failed).verdict == verdict)
+            #expect(Self.below(failed).isDefect)
+            #expect(!Self.below(failed, Self.scenario.stockSessionFails("it traps")).isDefect)
+            #expect(Self.below(failed, Self.promising.stockIsUnsteady()).verdict == .unsteady)
+        }
+    }
+
+    @Test("What the stock session tells nobody may be missing, and nothing else")
+    func limits() {
+        func run(_ events: Event...) -> Run { Run(ending: .completed, timeline: Timeline(events)) }
+        let error = ["error": "E 1", "body": "nil"]
+        let ours = run(Event("handler", error.merging(["status": "200"]) { $1 }))
+        let limited = Self.below(run(Event("handler", error)), ours: ours)
+        #expect(limited.verdict == .limited)
+        #expect(limited.reason == "A handler is given no response beside an error.")
+        #expect(Self.below(run(Event("handler", ["error": "E 2", "body": "nil"])), ours: ours).verdict == .differs)
+        #expect(Self.below(run(Event("handler", ["body": "nil"])), ours: run(Event("handler"))).verdict == .differs)
+        let counted = run(Event("counters", ["received": "9/9"]))
+        #expect(Self.below(run(Event("counters", ["received": "0/0"])), ours: counted).verdict == .limited)
+        #expect(Self.below(run(Event("counters", ["received": "8/9"])), ours: counted).verdict == .differs)
     }
 
     @Test("Both sides have the same scenarios, each with a name of its own")

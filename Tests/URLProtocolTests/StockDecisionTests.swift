@@ -62,6 +62,60 @@ struct StockDecisionTests {
         #expect(data == Data("taste=good".utf8))
     }
 
+    /// The stock session writes both into its requests.
+    @Test("Of the storage's cookies a request is sent those that are for it, and none where it wants none")
+    func foreignCookies() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
+        for (name, path, isSecure) in [("plain", "/", false), ("secure", "/", true), ("other", "/other", false)] {
+            var properties: [HTTPCookiePropertyKey: Any] = [
+                .name: name, .value: "1", .path: path, .domain: "127.0.0.1",
+            ]
+            if isSecure { properties[.secure] = "TRUE" }
+            storage?.setCookie(try #require(HTTPCookie(properties: properties)))
+        }
+        let session = StockSession.make { $0.httpCookieStorage = storage }
+        defer { session.finishTasksAndInvalidate() }
+        var request = URLRequest(url: server.url("/"))
+        _ = try await session.data(for: request)
+        request.httpShouldHandleCookies = false
+        _ = try await session.data(for: request)
+        #expect(server.requests.map { $0.headers(named: "Cookie") } == [["plain=1"], []])
+    }
+
+    @Test("The delegate decides about what is stored in the cache")
+    func caching() async throws {
+        let server = try LoopbackServer { _ in .text("hello").header("Cache-Control", "max-age=60") }
+        defer { server.stop() }
+        let delegate = StockDelegate()
+        let session = StockSession.make(delegate: delegate) {
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
+        defer { session.finishTasksAndInvalidate() }
+        session.dataTask(with: server.url("/")).resume()
+        #expect(try await delegate.end().events == ["response 200", "caches 5 bytes"])
+        session.dataTask(with: server.url("/")).resume()
+        try await delegate.state.wait { $0.ends.count == 2 }
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("A task begins no sooner than it was told, and the delegate may change its request then")
+    func delay() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = StockDelegate()
+        let session = StockSession.make(delegate: delegate)
+        defer { session.finishTasksAndInvalidate() }
+        let task = session.dataTask(with: server.url("/"))
+        let date = Date(timeIntervalSinceNow: 0.2)
+        (task as any Delayable).earliestBeginDate = date
+        task.resume()
+        #expect(try await delegate.end().events == ["begins", "response 200"])
+        #expect(Date() >= date)
+        #expect(server.requests.map { $0.headers(named: "X-Late") } == [["yes"]])
+    }
+
     @Test("Cancelling ends the transfer, and the task with it")
     func cancel() async throws {
         let gate = Gate()
@@ -125,3 +179,10 @@ struct StockDecisionTests {
         #expect(server.requestCount == 4)
     }
 }
+
+/// The stock module deprecates the property, for it has no effect on its own transport.
+private protocol Delayable: AnyObject {
+    var earliestBeginDate: Date? { get set }
+}
+
+extension URLSessionTask: Delayable {}

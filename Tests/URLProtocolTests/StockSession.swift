@@ -17,6 +17,7 @@ enum StockSession {
 
     static func make(
         delegate: (any URLSessionDelegate)? = nil,
+        queue: OperationQueue? = nil,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         marked
@@ -24,7 +25,7 @@ enum StockSession {
         configuration.protocolClasses = [CurlURLProtocol.self]
         configuration.urlCache = nil
         configure(configuration)
-        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
     }
 }
 
@@ -40,6 +41,7 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     struct State: Sendable {
         var events: [String] = []
         var body = Data()
+        var location: URL?
         var file: Data?
         var sent: Int64 = 0
         var written: Int64 = 0
@@ -108,7 +110,10 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         didFinishDownloadingTo location: URL
     ) {
         let content = try? Data(contentsOf: location)
-        state.update { $0.file = content }
+        state.update {
+            $0.location = location
+            $0.file = content
+        }
     }
 
     func urlSession(
@@ -138,6 +143,28 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         completionHandler(stream?())
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        state.update { $0.events.append("caches \(proposedResponse.data.count) bytes") }
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        state.update { $0.events.append("begins") }
+        var request = request
+        request.setValue("yes", forHTTPHeaderField: "X-Late")
+        completionHandler(.useNewRequest, request)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

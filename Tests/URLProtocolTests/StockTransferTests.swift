@@ -25,6 +25,37 @@ struct StockTransferTests {
         #expect(server.hasOurRequestsOnly)
     }
 
+    @Test("A handler is given a body of many pieces as a whole", arguments: ["chunks", "length"])
+    func pieces(kind: String) async throws {
+        let server = try LoopbackServer { _ in
+            kind == "chunks" ? .chunked(["one, ", "two, ", "three"]) : .generated(length: 1 << 20, seed: 3)
+        }
+        defer { server.stop() }
+        let session = StockSession.make()
+        defer { session.finishTasksAndInvalidate() }
+        let data = await withCheckedContinuation { continuation in
+            session.dataTask(with: server.url("/")) { data, _, _ in continuation.resume(returning: data) }.resume()
+        }
+        #expect(
+            data == (kind == "chunks" ? Data("one, two, three".utf8) : GeneratedBody.bytes(seed: 3, length: 1 << 20))
+        )
+        let (again, _) = try await session.data(from: server.url("/"))
+        #expect(again == data)
+    }
+
+    @Test("The delegate of an async method hears of its task")
+    func asyncDelegate() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let delegate = StockDelegate()
+        let session = StockSession.make()
+        defer { session.finishTasksAndInvalidate() }
+        var request = URLRequest(url: server.url("/"))
+        request.httpMethod = "POST"
+        _ = try await session.upload(for: request, from: Data("sent".utf8), delegate: delegate)
+        try await delegate.state.wait { $0.sent == 4 }
+    }
+
     @Test("The async methods")
     func async() async throws {
         let server = try LoopbackServer { .echoBody($0) }

@@ -67,7 +67,7 @@ extension CurlOptions {
         public var alwaysTunnels = false
 
         /// A PEM file of the certificate authorities that may vouch for a proxy of the scheme ``Scheme/https``, and no others; nil,
-        /// the default, for the system's. Source: [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
+        /// the default, for the system's: those of ``CurlOptions/tls`` vouch for servers alone. Source: [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
         public var certificateAuthorities: URL?
 
         /// A proxy without credentials and exceptions.

@@ -32,8 +32,8 @@ final class AdmissionHost: IndexedHeapElement {
     var isExploring: Bool { knowledge == .exploring }
     var multiplexes: Bool { knowledge == .multiplexes }
 
-    /// The request that opens one more connection where those that stand are full. The next waits until that one stands: libcurl would
-    /// open another for it.
+    /// The request that opens one more connection where those that stand are full, or none stands. The next waits until that one stands:
+    /// libcurl would open another for it.
     private weak var opener: Admission.Ticket?
 
     /// Whether others wait for the ticket's connection to stand.
@@ -56,7 +56,7 @@ final class AdmissionHost: IndexedHeapElement {
     /// How many connections stand, as far as that is known.
     private var standing: Int {
         guard let open = plan.connections?.openCount, plan.mayMultiplex else { return plan.limit }
-        return max(1, min(plan.limit, opener == nil ? open : open - 1))
+        return max(0, min(plan.limit, opener == nil ? open : open - 1))
     }
 
     /// How many connections so many requests need.
@@ -76,8 +76,9 @@ final class AdmissionHost: IndexedHeapElement {
         guard ticket.isAdmitted else { return waiting.remove(ticket) }
         ticket.isAdmitted = false
         admitted -= 1
-        if opener === ticket { opener = nil }
-        if isExploring, ticket.hasFailed { knowledge = .separate }
+        let opened = opener === ticket
+        if opened { opener = nil }
+        if ticket.hasFailed, isExploring || (opened && standing == 0) { knowledge = .separate }
     }
 
     func connected(_ ticket: Admission.Ticket, multiplexes: Bool?) {

@@ -16,10 +16,7 @@ extension TaskRunner {
     func prepareBodyStream() {
         let request = shared.withLock { $0.currentRequest }
         guard sendsStream, keepsBody(request) else { return prepared() }
-        if case .request = bodySource, let stream = unspentStream(of: request) {
-            loading.bodyStream = stream
-            return prepared()
-        }
+        if case .request = bodySource, let stream = unspentStream(of: request) { return use(stream, for: request) }
         loading.preparation = .underway
         post(.needsBodyStream)
     }
@@ -32,7 +29,10 @@ extension TaskRunner {
     func bodyStreamArrived(_ stream: InputStream?) {
         nonisolated(unsafe) let stream = stream
         submit {
-            guard case .underway = self.loading.preparation, self.resumption == nil else { return }
+            guard case .underway = self.loading.preparation, self.resumption == nil, self.loading.bodyStream == nil
+            else {
+                return
+            }
             if let load = self.loading.load as? ProtocolLoad { return self.begin(load, with: stream) }
             let request = self.shared.withLock { $0.currentRequest }
             // The same one again would send nothing, and that as the body.
@@ -42,8 +42,20 @@ extension TaskRunner {
                 let description = "There is no stream with the request's body, or none that has not been read from."
                 return self.finish(.failure(URLError(.requestBodyStreamExhausted, request?.url, description)))
             }
-            self.loading.bodyStream = stream
-            self.prepared()
+            self.use(stream, for: request)
+        }
+    }
+
+    private func use(_ stream: InputStream, for request: URLRequest?) {
+        loading.bodyStream = stream
+        guard request.flatMap(Self.announcedLength) == 0 else { return prepared() }
+        // libcurl reads nothing of such a body: that there is nothing must be found before.
+        loading.preparation = .underway
+        StreamedBody.findEnd(of: stream, url: request?.url) { error in
+            self.submit {
+                guard self.isUnfinished else { return }
+                error.map { self.finish(.failure($0)) } ?? self.prepared()
+            }
         }
     }
 
@@ -71,12 +83,15 @@ extension TaskRunner {
     }
 
     private func makeBody(from stream: InputStream, for request: URLRequest) -> StreamedBody {
-        let length = request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap {
-            $0 < 0 ? nil : $0
-        }
+        let length = Self.announcedLength(of: request)
         let loop = lane.loop
         let wake = ExchangeWaker(runner: self)
         return StreamedBody(stream, length: length, url: request.url) { loop.submit(wake) }
+    }
+
+    /// What the request says of its stream's length; nil where that is nothing that makes sense.
+    private static func announcedLength(of request: URLRequest) -> Int64? {
+        request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap { $0 < 0 ? nil : $0 }
     }
 
     // MARK: - Sending it again

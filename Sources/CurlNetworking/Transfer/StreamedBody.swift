@@ -29,6 +29,33 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         case failed(String)
     }
 
+    /// Calls `found` once `stream` has ended, or has not: then with the error of a stream that is longer than nothing, or failed.
+    /// On a queue of its own, for the stream may make its reader wait.
+    static func findEnd(of stream: InputStream, url: URL?, found: @escaping @Sendable (URLError?) -> Void) {
+        nonisolated(unsafe) let stream = stream
+        DispatchQueue(label: "CurlNetworking.body").async {
+            if stream.streamStatus == .notOpen { stream.open() }
+            var byte: UInt8 = 0
+            switch stream.read(&byte, maxLength: 1) {
+            case 0: found(nil)
+            case 1...: found(tooLong(url))
+            default: found(failed(url, description(of: stream)))
+            }
+        }
+    }
+
+    private static func tooLong(_ url: URL?) -> URLError {
+        URLError(.dataLengthExceedsMaximum, url, "The body's stream goes on behind its Content-Length.")
+    }
+
+    private static func failed(_ url: URL?, _ description: String) -> URLError {
+        URLError(.requestBodyStreamExhausted, url, "The body's stream failed: \(description)")
+    }
+
+    private static func description(of stream: InputStream) -> String {
+        stream.streamError.map { "\($0)" } ?? "unknown error"
+    }
+
     /// How much is read ahead, in bytes.
     private static let highMark = 512 * 1024
     private static let readSize = 64 * 1024
@@ -66,7 +93,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
             readOn()
             return .bytes(count)
         case .tooMany:
-            throw URLError(.dataLengthExceedsMaximum, url, "The body's stream goes on behind its Content-Length.")
+            throw Self.tooLong(url)
         case .nothing:
             return .notYet
         case .end(.complete):
@@ -75,7 +102,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
             }
             return .bytes(0)
         case .end(.failed(let description)):
-            throw URLError(.requestBodyStreamExhausted, url, "The body's stream failed: \(description)")
+            throw Self.failed(url, description)
         }
     }
 
@@ -117,7 +144,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
                     state.read += Int64(count)
                     state.buffer.append(buffer, count: count)
                 } else {
-                    state.end = count == 0 ? .complete : .failed(stream.streamError.map { "\($0)" } ?? "unknown error")
+                    state.end = count == 0 ? .complete : .failed(Self.description(of: stream))
                 }
                 wantsMore = count > 0 && !state.isClosed && state.buffer.count < Self.highMark
                 if !wantsMore { state.isReading = false }

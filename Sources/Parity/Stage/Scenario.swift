@@ -11,6 +11,10 @@ package struct Scenario: Sendable {
     /// False where the stock module does now one thing and now another: what it did this time is then neither judged nor
     /// shown.
     package private(set) var isStockSteady = true
+    /// Why the stock module's session crashes or hangs whatever is below it.
+    package private(set) var failureBelow: String?
+    /// How long it may take with our transport below it, where it is known to hang.
+    package private(set) var belowLimit: Duration?
     package let run: @Sendable (Stage) async throws -> Void
 
     package init(_ name: String, _ run: @escaping @Sendable (Stage) async throws -> Void) {
@@ -37,6 +41,14 @@ package struct Scenario: Sendable {
     package func stockHangs(after limit: Duration = .seconds(3)) -> Scenario {
         var scenario = self
         scenario.stockLimit = limit
+        return scenario
+    }
+
+    /// The stock module's session crashes or hangs with our transport below it, too: it is the session that does.
+    package func stockSessionFails(_ reason: String) -> Scenario {
+        var scenario = self
+        scenario.failureBelow = reason
+        scenario.belowLimit = stockLimit
         return scenario
     }
 

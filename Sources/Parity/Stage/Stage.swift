@@ -119,9 +119,16 @@ extension LoopbackServer.Request {
         field.name.lowercased() == "connection" && field.value.lowercased() == "keep-alive"
     }
 
-    /// Versions say nothing about the transport.
+    /// Versions say nothing about the transport, and what is random is another each time.
     private func neutral(_ field: LoopbackServer.Field) -> String {
-        guard field.name == "User-Agent", let version = field.value.range(of: "curl/") else { return field.value }
-        return field.value[..<version.upperBound] + "…"
+        switch field.name {
+        case "User-Agent":
+            guard let version = field.value.range(of: "curl/") else { return field.value }
+            return field.value[..<version.upperBound] + "…"
+        case "Authorization":
+            return field.value.replacing(/\b(cnonce|response)="[^"]*"/) { "\($0.1)=\"…\"" }
+        default:
+            return field.value
+        }
     }
 }

@@ -235,10 +235,10 @@ let protocols = Topic("protocol classes") {
         by: "\(client)/urlprotocol(_:wasredirectedto:redirectresponse:)"
     ) { $0.has("handler", ["body": "“mocked”", "url": "http://mock/end"]) }
     .stockHangs()
+    .stockSessionFails("The session traps when a protocol class tells of a redirect.")
     Scenario("what no class takes") { stage in
         let server = try stage.serve { _ in .text("real") }
-        let classes = (URLSessionConfiguration.ephemeral.protocolClasses ?? [])
-        let session = stage.session { $0.protocolClasses = [Mock.self] + classes }
+        let session = stage.session { $0.protocolClasses = [Mock.self] + ($0.protocolClasses ?? []) }
         await stage.load(server.url("/"), in: session)
     }
     Scenario("properties of a request") { stage in

@@ -189,6 +189,11 @@ let sessions = Topic("sessions") {
         URLSession.shared.finishTasksAndInvalidate()
         await stage.load(server.url("/"), in: .shared)
     }
+    .promised(
+        "calling this on the session returned by the shared method has no effect.",
+        by: "\(Scenario.foundation)/urlsession/invalidateandcancel()"
+    ) { $0.has("handler", ["status": "200"]) }
+    .stockIsUnsteady()
     Scenario("its tasks, by kind") { stage in
         let server = try stage.serve(inOrder: false) { _ in .never }
         let session = stage.session()

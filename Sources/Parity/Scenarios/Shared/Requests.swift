@@ -176,12 +176,14 @@ let requestBodies = Topic("request bodies") {
         let server = try stage.serve { .text("got \($0.text)").closing() }
         var request = URLRequest(server.url("/"), "POST", headers: ["Content-Length": "4"])
         request.httpBodyStream = InputStream(data: Data("streamed".utf8))
-        await withCheckedContinuation { continuation in
+        let failed = await withCheckedContinuation { continuation in
             stage.session().dataTask(with: request) { _, _, error in
                 stage.note("handler", ["failed": "\(error != nil)"])
-                continuation.resume()
+                continuation.resume(returning: error != nil)
             }.resume()
         }
+        // The server hears of that a little later.
+        if failed { _ = try await server.request(number: 1) }
     }
     .promised(
         "no Content-Length that is known to be incorrect.",

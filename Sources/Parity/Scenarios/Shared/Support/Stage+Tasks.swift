@@ -10,6 +10,7 @@ extension Stage {
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
+        configuration.useTransport()
         configure(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
     }
