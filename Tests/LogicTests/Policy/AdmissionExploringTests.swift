@@ -1,3 +1,4 @@
+import Curl
 import Foundation
 import Testing
 
@@ -62,5 +63,34 @@ struct AdmissionExploringTests {
         #expect(try !admission.enter(people.ticket(), priority: 1))
         for ticket in tickets[..<4] { #expect(admission.leave(ticket).isEmpty) }
         #expect(admission.leave(tickets[4]).count == 1)
+    }
+
+    /// A host that multiplexes, and of whose connections none stands any more.
+    private mutating func loseConnections() throws {
+        var plan = ConnectionPlan(limit: 2)
+        plan.mayMultiplex = true
+        plan.connections = ConnectionGroup(on: EventLoopGroup.shared.next())
+        admission = Admission { [plan] _ in plan }
+        let first = try people.ticket()
+        #expect(admission.enter(first, priority: 0.5))
+        _ = admission.answered(first, in: "HTTP/2")
+        _ = admission.leave(first)
+    }
+
+    @Test("Where none of its connections stands any more, one goes ahead again")
+    mutating func none() throws {
+        try loseConnections()
+        let (tickets, admitted) = try enterSix()
+        #expect(admitted == 1)
+        #expect(admission.isAwaited(tickets[0]))
+        #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[1]]), "cancelled: the next opens one")
+    }
+
+    @Test("Where that one fails, all go who have places")
+    mutating func unreachable() throws {
+        try loseConnections()
+        let (tickets, _) = try enterSix()
+        tickets[0].hasFailed = true
+        #expect(AdmissionTests.isSame(admission.leave(tickets[0]), Array(tickets[1...2])))
     }
 }
