@@ -6,13 +6,17 @@ import Foundation
 extension SessionLane {
     /// Has `options` say what the connections to the ticket's origin are like.
     ///
-    /// Fails where the request's head is larger than the one version that the origin is said to speak can carry.
+    /// Fails where the request's head is larger than libcurl, or the one version that the origin is said to speak, can carry.
     func choose(
         _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
         avoidingKept: Bool,
         alone: Bool
     ) throws(URLError) {
+        if CurlLibrary.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
+            let description = "A field of the request is too large for libcurl."
+            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+        }
         guard let plan = admission.plan(for: ticket) else { return }
         let multiplexes = admission.isKnownToMultiplex(ticket)
         options.waitsForMultiplexing = multiplexes
@@ -39,6 +43,8 @@ extension SessionLane {
         options.versionOverride = .http1
         options.waitsForMultiplexing = false
     }
+
+    private static let largestField = 300 * 1024
 
     /// libcurl's HTTP/2 library sends none of more than 64 KiB, and libcurl would wait for an answer all the same.
     private static let largestHTTP2Head = 60 * 1024

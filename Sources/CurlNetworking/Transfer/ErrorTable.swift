@@ -109,6 +109,8 @@ enum ErrorTable {
         case (97, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
         case (56, _) where isAboutChunks(failure.text): .badServerResponse
+        // What libcurl before 8 says of a field that is larger than it takes.
+        case (27, _) where failure.phase == .receiving: .badServerResponse
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown
         }
     }

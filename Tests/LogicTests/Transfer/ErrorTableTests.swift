@@ -85,6 +85,12 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(18, text: "in a chunk")) == .networkConnectionLost)
     }
 
+    @Test("A field that an older libcurl has no room for is the server's fault; memory that is short is nobody's")
+    func largeFields() {
+        #expect(ErrorTable.code(for: Self.failure(27)) == .badServerResponse)
+        #expect(ErrorTable.code(for: Self.failure(27, phase: .sending)) == .unknown)
+    }
+
     @Test("The errno matters to no other code")
     func errnoElsewhere() {
         #expect(ErrorTable.code(for: Self.failure(56, errno: ETIMEDOUT)) == .networkConnectionLost)

@@ -1,0 +1,41 @@
+import Curl
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Fields larger than any that makes sense", .timeLimit(.minutes(1)))
+struct LargeFieldTests {
+    @Test("A response's field of a million bytes is a bad response")
+    func response() async throws {
+        let value = String(repeating: "x", count: 1_000_000)
+        let server = try LoopbackServer { _ in .text("hello").header("X-Long", value) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(URLRequest(server.url("/"))).error?.code == .badServerResponse)
+    }
+
+    @Test("A request's field of 400 KiB is sent whole, or the task fails where libcurl can't")
+    func request() async throws {
+        let value = String(repeating: "x", count: 400 * 1024)
+        var options = LoopbackServer.Options()
+        options.headLimit = 1 << 20
+        let server = try LoopbackServer(options: options) {
+            .text($0.headers(named: "X-Long") == [value] ? "whole" : "not whole")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(server.url("/"))
+        request.setValue(value, forHTTPHeaderField: "X-Long")
+        let result = await session.load(request)
+        if CurlLibrary.dropsLargeFields {
+            #expect(result.error?.code == .dataLengthExceedsMaximum)
+            #expect(server.requests.isEmpty)
+        } else {
+            #expect(result.text == "whole")
+        }
+    }
+}
