@@ -49,6 +49,8 @@ enum Child {
         process.environment = environment(directory)
         process.standardInput = FileHandle.nullDevice
         let file = try FileHandle(forWritingTo: output)
+        // The process keeps it after its end, and Foundation traps when it starts one amid more than a thousand descriptors.
+        defer { try? file.close() }
         process.standardOutput = file
         process.standardError = file
 
