@@ -15,8 +15,10 @@ enum ReplayPolicy {
     /// and sends the request again; these are the others.
     static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {
         guard !circumstances.hasHead else { return false }
-        if circumstances.joinsPriorKnowledge, !failure.isOnKeptConnection {
-            // The connection was gone or full, and the request went out as HTTP/1.1, to somebody who doesn't speak it.
+        let isForeign = failure.code.rawValue == unsupportedProtocol
+        if circumstances.joinsPriorKnowledge, isForeign || !failure.isOnKeptConnection {
+            // The connection was gone or full, and the request went out as HTTP/1.1, to somebody who doesn't speak it: on a connection of its
+            // own, or one that another such request had made.
             return !circumstances.hasHeard && [.sending, .receiving].contains(failure.phase)
         }
         switch failure.code.rawValue {
@@ -39,6 +41,8 @@ enum ReplayPolicy {
     }
 
     // https://curl.se/libcurl/c/libcurl-errors.html
+    /// What HTTP/2 is to those who speak HTTP/1.1.
+    private static let unsupportedProtocol: UInt32 = 1
     private static let http2Error: UInt32 = 16
     /// What an HTTP/2 connection's end is to those who have no answer yet.
     private static let partialFile: UInt32 = 18

@@ -48,7 +48,9 @@ struct ReplayPolicyTests {
         for code in [1, 52, 56] as [UInt32] {
             #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: false), circumstances))
         }
-        #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(1, isKept: true), circumstances))
+        // Another such request had made the connection.
+        #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(1, isKept: true), circumstances))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(1, isKept: true), .init()))
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(7, isKept: false, phase: .connecting), circumstances))
     }
 }
