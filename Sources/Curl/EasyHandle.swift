@@ -231,7 +231,6 @@ package final class EasyHandle {
         self.multi = multi
         self.handler = handler
         isUnsettled = false
-        pausing = Pausing()
         sighting = HTTP2Sighting()
     }
 

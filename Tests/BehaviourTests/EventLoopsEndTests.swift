@@ -13,15 +13,21 @@ struct EventLoopsEndTests {
         }
     }
 
+    /// 48 tasks for six hosts; returns when 36 of them run.
+    private static func fill(_ session: URLSession, _ servers: [LoopbackServer]) async throws -> [URLSessionDataTask] {
+        let tasks = (0..<48).map { session.dataTask(with: servers[$0 % 6].url("/")) }
+        for task in tasks { task.resume() }
+        for server in servers { try await server.waitForRequests(6) }
+        return tasks
+    }
+
     @Test("invalidateAndCancel ends what runs on all of them, and then tells the delegate")
     func invalidateAndCancel() async throws {
         let servers = try (0..<6).map { _ in try LoopbackServer { _ in .never } }
         defer { for server in servers { server.stop() } }
         let delegate = RecordingDelegate()
         let session = Self.session(delegate: delegate)
-        let tasks = (0..<48).map { session.dataTask(with: servers[$0 % 6].url("/")) }
-        for task in tasks { task.resume() }
-        for server in servers { try await server.waitForRequests(6) }
+        let tasks = try await Self.fill(session, servers)
         session.invalidateAndCancel()
         try await delegate.invalidation()
         for task in tasks {
@@ -39,9 +45,7 @@ struct EventLoopsEndTests {
         defer { for server in servers { server.stop() } }
         let delegate = RecordingDelegate()
         let session = Self.session(delegate: delegate)
-        let tasks = (0..<48).map { session.dataTask(with: servers[$0 % 6].url("/")) }
-        for task in tasks { task.resume() }
-        for server in servers { try await server.waitForRequests(6) }
+        let tasks = try await Self.fill(session, servers)
         session.finishTasksAndInvalidate()
         gate.open()
         try await delegate.invalidation()

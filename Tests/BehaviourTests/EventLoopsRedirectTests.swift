@@ -112,15 +112,11 @@ struct EventLoopsRedirectTests {
         let other = try LoopbackServer { _ in .text("hello") }
         let server = try Self.redirecting(to: other)
         defer { for server in [server, other] { server.stop() } }
-        let (isHeldUp, gate) = (Gate(), Gate())
+        let hold = LoopHold()
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate) { configuration in
             configuration.curl.eventLoops = 2
-            configuration.curl.configureTransfer = { _, request in
-                guard request.url?.path == "/hold" else { return }
-                isHeldUp.open()
-                gate.waitBlocking()
-            }
+            hold.install(in: configuration)
         }
         defer { session.invalidateAndCancel() }
         // The first host is on the first loop.
@@ -129,12 +125,12 @@ struct EventLoopsRedirectTests {
         try await delegate.success(of: first)
         let holding = session.dataTask(with: other.url("/hold"))
         holding.resume()
-        try await isHeldUp.wait()
+        try await hold.isHeldUp.wait()
         let task = session.dataTask(with: server.url("/task"))
         task.resume()
         try await server.waitForRequests(2)
         task.cancel()
-        gate.open()
+        hold.end()
         try await delegate.success(of: holding)
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
         #expect(other.requests.allSatisfy { $0.path != "/task" })

@@ -40,22 +40,18 @@ struct EventLoopsTests {
     func heldUp() async throws {
         let servers = try (0..<2).map { _ in try LoopbackServer { _ in .text("hello") } }
         defer { for server in servers { server.stop() } }
-        let (isHeldUp, gate) = (Gate(), Gate())
+        let hold = LoopHold()
         let session = URLSession.forTest { configuration in
             configuration.curl.eventLoops = 2
-            configuration.curl.configureTransfer = { _, request in
-                guard request.url?.path == "/hold" else { return }
-                isHeldUp.open()
-                gate.waitBlocking()
-            }
+            hold.install(in: configuration)
         }
         defer { session.invalidateAndCancel() }
         async let held = session.load(servers[0].url("/hold"))
-        try await isHeldUp.wait()
+        try await hold.isHeldUp.wait()
         // With one loop, these would never end.
         for _ in 0..<3 { #expect(await session.load(servers[1].url("/")).text == "hello") }
         #expect(servers[0].requestCount == 0)
-        gate.open()
+        hold.end()
         #expect(await held.text == "hello")
     }
 

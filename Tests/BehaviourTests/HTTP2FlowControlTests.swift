@@ -13,22 +13,6 @@ struct HTTP2FlowControlTests {
         nginx = try NginxHTTP2.shared()
     }
 
-    private func session(_ listener: NginxHTTP2.Listener) -> URLSession {
-        URLSession.forTest(delegate: delegate) {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            $0.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
-        }
-    }
-
-    /// On which of nginx's connections the answer came; nil where it didn't come over HTTP/2.
-    private static func connection(_ response: URLResponse?) -> String? {
-        guard let response = response as? HTTPURLResponse,
-            response.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0"
-        else { return nil }
-        return response.value(forHTTPHeaderField: "X-Connection")
-    }
-
     /// Loads something of each size on the connection of `task`.
     private func expectNeighboursToLoad(
         _ listener: NginxHTTP2.Listener,
@@ -42,7 +26,7 @@ struct HTTP2FlowControlTests {
         for (path, content) in expected {
             let result = await session.load(nginx.url(listener, path))
             #expect(result.data == content, "\(String(describing: result.error))")
-            #expect(Self.connection(result.response) == Self.connection(task.response))
+            #expect(NginxHTTP2.connection(of: result.response) == NginxHTTP2.connection(of: task.response))
         }
     }
 
@@ -51,7 +35,7 @@ struct HTTP2FlowControlTests {
         arguments: [NginxHTTP2.Listener.plain, .tls]
     )
     func suspended(listener: NginxHTTP2.Listener) async throws {
-        let session = session(listener)
+        let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let length = 48 << 20
         let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 8) }
@@ -72,7 +56,7 @@ struct HTTP2FlowControlTests {
 
     @Test("A reader that takes its time holds up only itself", arguments: [NginxHTTP2.Listener.plain, .tls])
     func slowReader(listener: NginxHTTP2.Listener) async throws {
-        let session = session(listener)
+        let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let length = 48 << 20
         let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 9) }
@@ -92,7 +76,7 @@ struct HTTP2FlowControlTests {
 
     @Test("What still comes for a paused task is bounded", arguments: [NginxHTTP2.Listener.plain, .tls])
     func bounded(listener: NginxHTTP2.Listener) async throws {
-        let session = session(listener)
+        let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let length: Int64 = 128 << 20
         let server = try LoopbackServer { _ in .generated(length: length) }
@@ -111,7 +95,7 @@ struct HTTP2FlowControlTests {
 
     @Test("Many paused tasks hold up nobody", arguments: [NginxHTTP2.Listener.plain, .tls])
     func many(listener: NginxHTTP2.Listener) async throws {
-        let session = session(listener)
+        let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         _ = await session.load(nginx.url(listener, NginxSite.smallPath))
         let tasks = (0..<30).map { _ in session.dataTask(with: nginx.url(listener, NginxSite.mebibytePath)) }
@@ -130,7 +114,7 @@ struct HTTP2FlowControlTests {
 
     @Test("Nor does one that is cancelled while it is paused", arguments: [NginxHTTP2.Listener.plain, .tls])
     func cancelled(listener: NginxHTTP2.Listener) async throws {
-        let session = session(listener)
+        let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         for _ in 0..<20 {
             let (bytes, _) = try await session.bytes(from: nginx.url(listener, NginxSite.largePath))
@@ -143,7 +127,7 @@ struct HTTP2FlowControlTests {
 
     @Test("Bodies come to their end, one after the other and at once", arguments: [NginxHTTP2.Listener.plain, .tls])
     func ends(listener: NginxHTTP2.Listener) async throws {
-        let session = session(listener)
+        let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         for round in 0..<60 {
             let tasks = (0..<(round % 5 == 0 ? 8 : 1)).map { _ in

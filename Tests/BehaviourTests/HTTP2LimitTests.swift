@@ -8,15 +8,6 @@ import Testing
 struct HTTP2LimitTests {
     private static let content = GeneratedBody.bytes(seed: 33, length: 100_000)
 
-    private static func session() throws -> URLSession {
-        let authority = try NginxHTTP2.shared().site.authority
-        return URLSession.forTest {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            $0.curl.tls.additionalTrustRoots = [.file(authority)]
-        }
-    }
-
     /// Makes `count` requests, so many at once, and returns how many were answered with `text`, and what the others got.
     private static func load(
         _ count: Int,
@@ -43,7 +34,7 @@ struct HTTP2LimitTests {
             ScriptedHTTP2Server.text("hello")
         }
         defer { server.stop() }
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         let url = server.url()
         let result = await Self.load(200, atOnce: 200, in: session, expecting: "hello") { _ in URLRequest(url: url) }
@@ -52,7 +43,7 @@ struct HTTP2LimitTests {
 
     @Test("The same of nginx", arguments: [NginxHTTP2.Listener.oneStream, .fourStreams])
     func nginx(listener: NginxHTTP2.Listener) async throws {
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         let url = try NginxHTTP2.shared().url(listener, NginxSite.smallPath)
         let result = await Self.load(200, atOnce: 200, in: session, expecting: NginxSite.smallText) { _ in
@@ -65,7 +56,7 @@ struct HTTP2LimitTests {
     func fewRequests(method: String) async throws {
         let server = try LoopbackServer { .text("\($0.body == (method == "GET" ? Data() : Self.content))") }
         defer { server.stop() }
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         let url = try NginxHTTP2.shared().url(.tenRequests, "/proxy/\(server.port)/")
         let result = await Self.load(500, atOnce: 64, in: session, expecting: "true") { _ in

@@ -18,25 +18,17 @@ struct HTTP2PlainTests {
         }
     }
 
-    /// On which of nginx's connections the answer came; nil where it didn't come over HTTP/2.
-    private static func connection(_ response: URLResponse?) -> String? {
-        guard let response = response as? HTTPURLResponse,
-            response.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0"
-        else { return nil }
-        return response.value(forHTTPHeaderField: "X-Connection")
-    }
-
     @Test("Requests share one connection, one after the other and at once")
     func sharing() async throws {
         defer { session.invalidateAndCancel() }
         let url = nginx.url(.plain, NginxSite.smallPath)
         var connections: Set<String?> = []
-        for _ in 0..<5 { connections.insert(Self.connection(await session.load(url).response)) }
+        for _ in 0..<5 { connections.insert(NginxHTTP2.connection(of: await session.load(url).response)) }
         await withTaskGroup(of: HandlerResult.self) { group in
             for _ in 0..<30 { group.addTask { await session.load(url) } }
             for await result in group {
                 #expect(result.text == NginxSite.smallText)
-                connections.insert(Self.connection(result.response))
+                connections.insert(NginxHTTP2.connection(of: result.response))
             }
         }
         #expect(connections.count == 1 && connections.first != .some(nil))
@@ -51,7 +43,7 @@ struct HTTP2PlainTests {
             for _ in 0..<50 { group.addTask { await session.load(url) } }
             for await result in group {
                 #expect(result.text == NginxSite.smallText, "\(String(describing: result.error))")
-                connections.insert(Self.connection(result.response))
+                connections.insert(NginxHTTP2.connection(of: result.response))
             }
         }
         #expect(connections.count == 1 && connections.first != .some(nil))
@@ -63,7 +55,7 @@ struct HTTP2PlainTests {
         let url = nginx.url(.plain, NginxSite.smallPath)
         var connections: [String?] = []
         for _ in 0..<3 {
-            connections.append(Self.connection(await session.load(url).response))
+            connections.append(NginxHTTP2.connection(of: await session.load(url).response))
             await session.flush()
         }
         #expect(Set(connections).count == 3 && !connections.contains(nil))

@@ -6,15 +6,6 @@ import Testing
 
 @Suite("A thousand requests that share connections", .timeLimit(.minutes(1)))
 struct HTTP2StormTests {
-    private static func session(delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
-        let authority = try NginxHTTP2.shared().site.authority
-        return URLSession.forTest(delegate: delegate) {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            $0.curl.tls.additionalTrustRoots = [.file(authority)]
-        }
-    }
-
     @Test("Complete once each, however many are cancelled", arguments: [NginxHTTP2.Listener.plain, .tls])
     func cancels(listener: NginxHTTP2.Listener) async throws {
         let nginx = try NginxHTTP2.shared()
@@ -22,7 +13,7 @@ struct HTTP2StormTests {
         let server = try LoopbackServer { $0.path == "/never" ? .never : .text("\($0.body == content)") }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = try Self.session(delegate: delegate)
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let upload = URLRequest(nginx.url(listener, "/proxy/\(server.port)/"), method: "POST", body: content)
         var tasks: [(task: URLSessionTask, isCancelled: Bool)] = []
@@ -72,7 +63,7 @@ struct HTTP2StormTests {
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = try Self.session(delegate: delegate)
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url()).text == "hello")
         await session.flush()

@@ -12,15 +12,6 @@ struct HTTP2UploadTests {
     // RFC 9113 §7
     private static let cancel: UInt32 = 8
 
-    private static func session(delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
-        let authority = try NginxHTTP2.shared().site.authority
-        return URLSession.forTest(delegate: delegate) {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            $0.curl.tls.additionalTrustRoots = [.file(authority)]
-        }
-    }
-
     private static func request(_ url: URL, method: String = "POST", streams: Bool = false) -> URLRequest {
         var request = URLRequest(url, method: method, body: streams ? nil : content)
         if streams { request.httpBodyStream = InputStream(data: content) }
@@ -35,7 +26,7 @@ struct HTTP2UploadTests {
     func smallWindow(streams: Bool) async throws {
         let server = try Server(window: 700) { _ in Self.answered("thanks") }
         defer { server.stop() }
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         for number in 1...3 {
             let result = await session.load(Self.request(server.url(), streams: streams))
@@ -54,7 +45,7 @@ struct HTTP2UploadTests {
             return [.waitFor(gate), .grant(UInt32(Self.content.count + 1))] + Self.answered("thanks")
         }
         defer { server.stop() }
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url()).text == "hello")
         async let upload = session.load(Self.request(server.url(), streams: streams))
@@ -71,7 +62,7 @@ struct HTTP2UploadTests {
     func many(listener: NginxHTTP2.Listener) async throws {
         let server = try LoopbackServer { .text("\($0.body == Self.content)") }
         defer { server.stop() }
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         let url = try NginxHTTP2.shared().url(listener, "/proxy/\(server.port)/")
         await withTaskGroup(of: HandlerResult.self) { group in
@@ -92,7 +83,7 @@ struct HTTP2UploadTests {
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = try Self.session(delegate: delegate)
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let url = try NginxHTTP2.shared().url(listener, "/proxy/\(server.port)/")
         let small = try NginxHTTP2.shared().url(listener, "/proxy/\(server.port)/small")
@@ -119,7 +110,7 @@ struct HTTP2UploadTests {
             }
         }
         defer { server.stop() }
-        let session = try Self.session()
+        let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url()).text == "first")
         async let neighbour = session.load(server.url())
@@ -140,7 +131,7 @@ struct HTTP2UploadTests {
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = try Self.session(delegate: delegate)
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url()).text == "first")
         for number in 2...4 {
