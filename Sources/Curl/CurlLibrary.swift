@@ -75,6 +75,10 @@ package enum CurlLibrary {
     /// (https://github.com/curl/curl/pull/10529), and 8.1 has other buffers (https://github.com/curl/curl/pull/10720).
     static let forgetsHTTP2Input = !isAtLeast(8, 1)
 
+    /// True for the versions that share an HTTP/2 connection without TLS when its first answer has come, and no sooner: seen with 8.14.
+    /// Where that never comes the connection is of no use to anybody, and requests that wait for one wait for it all the same.
+    package static let sharesPriorKnowledgeWhenAnswered = isAtLeast(8, 0)
+
     /// What pauses a transfer. Since 8.3 a transfer that is paused in both directions before it has looked at its socket is run again
     /// and again; one that only receives nothing looks once more, is told by the callbacks to wait, and rests.
     static let pause = isAtLeast(8, 3) ? CURLPAUSE_RECV : CURLPAUSE_ALL

@@ -35,6 +35,8 @@ package final class EasyHandle {
     private var tlsHooks: [any TLSHook] = []
     var complaint: String?
     @exclusivity(unchecked) var pausing = Pausing()
+    /// Its connection is closed behind it unless an answer comes.
+    @exclusivity(unchecked) var awaitsAnswer = false
     /// What `HTTP2Lookout` has seen of the transfer.
     @exclusivity(unchecked) var sighting = HTTP2Sighting()
 
@@ -68,6 +70,7 @@ package final class EasyHandle {
     /// then refuses another size.
     func reset() -> Bool {
         kept = nil
+        awaitsAnswer = false
         curl_easy_reset(handle)
         curl_slist_free_all(headerList)
         headerList = nil
@@ -206,6 +209,8 @@ package final class EasyHandle {
         }
         guard hatches.configure != nil else { return }
         isCustomized = true
+        // Connections are the program's own business then.
+        if awaitsAnswer { keepConnection() }
         try hatches.configure(self)
     }
 
@@ -239,6 +244,7 @@ package final class EasyHandle {
         handler = nil
         multi = nil
         pausing = Pausing()
+        if awaitsAnswer { leftUnanswered() }
     }
 
     // MARK: - Callbacks, within libcurl
@@ -253,6 +259,7 @@ package final class EasyHandle {
         if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
+        if awaitsAnswer { keepConnection() }
         if pausing.isPaused { return .pause }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort

@@ -67,6 +67,8 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     package var usesNewConnection = false
     /// Rather wait for a multiplexed connection than open another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
+    /// Has the connection closed behind the transfer if that was its first, and got no answer.
+    package var closesUnlessAnswered = false
     /// How long the attempts to connect may take together, the lookup of the name and TLS included: each of a host's
     /// addresses gets a part of it. nil for libcurl's default, five minutes.
     package var connectTimeout: Duration?
@@ -120,6 +122,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
         if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
+        if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }
         if let connectTimeout {
             try easy.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.milliseconds)
         }
@@ -163,14 +166,16 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     func isLike(_ other: TransferOptions) -> Bool {
         method == other.method && decodesContent == other.decodesContent
             && receiveBufferSize == other.receiveBufferSize && waitsForMultiplexing == other.waitsForMultiplexing
-            && connectTimeout == other.connectTimeout && connection === other.connection
-            && connections === other.connections && versionOverride == other.versionOverride
+            && closesUnlessAnswered == other.closesUnlessAnswered && connectTimeout == other.connectTimeout
+            && connection === other.connection && connections === other.connections
+            && versionOverride == other.versionOverride
             && url.hasPrefix("http:") == other.url.hasPrefix("http:")
     }
 
     /// Writes what differs from `other`, which is like this one.
     func apply(to easy: EasyHandle, over other: TransferOptions) throws(TransferFailure) {
         try easy.set(CURLOPT_URL, url)
+        if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }
         if headers != other.headers { try easy.setHeaders(headers) }
     }
 
@@ -192,6 +197,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             && a.user == b.user && a.password == b.password
             && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
             && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
+            && a.closesUnlessAnswered == b.closesUnlessAnswered
             && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
             && a.connection === b.connection && a.connections === b.connections
             && a.reportsConnection == b.reportsConnection && a.versionOverride == b.versionOverride

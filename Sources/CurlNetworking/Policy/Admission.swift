@@ -24,6 +24,10 @@ struct Admission {
         var heapIndex: Int?
         /// It has a place, and must give it back.
         var isAdmitted = false
+        /// It opens a connection that nobody can share yet.
+        var isOpening = false
+        /// Runs while others wait for the first answer on its connection. The lane's.
+        var patience: Deadline?
         /// Its request has failed: see `AdmissionHost.leave`.
         var hasFailed = false
 
@@ -86,17 +90,24 @@ struct Admission {
         return host.waiting.isEmpty && total == nil ? [] : fill(host)
     }
 
-    /// The ticket's connection stands; `multiplexes` is nil where it isn't known what it speaks. Returns who may start now.
+    /// The ticket's connection stands, and can be shared where it multiplexes; nil where that isn't known. Returns who may start now.
     mutating func connected(_ ticket: Ticket, multiplexes: Bool?) -> [Ticket] {
         guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
         host.connected(ticket, multiplexes: multiplexes)
         return fill(host)
     }
 
+    /// The first answer on the ticket's connection takes long, and it can't be shared before. Returns who may start now, on another.
+    mutating func overdue(_ ticket: Ticket) -> [Ticket] {
+        guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
+        host.overdue(ticket)
+        return fill(host)
+    }
+
     /// The ticket's origin has answered in `version`, as it stands in the response's head. Returns who may start now.
     mutating func answered(_ ticket: Ticket, in version: String) -> [Ticket] {
-        guard let host = ticket.host, host.version != version else { return [] }
-        host.answered(in: version)
+        guard let host = ticket.host, ticket.isOpening || host.version != version else { return [] }
+        host.answered(ticket, in: version)
         return fill(host)
     }
 
@@ -135,14 +146,14 @@ struct Admission {
         ticket.host?.multiplexes ?? false
     }
 
-    /// Whether others wait for the ticket's connection to stand.
+    /// Whether others wait for the ticket's connection: it is to open one.
     func isAwaited(_ ticket: Ticket) -> Bool {
         ticket.host?.isAwaited(ticket) ?? false
     }
 
-    /// Whether the ticket's request is to open a connection, though others multiplex.
-    func isOpener(_ ticket: Ticket) -> Bool {
-        ticket.host?.isOpener(ticket) ?? false
+    /// Whether the ticket's request would wait in libcurl for a connection that has kept others waiting for too long.
+    func hasOverdue(at ticket: Ticket) -> Bool {
+        ticket.host?.hasOverdue ?? false
     }
 
     /// Notes how long a body from the ticket's origin was.

@@ -4,7 +4,7 @@ import Curl
 final class AdmissionHost: IndexedHeapElement {
     /// What is known of the origin's way to serve several requests at once.
     private enum Knowledge {
-        /// It may multiplex: its first connection will tell. One request goes ahead, so that the others can share that connection.
+        /// It may multiplex: its first connection will tell. One request opens that, so that the others can share it.
         case exploring
         /// One request for each connection.
         case separate
@@ -32,31 +32,33 @@ final class AdmissionHost: IndexedHeapElement {
     var isExploring: Bool { knowledge == .exploring }
     var multiplexes: Bool { knowledge == .multiplexes }
 
-    /// The request that opens one more connection where those that stand are full, or none stands. The next waits until that one stands:
-    /// libcurl would open another for it.
+    /// The request that opens one more connection where those that can be shared are full, or there is none. The next waits until that
+    /// one can be shared, too: libcurl would open another for it.
     private weak var opener: Admission.Ticket?
+    /// How many requests are opening a connection that can't be shared yet: the opener, and those that were overdue.
+    private var openings = 0
 
-    /// Whether others wait for the ticket's connection to stand.
-    func isAwaited(_ ticket: Admission.Ticket) -> Bool { isExploring || opener === ticket }
+    /// Whether others wait for the ticket's connection.
+    func isAwaited(_ ticket: Admission.Ticket) -> Bool { opener === ticket }
 
-    /// Whether the ticket's request is to open a connection of its own.
-    func isOpener(_ ticket: Admission.Ticket) -> Bool { opener === ticket }
+    /// Whether a connection that can't be shared yet has kept others waiting for too long.
+    var hasOverdue: Bool { openings > (opener == nil ? 0 : 1) }
 
     var hasPlace: Bool {
         switch knowledge {
-        case .exploring: admitted == 0
+        case .exploring: opener == nil && admitted < plan.limit
         case .separate: admitted < plan.limit
-        case .multiplexes: !areFull || (opener == nil && standing < plan.limit)
+        case .multiplexes: !areFull || (opener == nil && standing + openings < plan.limit)
         }
     }
 
-    /// Whether the connections that stand have as many requests as they may.
-    private var areFull: Bool { admitted / plan.streams >= standing }
+    /// Whether the connections that can be shared have as many requests as they may.
+    private var areFull: Bool { (admitted - openings) / plan.streams >= standing }
 
-    /// How many connections stand, as far as that is known.
+    /// How many connections can be shared, as far as that is known.
     private var standing: Int {
         guard let open = plan.connections?.openCount, plan.mayMultiplex else { return plan.limit }
-        return max(0, min(plan.limit, opener == nil ? open : open - 1))
+        return max(0, min(plan.limit, open - openings))
     }
 
     /// How many connections so many requests need.
@@ -65,30 +67,48 @@ final class AdmissionHost: IndexedHeapElement {
     }
 
     func admit(_ ticket: Admission.Ticket) {
-        if multiplexes, areFull { opener = ticket }
+        if isExploring || (multiplexes && areFull) {
+            opener = ticket
+            ticket.isOpening = true
+            openings += 1
+        }
         ticket.isAdmitted = true
         admitted += 1
     }
 
-    /// A request that leaves before its connection stood lets the next one go ahead. One that failed lets all: each waits for
+    /// A request that leaves before its connection could be shared lets the next one go ahead. One that failed lets all: each waits for
     /// the connection in its own time then, and not for one failure after the other.
     func leave(_ ticket: Admission.Ticket) {
         guard ticket.isAdmitted else { return waiting.remove(ticket) }
         ticket.isAdmitted = false
         admitted -= 1
         let opened = opener === ticket
-        if opened { opener = nil }
-        if ticket.hasFailed, isExploring || (opened && standing == 0) { knowledge = .separate }
+        endOpening(of: ticket)
+        if ticket.hasFailed, opened, isExploring || standing == 0 { knowledge = .separate }
+    }
+
+    /// The ticket's connection can be shared, or never will.
+    private func endOpening(of ticket: Admission.Ticket) {
+        if opener === ticket { opener = nil }
+        guard ticket.isOpening else { return }
+        ticket.isOpening = false
+        openings -= 1
     }
 
     func connected(_ ticket: Admission.Ticket, multiplexes: Bool?) {
-        if opener === ticket { opener = nil }
+        endOpening(of: ticket)
         guard isExploring else { return }
         // Where it isn't known, so many requests start as would without multiplexing; the first answer tells.
         knowledge = multiplexes ?? false ? .multiplexes : .separate
     }
 
-    func answered(in version: String) {
+    /// The ticket's connection stands, but can't be shared before its first answer, which takes long.
+    func overdue(_ ticket: Admission.Ticket) {
+        if opener === ticket { opener = nil }
+    }
+
+    func answered(_ ticket: Admission.Ticket, in version: String) {
+        endOpening(of: ticket)
         self.version = version
         knowledge = version.hasPrefix("HTTP/1") ? .separate : .multiplexes
     }

@@ -10,6 +10,8 @@ struct ConnectionPlan {
     var mayMultiplex = false
     /// They speak HTTP/2 without TLS, and without having asked.
     var hasPriorKnowledge = false
+    /// They can't be shared before their first answer.
+    var sharesWhenAnswered: Bool { hasPriorKnowledge && CurlLibrary.sharesPriorKnowledgeWhenAnswered }
     /// Whether there is a proxy in between.
     var route = ProxyRoute.direct
     /// What libcurl is told; nil for its defaults and ours.

@@ -19,8 +19,9 @@ extension SessionLane {
         }
         guard let plan = admission.plan(for: ticket) else { return }
         let multiplexes = admission.isKnownToMultiplex(ticket)
-        options.waitsForMultiplexing = multiplexes
+        options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
         options.reportsConnection = admission.isAwaited(ticket)
+        options.closesUnlessAnswered = plan.sharesWhenAnswered
         options.connection = plan.profile
         options.connections = plan.connections
         // Of HTTP/1.1's idle connections one may be as dead as the other; one that multiplexes is known to be, and isn't chosen again.
@@ -28,7 +29,7 @@ extension SessionLane {
         if plan.hasPriorKnowledge, !CurlLibrary.repeatsPriorKnowledge, !options.usesNewConnection,
             plan.connections?.openCount ?? 0 > 0
         {
-            if admission.isOpener(ticket) {
+            if admission.isAwaited(ticket) {
                 // A request that was cancelled may have left a place on a connection that stands.
                 options.usesNewConnection = true
             } else {
@@ -52,13 +53,31 @@ extension SessionLane {
     /// The ticket's connection stands, and TLS has agreed on `negotiated` (RFC 7301), nil where it isn't known.
     func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
         guard admission.isAwaited(ticket) else { return }
-        let isPriorKnowledge = admission.plan(for: ticket)?.hasPriorKnowledge ?? false
-        let multiplexes = isPriorKnowledge ? true : negotiated.map { $0 != "http/1.1" && $0 != "http/1.0" }
+        guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitAnswer(of: ticket) }
+        let multiplexes = plan.hasPriorKnowledge ? true : negotiated.map { $0 != "http/1.1" && $0 != "http/1.0" }
         start(admission.connected(ticket, multiplexes: multiplexes))
+    }
+
+    /// Lets others open connections of their own where the first answer on the ticket's takes longer than setting up another would.
+    private func awaitAnswer(of ticket: Admission.Ticket) {
+        guard ticket.patience == nil else { return }
+        let patience = Deadline { [unowned self, weak ticket] in
+            if let ticket { start(admission.overdue(ticket)) }
+        }
+        ticket.patience = patience
+        loop.schedule(patience, at: loop.now + Self.patience)
+    }
+
+    private static let patience = Duration.seconds(1)
+
+    /// Nobody waits for the ticket's answer any more.
+    func endPatience(with ticket: Admission.Ticket) {
+        if let patience = ticket.patience.take() { loop.cancel(patience) }
     }
 
     /// The ticket's origin has answered in `version`, as it stands in the response's head.
     func noteAnswer(_ ticket: Admission.Ticket, in version: String) {
+        endPatience(with: ticket)
         start(admission.answered(ticket, in: version))
     }
 

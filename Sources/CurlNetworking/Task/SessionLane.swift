@@ -111,6 +111,7 @@ final class SessionLane: @unchecked Sendable {
     /// Gives up the ticket's place or its waiting, and lets those start who may instead.
     func leave(_ ticket: Admission.Ticket) {
         if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
+        endPatience(with: ticket)
         start(admission.leave(ticket))
     }
 

@@ -94,4 +94,35 @@ struct AdmissionExploringTests {
         tickets[0].hasFailed = true
         #expect(AdmissionTests.isSame(admission.leave(tickets[0]), Array(tickets[1...2])))
     }
+
+    @Test("One whose answer takes long lets the next open another connection, up to the limit")
+    mutating func overdue() throws {
+        let (tickets, _) = try enterSix()
+        #expect(!admission.hasOverdue(at: tickets[0]))
+        #expect(AdmissionTests.isSame(admission.overdue(tickets[0]), [tickets[1]]))
+        #expect(admission.hasOverdue(at: tickets[0]))
+        #expect(admission.isAwaited(tickets[1]))
+        #expect(admission.overdue(tickets[0]).isEmpty)
+        #expect(admission.overdue(tickets[1]).isEmpty)
+    }
+
+    @Test("What is overdue at last lets all share")
+    mutating func late() throws {
+        let (tickets, _) = try enterSix()
+        _ = admission.overdue(tickets[0])
+        #expect(AdmissionTests.isSame(admission.answered(tickets[0], in: "HTTP/2"), Array(tickets[2...])))
+        #expect(!admission.hasOverdue(at: tickets[0]))
+        #expect(admission.isAwaited(tickets[1]))
+        #expect(admission.answered(tickets[1], in: "HTTP/2").isEmpty)
+        #expect(!admission.isAwaited(tickets[1]))
+    }
+
+    @Test("What was overdue counts no more once it has left")
+    mutating func overdueLeft() throws {
+        let (tickets, _) = try enterSix()
+        _ = admission.overdue(tickets[0])
+        #expect(admission.leave(tickets[0]).isEmpty)
+        #expect(!admission.hasOverdue(at: tickets[1]))
+        #expect(AdmissionTests.isSame(admission.answered(tickets[1], in: "HTTP/2"), Array(tickets[2...])))
+    }
 }
