@@ -31,7 +31,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// The body that goes with a request.
     package enum Body: Sendable, Equatable {
         case none
-        /// So many bytes, asked for through `TransferHandler.transferNeedsBody(into:)`; sent with Content-Length.
+        /// So many bytes, asked for through `TransferHandler.transferNeedsBody(into:)` unless there are none; sent with Content-Length.
         case known(Int64)
         /// As many as there will be; HTTP/1.1 sends them chunked.
         case chunked
@@ -103,7 +103,11 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// In bytes: what one write to the socket can carry.
     private static let sendBufferSize = 256 * 1024
 
-    package var sendsBody: Bool { body != .none }
+    /// An empty body is none to libcurl: its length is all there is to send. As an upload, newer versions close the connection
+    /// where the answer to it is no success, and is there before they have noticed that nothing is left to send: seen with 8.14.
+    package var sendsBody: Bool { body != .none && body != .known(0) }
+
+    private var allHeaders: [String] { body == .known(0) ? headers + ["Content-Length: 0"] : headers }
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_URL, url)
@@ -150,6 +154,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
         try proxyAuthentication?.apply(to: easy)
         try applyMethodAndBody(to: easy)
+        let headers = allHeaders
         if !headers.isEmpty { try easy.setHeaders(headers) }
         try inquiry?.apply(to: easy)
     }
@@ -182,14 +187,14 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
         // A HEAD with a body is an upload to libcurl, which then waits for its response's body: the handler is to end the
         // transfer with the head. A conversation goes beyond that, and so goes without the body.
-        let isHead = method == "HEAD" && (body == .none || connectionAuthentication != nil)
+        let isHead = method == "HEAD" && (!sendsBody || connectionAuthentication != nil)
         if isHead { return try easy.set(CURLOPT_NOBODY, true) }
-        if body != .none {
+        if sendsBody {
             try easy.set(CURLOPT_UPLOAD, true)
             if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
             try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize)
         }
-        if method != (body == .none ? "GET" : "PUT") { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
+        if method != (sendsBody ? "PUT" : "GET") { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
     }
 
     package static func == (a: TransferOptions, b: TransferOptions) -> Bool {

@@ -314,7 +314,7 @@ final class Exchange: TransferHandler {
     }
 
     /// A HEAD with a body, of whose response libcurl would wait for more.
-    private var endsWithHead: Bool { body != nil && request.httpMethod == "HEAD" }
+    private var endsWithHead: Bool { request.httpMethod == "HEAD" && body != nil && body?.length != 0 }
 
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
