@@ -166,6 +166,11 @@ package final class EasyHandle {
         tlsHooks.append(hook)
     }
 
+    /// What a program sets says whom to trust: the session's own authorities go.
+    func removeTrustStore() {
+        tlsHooks.removeAll { $0 is TrustStore }
+    }
+
     func setHeaders(_ lines: [String]) throws(TransferFailure) {
         curl_slist_free_all(headerList.take())
         for line in lines {

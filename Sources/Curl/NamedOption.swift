@@ -36,6 +36,10 @@ package struct NamedOption: Sendable {
             }
     }
 
+    /// Whether it says whom to trust. A `TrustStore` would win over it or take it in, as the version of libcurl has it: and what
+    /// it takes in would be trusted by every connection that shares it.
+    var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(name) }
+
     /// Every option that this libcurl has, aliases left out.
     package static var all: [NamedOption] {
         var options: [NamedOption] = []
@@ -60,6 +64,7 @@ extension EasyHandle {
     /// nil takes the option back.
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
         if let string { try set(option.option, string) } else { try clear(option.option) }
+        if option.namesAuthorities { removeTrustStore() }
     }
 
     package func set(_ option: NamedOption, list: [String]) throws(TransferFailure) {
@@ -69,5 +74,6 @@ extension EasyHandle {
     /// libcurl keeps a copy of the bytes.
     package func set(_ option: NamedOption, blob: UnsafeRawBufferPointer) throws(TransferFailure) {
         try check(clibcurl_easy_set_blob(handle, option.option, blob.baseAddress, blob.count))
+        if option.namesAuthorities { removeTrustStore() }
     }
 }

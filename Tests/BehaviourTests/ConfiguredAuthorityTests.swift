@@ -1,0 +1,65 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Authorities that are set on a transfer as options of libcurl", .timeLimit(.minutes(1)))
+struct ConfiguredAuthorityTests {
+    private static let options = ["CAINFO", "CAINFO_BLOB", "CAPATH"]
+
+    private static func set(_ option: String, of site: TLSSite, on transfer: inout CurlTransfer) throws {
+        switch option {
+        case "CAINFO": try transfer.set("CAINFO", site.authority.path)
+        case "CAPATH": try transfer.set("CAPATH", site.authorities.path)
+        default: try transfer.set("CAINFO_BLOB", try site.data("authority.pem"))
+        }
+    }
+
+    @Test("They replace those of the session", arguments: options, ["none", "others", "additional"])
+    func replacing(option: String, own: String) async throws {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.forTest {
+            switch own {
+            case "others": $0.curl.tls.trustRoots = [.file(nginx.site.foreignAuthority)]
+            case "additional": $0.curl.tls.additionalTrustRoots = [.file(nginx.site.foreignAuthority)]
+            default: break
+            }
+            $0.curl.configureTransfer = { transfer, _ in try Self.set(option, of: nginx.site, on: &transfer) }
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(nginx.url(.showing(.good)))
+        #expect(result.response?.statusCode == 200, "\(result)")
+    }
+
+    @Test("The session's own count no longer")
+    func only() async throws {
+        let nginx = try TLSNginx.shared()
+        let foreign = nginx.site.foreignAuthority.path
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("CAINFO", foreign) }
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(nginx.url(.showing(.good)))
+        #expect(result.error?.code == .serverCertificateHasUnknownRoot, "\(result)")
+    }
+
+    @Test("They go with the transfer: no other one trusts them", arguments: options)
+    func nobodyElses(option: String) async throws {
+        let nginx = try TLSNginx.shared()
+        let trusting = nginx.url(.showing(.good))
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(nginx.site.foreignAuthority)]
+            $0.curl.configureTransfer = { transfer, request in
+                if request.url == trusting { try Self.set(option, of: nginx.site, on: &transfer) }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let first = await session.load(trusting)
+        #expect(first.response?.statusCode == 200, "\(first)")
+        for url in [nginx.url(.new), nginx.url(.showing(.good), "/other")] {
+            let result = await session.load(url)
+            #expect(result.error?.code == .serverCertificateHasUnknownRoot, "\(result)")
+        }
+    }
+}
