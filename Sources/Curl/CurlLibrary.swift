@@ -79,9 +79,9 @@ package enum CurlLibrary {
     /// Where that never comes the connection is of no use to anybody, and requests that wait for one wait for it all the same.
     package static let sharesPriorKnowledgeWhenAnswered = isAtLeast(8, 0)
 
-    /// What pauses a transfer. Since 8.3 a transfer that is paused in both directions before it has looked at its socket is run again
-    /// and again; one that only receives nothing looks once more, is told by the callbacks to wait, and rests.
-    static let pause = isAtLeast(8, 3) ? CURLPAUSE_RECV : CURLPAUSE_ALL
+    /// What pauses a transfer whose callbacks take and give nothing. Since 8.3, one that is paused by `curl_easy_pause` alone is run again
+    /// and again from when something comes for it. One whose callbacks have said so rests: so it is told to look, and asks them.
+    static let pause = isAtLeast(8, 3) ? CURLPAUSE_CONT : CURLPAUSE_ALL
 
     /// True for the versions that leave a request's field out, without a word, where it has more than 300 KiB: seen with 8.14.
     package static let dropsLargeFields = isAtLeast(8, 0)

@@ -120,6 +120,25 @@ struct TaskSuspendTests {
         #expect(delegate.body(of: task) == Data("hello".utf8))
     }
 
+    @Test("Just when the head comes, it holds up nobody else, and the response comes when it is resumed")
+    func withTheHead() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for number in 1...300 {
+            let task = session.dataTask(with: server.url("/first"))
+            task.resume()
+            try await server.waitForRequests(2 * number - 1)
+            task.suspend()
+            #expect(try await session.data(from: server.url("/second")).0 == Data("/second".utf8))
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("/first".utf8))
+        }
+    }
+
     @Test("While it waits for a connection it gives up its turn, and gets another when it is resumed")
     func whileQueued() async throws {
         let gate = Gate()
