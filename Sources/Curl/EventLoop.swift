@@ -63,6 +63,8 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var watchfulMultis: [Multi] = []
     /// For how many busy rounds they have waited.
     private var roundsWithoutLook = 0
+    /// For how many rounds the sockets have waited for multis that had something due at once.
+    private var roundsWithoutSockets = 0
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
     @exclusivity(unchecked) private var deliveries: [() -> Void] = []
     private let source: (any DispatchSourceRead)?
@@ -76,6 +78,8 @@ package final class EventLoop: @unchecked Sendable {
     private static let roundsPerTurn = 256
     /// How many busy rounds a look is put off for: it costs more than it brings while there is enough to do.
     private static let roundsPerLook = 32
+    /// How many rounds in a row may pass the sockets by.
+    private static let roundsPerPoll = 32
     /// How many rounds are not to wait, because waiting was in vain; doubled each time it is.
     private var roundsWithoutWaiting = 0
     private var lastPenalty = 0
@@ -227,13 +231,24 @@ package final class EventLoop: @unchecked Sendable {
             fireDeadlines()
             settleMultis()
             deliver()
-            if !pendingMultis.isEmpty { continue }
+            if !pendingMultis.isEmpty {
+                serveSocketsNowAndThen()
+                continue
+            }
             let count = pollSockets()
             serveSockets(count)
             if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
         }
         // Still busy: continue behind whatever else waits on the queue. `turnIsComing` stays set.
         queue.async { self.turn() }
+    }
+
+    /// libcurl may have something due in each round: the sockets have their turn all the same.
+    private func serveSocketsNowAndThen() {
+        roundsWithoutSockets += 1
+        guard roundsWithoutSockets >= Self.roundsPerPoll else { return }
+        roundsWithoutSockets = 0
+        serveSockets(sockets.poll())
     }
 
     /// Fetches the sockets' events. Where transfers run and nothing else is to be done, waits a moment for the first, unless
