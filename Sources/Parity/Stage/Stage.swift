@@ -7,7 +7,7 @@ package final class Stage: Sendable {
     /// An empty directory, for this scenario's files.
     package let directory: URL
     private let log: Log
-    private let servers = Mutex<[(server: LoopbackServer, inOrder: Bool)]>([])
+    private let servers = Mutex<[(server: LoopbackServer, inOrder: Bool, isLogged: Bool)]>([])
 
     package init(log: Log, directory: URL) {
         self.log = log
@@ -23,15 +23,19 @@ package final class Stage: Sendable {
 
     /// A server for this scenario. The requests it has seen are part of the timeline.
     ///
-    /// - Parameter inOrder: False where requests come side by side, and which is first is chance.
+    /// - Parameters:
+    ///   - inOrder: False where requests come side by side, and which is first is chance.
+    ///   - isLogged: False where it is chance, or a matter of libcurl's version, how much of a request comes.
     package func serve(
         host: String = "127.0.0.1",
         inOrder: Bool = true,
+        isLogged: Bool = true,
         answering: LoopbackServer.Answering = .afterBody,
         options: LoopbackServer.Options = LoopbackServer.Options(),
         _ handler: @escaping LoopbackServer.Handler
     ) throws -> LoopbackServer {
-        adopt(try LoopbackServer(host: host, answering: answering, options: options, handler), inOrder: inOrder)
+        let server = try LoopbackServer(host: host, answering: answering, options: options, handler)
+        return adopt(server, inOrder: inOrder, isLogged: isLogged)
     }
 
     /// A server that answers each connection's first bytes with these steps, whatever they ask for.
@@ -57,9 +61,9 @@ package final class Stage: Sendable {
         return try url("http://127.0.0.1:\(port)/")
     }
 
-    private func adopt(_ server: LoopbackServer, inOrder: Bool = true) -> LoopbackServer {
+    private func adopt(_ server: LoopbackServer, inOrder: Bool = true, isLogged: Bool = true) -> LoopbackServer {
         let count = servers.withLock { servers in
-            servers.append((server, inOrder))
+            servers.append((server, inOrder, isLogged))
             return servers.count
         }
         let authority = server.url.absoluteString.dropFirst("http://".count)
@@ -88,7 +92,7 @@ package final class Stage: Sendable {
     /// Logs what the servers have seen, once the scenario is over.
     package func finish() {
         let servers = servers.withLock { $0 }
-        for (index, (server, inOrder)) in servers.enumerated() {
+        for (index, (server, inOrder, isLogged)) in servers.enumerated() where isLogged {
             let lane = index == 0 ? "server" : "server \(index + 1)"
             let requests = server.requests
             for request in inOrder ? requests : requests.sorted(by: { $0.target < $1.target }) {

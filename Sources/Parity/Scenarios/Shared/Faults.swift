@@ -159,7 +159,7 @@ let malformedAnswers = Topic("malformed answers") {
     }
     Scenario("an unknown transfer coding") { stage in
         let server = try stage.answer(.bytes(ok("Transfer-Encoding: rot13")), .close)
-        await stage.load(server.url("/"))
+        await stage.fail(server.url("/"))
     }
     .promisedKnownError()
     for (title, answer) in [

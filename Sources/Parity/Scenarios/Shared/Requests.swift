@@ -173,17 +173,16 @@ let requestBodies = Topic("request bodies") {
         by: "https://www.rfc-editor.org/rfc/rfc9112#section-6.2"
     )
     Scenario("a stream longer than its length") { stage in
-        let server = try stage.serve { .text("got \($0.text)").closing() }
+        // libcurl may have sent the head by the time that the body turns out to be too long, or not: the version decides.
+        let server = try stage.serve(isLogged: false) { .text("got \($0.text)").closing() }
         var request = URLRequest(server.url("/"), "POST", headers: ["Content-Length": "4"])
         request.httpBodyStream = InputStream(data: Data("streamed".utf8))
-        let failed = await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
             stage.session().dataTask(with: request) { _, _, error in
                 stage.note("handler", ["failed": "\(error != nil)"])
-                continuation.resume(returning: error != nil)
+                continuation.resume()
             }.resume()
         }
-        // The server hears of that a little later.
-        if failed { _ = try await server.request(number: 1) }
     }
     .promised(
         "no Content-Length that is known to be incorrect.",

@@ -26,6 +26,16 @@ extension Stage {
         await handled { done in (session ?? self.session()).dataTask(with: request, completionHandler: done) }
     }
 
+    /// Runs a data task, and notes its error alone: where libcurl's version decides whether a response comes before that.
+    func fail(_ url: URL) async {
+        await withCheckedContinuation { continuation in
+            session().dataTask(with: url) { _, _, error in
+                self.note("handler", Describe.error(error))
+                continuation.resume()
+            }.resume()
+        }
+    }
+
     func upload(_ request: URLRequest, from data: Data?, in session: URLSession? = nil) async {
         await handled { done in
             (session ?? self.session()).uploadTask(with: request, from: data, completionHandler: done)
