@@ -34,6 +34,7 @@ package final class EasyHandle {
     /// Who sets up OpenSSL, and what they have to say of a failure that libcurl knows nothing of.
     private var tlsHooks: [any TLSHook] = []
     var complaint: String?
+    var proxyTLS = ProxyTLS()
     @exclusivity(unchecked) var pausing = Pausing()
     /// Its connection is closed behind it unless an answer comes.
     @exclusivity(unchecked) var awaitsAnswer = false
@@ -78,6 +79,7 @@ package final class EasyHandle {
         if let tracer = tracer.take() { tracer.end() }
         connections = nil
         if !tlsHooks.isEmpty { tlsHooks = [] }
+        proxyTLS = ProxyTLS()
         reportsTunnel = false
         return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
     }
@@ -277,7 +279,8 @@ package final class EasyHandle {
     }
 
     func configures(_ context: OpenSSL.Pointer) -> CURLcode {
-        for hook in tlsHooks {
+        let isProxys = securesProxy()
+        for hook in tlsHooks where !(isProxys && hook is TrustStore) {
             let code = hook.configure(context, of: self)
             if code != CURLE_OK { return code }
         }

@@ -65,6 +65,7 @@ extension EasyHandle {
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
         if let string { try set(option.option, string) } else { try clear(option.option) }
         if option.namesAuthorities { removeTrustStore() }
+        if option.name == "PROXY" { proxyTLS.isUsed = string?.lowercased().hasPrefix("https:") ?? false }
     }
 
     package func set(_ option: NamedOption, list: [String]) throws(TransferFailure) {

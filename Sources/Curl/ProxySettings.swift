@@ -17,6 +17,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_PROXY, url)
+        easy.proxyTLS.isUsed = url.hasPrefix("https:")
         // What has no proxy is decided already.
         try easy.set(CURLOPT_NOPROXY, "")
         if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
@@ -28,6 +29,24 @@ package struct ProxySettings: ConnectionSettings, Equatable {
             try easy.clear(CURLOPT_PROXY_CAPATH)
         }
         try authentication?.apply(to: easy)
+    }
+}
+
+extension EasyHandle {
+    /// What is known of a proxy that speaks TLS itself.
+    struct ProxyTLS {
+        var isUsed = false
+        fileprivate var wasServersTurn = false
+    }
+
+    /// Whether the connection that is about to shake hands is one with the proxy, and not one with the server through the proxy's
+    /// tunnel. Asked once for each handshake, within libcurl, which calls for both alike.
+    func securesProxy() -> Bool {
+        guard proxyTLS.isUsed else { return false }
+        // The answer to the last CONNECT stays when libcurl begins anew, with the proxy.
+        let isTunnelled = 200..<300 ~= longInfo(CURLINFO_HTTP_CONNECTCODE) && !proxyTLS.wasServersTurn
+        proxyTLS.wasServersTurn = isTunnelled
+        return !isTunnelled
     }
 }
 

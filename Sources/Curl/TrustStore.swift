@@ -2,7 +2,7 @@ import CLibcurl
 import Glibc
 import Locks
 
-/// Whom connections trust, where that isn't what the system says: parsed once, with the first connection, and shared by all that
+/// Whom connections to servers trust, where that isn't what the system says: parsed once, with the first connection, and shared by all that
 /// follow. libcurl keeps parsed certificates too, but has one place for them, which stays the default's.
 ///
 /// `@unchecked Sendable`: `content` never changes, and `loaded` is guarded.

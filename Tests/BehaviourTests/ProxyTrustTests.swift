@@ -1,0 +1,65 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+import Testing
+
+// The proxy's certificate and that of `TLSNginx` have authorities of their own each.
+@Suite("Whom connections through a proxy over TLS trust", .timeLimit(.minutes(1)))
+struct ProxyTrustTests {
+    private static func session(
+        _ authority: URL,
+        proxyAuthority: URL?,
+        isOnly: Bool = true
+    ) throws -> URLSession {
+        var proxy = try Squid.shared().server(.tls)
+        proxy.certificateAuthorities = proxyAuthority
+        return URLSession.through(proxy) {
+            if isOnly {
+                $0.curl.tls.trustRoots = [.file(authority)]
+            } else {
+                $0.curl.tls.additionalTrustRoots = [.file(authority)]
+            }
+        }
+    }
+
+    @Test("The proxy's authorities vouch for the proxy, and the server's for the server", arguments: [true, false])
+    func each(isOnly: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let proxyAuthority = try Nginx.shared().site.authority
+        let session = try Self.session(nginx.site.authority, proxyAuthority: proxyAuthority, isOnly: isOnly)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            let result = await session.load(nginx.url(.showing(.good)))
+            #expect(result.response?.statusCode == 200, "\(result)")
+            await session.reset()
+        }
+    }
+
+    @Test("The proxy's authorities vouch for no server")
+    func server() async throws {
+        let nginx = try TLSNginx.shared()
+        let site = try Nginx.shared()
+        let session = try Self.session(nginx.site.authority, proxyAuthority: site.site.authority)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            let result = await session.load(site.tls(NginxSite.smallPath))
+            #expect(result.response == nil)
+            // What is wrong with the certificate, libcurl forgets while it tells the server through the proxy's TLS.
+            let codes: [URLError.Code?] = [.secureConnectionFailed, .serverCertificateHasUnknownRoot]
+            #expect(codes.contains(result.error?.code), "\(result)")
+        }
+    }
+
+    @Test("The server's authorities vouch for no proxy")
+    func proxy() async throws {
+        let nginx = try TLSNginx.shared()
+        let site = try Nginx.shared()
+        let session = try Self.session(site.site.authority, proxyAuthority: nginx.site.authority)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            let result = await session.load(site.tls(NginxSite.smallPath))
+            #expect(result.error?.code == .serverCertificateUntrusted, "\(result)")
+            #expect(result.error?.localizedDescription.hasPrefix("The proxy's certificate") ?? false)
+        }
+    }
+}
