@@ -6,7 +6,7 @@ import Glibc
 /// Loop only. Made by `EasyHandlePool`, which also resets it; kept alive by the `Multi` while it runs there.
 package final class EasyHandle {
     let handle: UnsafeMutableRawPointer
-    private let errorBuffer: UnsafeMutablePointer<CChar>
+    let errorBuffer: UnsafeMutablePointer<CChar>
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// Those of other options; libcurl reads them until the transfer is over.
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
@@ -128,37 +128,6 @@ package final class EasyHandle {
         try set(CURLOPT_SEEKDATA, context)
     }
 
-    func set(_ option: CURLoption, _ value: Bool) throws(TransferFailure) {
-        try check(clibcurl_easy_set_long(handle, option, value ? 1 : 0))
-    }
-
-    func set(_ option: CURLoption, _ value: Int) throws(TransferFailure) {
-        try check(clibcurl_easy_set_long(handle, option, value))
-    }
-
-    func set(_ option: CURLoption, offset value: Int64) throws(TransferFailure) {
-        try check(clibcurl_easy_set_offset(handle, option, curl_off_t(value)))
-    }
-
-    /// libcurl keeps a copy of the string.
-    func set(_ option: CURLoption, _ value: String) throws(TransferFailure) {
-        try check(clibcurl_easy_set_string(handle, option, value))
-    }
-
-    /// Takes a string option back.
-    func clear(_ option: CURLoption) throws(TransferFailure) {
-        try check(clibcurl_easy_set_string(handle, option, nil))
-    }
-
-    func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) throws(TransferFailure) {
-        try check(clibcurl_easy_set_pointer(handle, option, value))
-    }
-
-    /// libcurl keeps a copy of the bytes.
-    func set(_ option: CURLoption, _ bytes: [UInt8]) throws(TransferFailure) {
-        try check(bytes.withUnsafeBytes { clibcurl_easy_set_blob(handle, option, $0.baseAddress, $0.count) })
-    }
-
     /// Has `hook` called with each connection that this transfer makes.
     func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
         if tlsHooks.isEmpty {
@@ -229,11 +198,6 @@ package final class EasyHandle {
         reportsTunnel = true
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
         try set(CURLOPT_PROXYHEADER, list: lines)
-    }
-
-    func check(_ code: CURLcode) throws(TransferFailure) {
-        guard code != CURLE_OK else { return }
-        throw failure(code)
     }
 
     // MARK: - Running
@@ -307,66 +271,6 @@ package final class EasyHandle {
     func settle() {
         isUnsettled = false
         handler?.transferSettled()
-    }
-
-    // MARK: - What libcurl knows
-
-    /// nil as long as the transfer has no connection over IP.
-    var endpoints: ConnectionEndpoints? {
-        let port = longInfo(CURLINFO_LOCAL_PORT)
-        guard port > 0 else { return nil }
-        return ConnectionEndpoints(
-            localPort: port,
-            remotePort: longInfo(CURLINFO_PRIMARY_PORT),
-            remoteAddress: text(CURLINFO_PRIMARY_IP)
-        )
-    }
-
-    /// Bytes moved in either direction since the transfer began, heads included.
-    package var bytesMoved: Int64 { info(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
-
-    /// Those that libcurl holds back while the transfer is paused count.
-    var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
-
-    /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
-    func failure(_ code: CURLcode) -> TransferFailure {
-        let text = complaint ?? String(cString: errorBuffer)
-        var failure = TransferFailure(
-            code: CurlCode(code),
-            text: text.isEmpty ? CurlCode(code).text : text,
-            // Of another failure it would be an earlier transfer's.
-            systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
-            phase: phase
-        )
-        // Of another failure it means nothing.
-        if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
-        if code == CURLE_PROXY { failure.proxy = ProxyFailure(longInfo(CURLINFO_PROXY_ERROR)) }
-        if code == CURLE_PEER_FAILED_VERIFICATION, longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
-            failure.text = "The proxy's certificate: \(failure.text)"
-        }
-        failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
-        return failure
-    }
-
-    /// libcurl stamps each stage when it is over.
-    package var phase: TransferPhase {
-        if info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }
-        if info(CURLINFO_PRETRANSFER_TIME_T) > 0 { return .sending }
-        if info(CURLINFO_CONNECT_TIME_T) > 0 { return .securing }
-        if info(CURLINFO_NAMELOOKUP_TIME_T) > 0 { return .connecting }
-        return .resolving
-    }
-
-    /// 0 where libcurl doesn't know.
-    func info(_ info: CURLINFO) -> Int64 {
-        var value: curl_off_t = 0
-        return clibcurl_easy_get_offset(handle, info, &value) == CURLE_OK ? Int64(value) : 0
-    }
-
-    /// 0 where libcurl doesn't know.
-    func longInfo(_ info: CURLINFO) -> Int {
-        var value = 0
-        return clibcurl_easy_get_long(handle, info, &value) == CURLE_OK ? value : 0
     }
 
     /// The handle whose `CURLOPT_PRIVATE` is in `easy`. O(1).

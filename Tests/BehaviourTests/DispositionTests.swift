@@ -160,6 +160,58 @@ struct DispositionTests {
         #expect(delegate.body(of: task) == Data("abc".utf8))
     }
 
+    @Test("cancel is heard where the transfer ends at that very moment")
+    func cancelAtTheEnd() async throws {
+        func server(waitingFor gate: Gate) throws -> LoopbackServer {
+            try LoopbackServer { request in
+                guard request.path == "/" else { return .text("held") }
+                let head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+                return .raw([.bytes(head + "abc"), .waitFor(gate), .bytes("def"), .close])
+            }
+        }
+        let (gates, holds) = ([Gate(), Gate()], [Gate(), Gate()])
+        let releases = [Gate(), Gate()]
+        let servers = try (gates + [Gate()]).map { try server(waitingFor: $0) }
+        defer { for server in servers { server.stop() } }
+        let answers = Answers([])
+        let delegate = RecordingDelegate(onResponse: { task, _, answer in
+            guard task.taskDescription == "cancelled" else { return answer(.allow) }
+            answers.update { $0.append(answer) }
+        })
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.useOneConnection()
+            $0.curl.configureTransfer = { _, request in
+                guard let number = request.url.flatMap({ Int($0.lastPathComponent) }) else { return }
+                holds[number].open()
+                releases[number].waitBlocking()
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: servers[1].url("/"))
+        task.taskDescription = "cancelled"
+        let neighbour = session.dataTask(with: servers[0].url("/"))
+        for task in [task, neighbour] { task.resume() }
+        try await answers.wait { !$0.isEmpty }
+        try await delegate.wait(for: neighbour) { $0.name == "data" }
+        // It starts when its neighbour has ended, and before the task does, and holds the loop up there.
+        let follower = session.dataTask(with: servers[0].url("/1"))
+        follower.resume()
+        // Both end while the loop is held up, and so at once for the loop.
+        session.dataTask(with: servers[2].url("/0")).resume()
+        try await holds[0].wait()
+        for (gate, server) in zip(gates, servers) {
+            gate.open()
+            try await server.waitUntilNoConnections()
+        }
+        releases[0].open()
+        try await holds[1].wait()
+        answers.value[0](.cancel)
+        releases[1].open()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        #expect(delegate.body(of: task) == nil)
+        try await delegate.success(of: follower)
+    }
+
     @Test("Upload tasks ask for it as well")
     func upload() async throws {
         let server = try LoopbackServer { .echoBody($0) }

@@ -66,6 +66,33 @@ struct TaskConcurrencyTests {
         }
     }
 
+    @Test("However often a task is suspended and resumed while its loop is busy, nothing piles up")
+    func busyLoop() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let hold = LoopHold()
+        let session = URLSession.forTest { hold.install(in: $0) }
+        defer { session.invalidateAndCancel() }
+        async let held = session.load(server.url("/hold"))
+        try await hold.isHeldUp.wait()
+        let result = Watched<HandlerResult?>(nil)
+        let task = session.dataTask(with: server.url("/")) { data, response, error in
+            result.update { $0 = HandlerResult(data, response, error) }
+        }
+        task.resume()
+        try ProcessUsage.resetPeak()
+        let before = ProcessUsage().resident
+        for _ in 0..<400_000 {
+            task.suspend()
+            task.resume()
+        }
+        #expect(ProcessUsage().peak - before < 4 << 20)
+        hold.end()
+        #expect(await held.text == "/hold")
+        try await result.wait { $0 != nil }
+        #expect(result.value?.text == "/")
+    }
+
     @Test("Tasks created from many threads all run")
     func creation() async throws {
         let server = try LoopbackServer { .text($0.path) }

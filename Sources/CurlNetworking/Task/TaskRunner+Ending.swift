@@ -6,7 +6,13 @@ extension TaskRunner {
     /// The task has come to `outcome`; the first one counts. Whatever still runs is stopped.
     func finish(_ outcome: Outcome) {
         lane.loop.preconditionOnLoop()
-        guard shared.withLock({ $0.machine.finish() }) else { return }
+        let (isFirst, schedules) = shared.withLock { shared in
+            guard shared.machine.finish() else { return (false, false) }
+            // Somebody has cancelled the task, and the loop had no time to look: what waits for an answer gets none any more.
+            return (true, shared.machine.cancellation != nil && shared.mailbox.discard())
+        }
+        guard isFirst else { return }
+        if schedules { scheduleDeliveryAtEndOfRound() }
         if case .failure(let error) = outcome {
             loading.ticket?.hasFailed = true
             end(.failure(error.with(phase: loading.exchange?.phase ?? .preparing)), keepsPartialFile: true)

@@ -91,7 +91,7 @@ extension TaskRunner {
         lane.loop.preconditionOnLoop()
         // The resource clock runs from the first resuming, even if the task was suspended again at once.
         if loading.resourceEnd == nil, shared.withLock({ $0.machine.wasResumed }) { startClocks() }
-        while let command = shared.withLock({ $0.machine.next() }) {
+        while let command = shared.withLock({ $0.nextCommand() }) {
             switch command {
             case .enterQueue: enterQueue()
             case .leaveQueue: leaveQueue()

@@ -43,6 +43,8 @@ final class TaskRunner: @unchecked Sendable {
 
     struct Shared {
         var machine = TaskStateMachine()
+        /// The loop is about to look what the machine wants: however many wishes come before it does, it is called once.
+        var isLoopComing = false
         var consumer: Consumer
         var mailbox = Mailbox()
         var outcome: Outcome?
@@ -148,10 +150,10 @@ final class TaskRunner: @unchecked Sendable {
             guard wish(&shared) else { return (nil, false) }
             // Suspending a task that was never resumed leaves it to its creator.
             guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
-                return (shared.task == nil ? nil : lane.loop, false)
+                return (shared.task == nil ? nil : callLoop(&shared), false)
             }
             shared.task = task
-            return (lane.loop, true)
+            return (callLoop(&shared), true)
         }
         if isFirst { session.activate(self) }
         loop?.submit(self)
@@ -159,7 +161,14 @@ final class TaskRunner: @unchecked Sendable {
 
     /// The consumer has caught up: the transfer may go on.
     func consumerCaughtUp() {
-        shared.withLock { $0.machine.setBacklogged(false) ? lane.loop : nil }?.submit(self)
+        shared.withLock { $0.machine.setBacklogged(false) ? callLoop(&$0) : nil }?.submit(self)
+    }
+
+    /// Whom the runner is to be submitted to; nil where it has been already. With the lock held.
+    private func callLoop(_ shared: inout Shared) -> EventLoop? {
+        guard !shared.isLoopComing else { return nil }
+        shared.isLoopComing = true
+        return lane.loop
     }
 
     // MARK: - What the public object shows
@@ -186,6 +195,12 @@ final class TaskRunner: @unchecked Sendable {
 }
 
 extension TaskRunner.Shared {
+    /// What the loop, which is there now, is to do next.
+    mutating func nextCommand() -> TaskStateMachine.Command? {
+        isLoopComing = false
+        return machine.next()
+    }
+
     /// Moves the task's `Progress`, if somebody has asked for it. Units are bytes in both directions.
     func updateProgress() {
         guard let progress else { return }

@@ -1,33 +1,6 @@
 import Curl
 import Foundation
 
-/// Who runs an exchange. All calls come on the loop.
-protocol ExchangeOwner: AnyObject {
-    /// The response's head is complete: where does its body go? Throws to end the exchange. Within libcurl.
-    func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute
-
-    /// An informational response has come; its end is none of the exchange's. Within libcurl.
-    func exchange(_ exchange: Exchange, receivedInformational head: ResponseHead)
-
-    /// The next bytes of the body; throws where they can't be kept. Within libcurl.
-    func exchange(_ exchange: Exchange, received body: UnsafeRawBufferPointer) throws(URLError)
-
-    /// Whether body bytes may be sent now. Within libcurl.
-    func exchangeMaySend(_ exchange: Exchange) -> Bool
-
-    /// So many bytes of the request's body were handed to libcurl, in all. Within libcurl.
-    func exchange(_ exchange: Exchange, sent totalBytes: Int64)
-
-    /// Sending has paused because `exchangeMaySend` said no, and with it the whole exchange. Outside of libcurl.
-    func exchangePaused(_ exchange: Exchange)
-
-    /// Called once after each series of the calls above, outside of libcurl.
-    func exchangeSettled(_ exchange: Exchange)
-
-    /// The exchange is over. Outside of libcurl.
-    func exchangeFinished(_ exchange: Exchange, _ error: URLError?)
-}
-
 /// One HTTP exchange: one request and the response to it. Loop only.
 final class Exchange: TransferHandler {
     enum BodyRoute {
