@@ -67,7 +67,7 @@ package final class ScriptedHTTP2Server: Sendable {
         window: UInt32? = nil,
         script: @escaping @Sendable (Request) -> [Step]
     ) throws {
-        (listener, port) = try ListeningSocket.open(backlog: 64, for: "HTTP/2")
+        (listener, port) = try ListeningSocket.open(backlog: 4096, for: "HTTP/2")
         self.maximumStreams = maximumStreams
         self.refusesMore = refusesMore
         self.window = window
