@@ -33,7 +33,7 @@ test-tsan: setup-test
 # Leaks are looked for by tests of their own: the leak checker doesn't see what Swift's tagged pointers hold, and some tests exit
 # amid transfers. Memory is measured: freed blocks must not be kept back for long.
 test-asan: setup-test
-	ASAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/address.supp:detect_leaks=0:quarantine_size_mb=4:thread_local_quarantine_size_kb=64:$(ASAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
+	ASAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/address.supp:detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:$(ASAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
 
 ## Reads 10 GB at 1 MB/s and checks that memory stays flat: nearly three hours. SOAK="--megabytes 1000 --rate 10" and the like.
 soak: setup-build
