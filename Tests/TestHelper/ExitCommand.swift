@@ -37,10 +37,10 @@ enum ExitCommand {
 
         func add(_ count: Int) {
             let isEnough = lock.withLock {
-                rest -= count
-                return rest <= 0
+                defer { rest -= count }
+                return rest > 0 && rest <= count
             }
-            // From whichever thread it was, as a program would.
+            // From whichever thread it was, as a program would; and from no second one, which the C library doesn't allow.
             if isEnough { exit(0) }
         }
 
