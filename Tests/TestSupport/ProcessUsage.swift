@@ -70,6 +70,11 @@ package struct ProcessUsage: Sendable {
         try? await Task.sleep(for: .milliseconds(20))
     }
 
+    /// By how much memory may grow where so many bytes are needed: the address sanitizer keeps back what is freed.
+    package static func growth(of bytes: Int) -> Int {
+        dlsym(nil, "__asan_init") == nil ? bytes : 4 * bytes
+    }
+
     /// How many descriptors of each kind there are.
     package var kinds: [String: Int] {
         descriptors.values.reduce(into: [:]) { kinds, target in
