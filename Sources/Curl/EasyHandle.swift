@@ -243,8 +243,7 @@ package final class EasyHandle {
     }
 
     func configures(_ context: OpenSSL.Pointer) -> CURLcode {
-        let isProxys = securesProxy()
-        for hook in tlsHooks where !(isProxys && hook is TrustStore) {
+        for hook in tlsHooks {
             let code = hook.configure(context, of: self)
             if code != CURLE_OK { return code }
         }

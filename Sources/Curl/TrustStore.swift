@@ -73,6 +73,8 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
 extension TrustStore: TLSHook {
     /// Within libcurl.
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
+        // A proxy has authorities of its own.
+        guard !easy.securesProxy() else { return CURLE_OK }
         guard let functions = TrustFunctions.loaded else { return CURLE_NOT_BUILT_IN }
         let result = loaded.withLock { loaded -> Result<Void, Complaint> in
             do throws(Complaint) {
