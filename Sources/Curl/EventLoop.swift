@@ -235,6 +235,7 @@ package final class EventLoop: @unchecked Sendable {
                 serveSocketsNowAndThen()
                 continue
             }
+            roundsWithoutSockets = 0
             let count = pollSockets()
             serveSockets(count)
             if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
