@@ -100,7 +100,7 @@ struct Admission {
     /// The first answer on the ticket's connection takes long, and it can't be shared before. Returns who may start now, on another.
     mutating func overdue(_ ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
-        host.overdue(ticket)
+        host.openerIsOverdue()
         return fill(host)
     }
 

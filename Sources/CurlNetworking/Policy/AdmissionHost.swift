@@ -102,9 +102,9 @@ final class AdmissionHost: IndexedHeapElement {
         knowledge = multiplexes ?? false ? .multiplexes : .separate
     }
 
-    /// The ticket's connection stands, but can't be shared before its first answer, which takes long.
-    func overdue(_ ticket: Admission.Ticket) {
-        if opener === ticket { opener = nil }
+    /// The opener's connection stands, but can't be shared before its first answer, which takes long.
+    func openerIsOverdue() {
+        opener = nil
     }
 
     func answered(_ ticket: Admission.Ticket, in version: String) {
