@@ -21,7 +21,7 @@ struct CancellationStormTests {
         await #expect(processExitsWith: .success) { [url = server.url("/") as URL] in
             let directory = try TemporaryDirectory()
             let tally = Watched(Storm())
-            let before = try await Storm.usage(url)
+            let before = try await Storm.usage([url], rounds: 8)
             do {
                 let delegate = StormDelegate(tally)
                 let sessions = (0..<4).map { number in
@@ -34,7 +34,7 @@ struct CancellationStormTests {
                     await withTaskGroup(of: Void.self) { group in
                         for index in 0..<500 {
                             let session = sessions[index % sessions.count]
-                            group.addTask { await Storm.run(batch * 500 + index, url, session, tally) }
+                            group.addTask { await Self.run(batch * 500 + index, url, session, tally) }
                         }
                     }
                 }
@@ -52,21 +52,9 @@ struct CancellationStormTests {
             #expect(after.resident < before.resident + ProcessUsage.growth(of: 48 << 20))
         }
     }
-}
-
-/// What came of the tasks.
-private struct Storm: Sendable {
-    var started = 0
-    /// By the number of the task: how often it has completed.
-    var completions: [Int: Int] = [:]
-    var invalidated = 0
-
-    mutating func complete(_ number: Int) {
-        completions[number, default: 0] += 1
-    }
 
     /// Starts a task of some kind, cancels it at some moment, and returns when it has completed for the first time.
-    static func run(_ number: Int, _ url: URL, _ session: URLSession, _ tally: Watched<Storm>) async {
+    private static func run(_ number: Int, _ url: URL, _ session: URLSession, _ tally: Watched<Storm>) async {
         tally.update { $0.started += 1 }
         let task: URLSessionTask
         switch number % 5 {
@@ -80,58 +68,18 @@ private struct Storm: Sendable {
                 let (bytes, _) = try await session.bytes(from: url)
                 for try await _ in bytes.chunks {}
             }
-            await yield(Int.random(in: 0...40))
+            await Storm.yield(Int.random(in: 0...40))
             child.cancel()
             _ = await child.result
             return
         }
         task.taskDescription = "\(number)"
         if Bool.random() { task.resume() }
-        await yield(Int.random(in: 0...40))
+        await Storm.yield(Int.random(in: 0...40))
         if number % 7 == 0 { task.suspend() }
         if number % 11 == 0 { task.resume() }
-        if let download = task as? URLSessionDownloadTask, Bool.random() {
-            download.cancel { _ in }
-        } else {
-            task.cancel()
-        }
+        Storm.cancel(task)
         if Bool.random() { task.cancel() }
         try? await tally.wait { $0.completions[number] != nil }
-    }
-
-    private static func yield(_ count: Int) async {
-        for _ in 0..<count { await Task.yield() }
-    }
-
-    /// Of a process that has done everything once, on all of its loops.
-    static func usage(_ url: URL) async throws -> ProcessUsage {
-        for _ in 0..<8 {
-            let delegate = RecordingDelegate()
-            let session = URLSession.forTest(delegate: delegate)
-            _ = await session.load(url.appendingPathComponent("warm-up"))
-            session.invalidateAndCancel()
-            try await delegate.invalidation()
-        }
-        return await ProcessUsage.atRest()
-    }
-}
-
-private final class StormDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
-    private let tally: Watched<Storm>
-
-    init(_ tally: Watched<Storm>) {
-        self.tally = tally
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let number = Int(task.taskDescription ?? "") ?? -1
-        tally.update { $0.complete(number) }
-    }
-
-    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        tally.update { $0.invalidated += 1 }
-    }
-
-    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
     }
 }

@@ -27,10 +27,10 @@ struct EventLoopsStormTests {
         holder.update { $0 = urls }
         await #expect(processExitsWith: .success) { [urls = urls as [URL]] in
             let directory = try TemporaryDirectory()
-            let tally = Watched(Tally())
-            let before = try await Tally.usage(urls)
+            let tally = Watched(Storm())
+            let before = try await Storm.usage(urls, rounds: 4, eventLoops: 4)
             do {
-                let session = URLSession.forTest(delegate: TallyingDelegate(tally)) { configuration in
+                let session = URLSession.forTest(delegate: StormDelegate(tally)) { configuration in
                     configuration.curl.eventLoops = 4
                     configuration.httpMaximumConnectionsPerHost = 4
                     configuration.curl.temporaryDirectory = directory.url
@@ -38,12 +38,12 @@ struct EventLoopsStormTests {
                 for batch in 0..<4 {
                     await withTaskGroup(of: Void.self) { group in
                         for index in 0..<250 {
-                            group.addTask { await Tally.run(batch * 250 + index, urls[index % 8], session, tally) }
+                            group.addTask { await Self.run(batch * 250 + index, urls[index % 8], session, tally) }
                         }
                     }
                 }
                 session.finishTasksAndInvalidate()
-                try await tally.wait { $0.isInvalid }
+                try await tally.wait { $0.invalidated == 1 }
             }
             let result = tally.value
             #expect(result.completions.count == 1000)
@@ -57,20 +57,9 @@ struct EventLoopsStormTests {
         holder.update { $0 = [] }
         for server in servers { server.stop() }
     }
-}
-
-/// What came of the tasks.
-private struct Tally: Sendable {
-    /// By the number of the task: how often it has completed.
-    var completions: [Int: Int] = [:]
-    var isInvalid = false
-
-    mutating func complete(_ number: Int) {
-        completions[number, default: 0] += 1
-    }
 
     /// Starts a task of some kind, suspends, resumes and cancels it at some moments, and returns when it has completed for the first time.
-    static func run(_ number: Int, _ url: URL, _ session: URLSession, _ tally: Watched<Tally>) async {
+    private static func run(_ number: Int, _ url: URL, _ session: URLSession, _ tally: Watched<Storm>) async {
         let task: URLSessionTask
         switch number % 3 {
         case 0: task = session.dataTask(with: url)
@@ -80,49 +69,10 @@ private struct Tally: Sendable {
         task.taskDescription = "\(number)"
         task.resume()
         for _ in 0..<Int.random(in: 0...20) {
-            await yield(Int.random(in: 0...20))
+            await Storm.yield(Int.random(in: 0...20))
             if Bool.random() { task.suspend() } else { task.resume() }
         }
-        if let download = task as? URLSessionDownloadTask, Bool.random() {
-            download.cancel { _ in }
-        } else {
-            task.cancel()
-        }
+        Storm.cancel(task)
         try? await tally.wait { $0.completions[number] != nil }
-    }
-
-    private static func yield(_ count: Int) async {
-        for _ in 0..<count { await Task.yield() }
-    }
-
-    /// Of a process that has done everything once, on all of its loops.
-    static func usage(_ urls: [URL]) async throws -> ProcessUsage {
-        for _ in 0..<4 {
-            let delegate = RecordingDelegate()
-            let session = URLSession.forTest(delegate: delegate) { $0.curl.eventLoops = 4 }
-            for url in urls { _ = await session.load(url.appendingPathComponent("warm-up")) }
-            session.invalidateAndCancel()
-            try await delegate.invalidation()
-        }
-        return await ProcessUsage.atRest()
-    }
-}
-
-private final class TallyingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
-    private let tally: Watched<Tally>
-
-    init(_ tally: Watched<Tally>) {
-        self.tally = tally
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        tally.update { $0.complete(Int(task.taskDescription ?? "") ?? -1) }
-    }
-
-    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        tally.update { $0.isInvalid = true }
-    }
-
-    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
     }
 }
