@@ -1,5 +1,5 @@
 /// Something an `IndexedHeap` can hold: it knows its key and remembers where in the heap it stands.
-package protocol IndexedHeapElement: AnyObject {
+public protocol IndexedHeapElement: AnyObject {
     associatedtype Key: Comparable
 
     /// When it changes while the element is in a heap, the heap is told at once: `keyChanged(of:)`.
@@ -13,7 +13,7 @@ package protocol IndexedHeapElement: AnyObject {
 ///
 /// It orders deadlines on a loop and requests waiting for a connection. Appending a key larger than all others, the
 /// common case for both, costs O(1).
-package struct IndexedHeap<Element: IndexedHeapElement> {
+public struct IndexedHeap<Element: IndexedHeapElement> {
     @usableFromInline
     var elements: [Element] = []
 
@@ -21,8 +21,9 @@ package struct IndexedHeap<Element: IndexedHeapElement> {
 
     package var first: Element? { elements.first }
     package var count: Int { elements.count }
+    /// Asked with every request: public, for the reason that `Mutex` is.
     @inlinable
-    package var isEmpty: Bool { elements.isEmpty }
+    public var isEmpty: Bool { elements.isEmpty }
 
     package mutating func insert(_ element: Element) {
         precondition(element.heapIndex == nil, "the element is in a heap already")

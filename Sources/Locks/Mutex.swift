@@ -6,16 +6,20 @@ import Glibc
 /// reports a race wherever two threads really met. The sanitizer knows pthread's. Not recursive. Never hold it while the
 /// user's code runs.
 ///
+/// Public, as what it is used for with every request: in other modules the compiler makes room in the caller's code for what is public
+/// alone, and a call that it can't look into costs several times as much as the lock.
+///
 /// `@unchecked Sendable`: the lock guards the value.
-package struct Mutex<Value>: ~Copyable, @unchecked Sendable {
+public struct Mutex<Value>: ~Copyable, @unchecked Sendable {
     /// One piece of memory: the lock must not move, and lies beside what it guards.
     @usableFromInline
     let lock: UnsafeMutablePointer<pthread_mutex_t>
     @usableFromInline
     let value: UnsafeMutablePointer<Value>
 
+    /// A lock that nobody holds.
     @inlinable
-    package init(_ initialValue: consuming sending Value) {
+    public init(_ initialValue: consuming sending Value) {
         let alignment = max(MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<Value>.alignment)
         let offset = MemoryLayout<pthread_mutex_t>.size.roundedUp(toMultipleOf: MemoryLayout<Value>.alignment)
         let memory = UnsafeMutableRawPointer.allocate(
@@ -38,7 +42,7 @@ package struct Mutex<Value>: ~Copyable, @unchecked Sendable {
 
     /// Runs `body` with the value, alone. Blocks while another thread does.
     @inlinable
-    package borrowing func withLock<Result: ~Copyable, E: Error>(
+    public borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result {
         pthread_mutex_lock(lock)
@@ -48,7 +52,7 @@ package struct Mutex<Value>: ~Copyable, @unchecked Sendable {
 
     /// The same, unless another thread has the lock: then nil, at once.
     @inlinable
-    package borrowing func withLockIfAvailable<Result: ~Copyable, E: Error>(
+    public borrowing func withLockIfAvailable<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result? {
         guard pthread_mutex_trylock(lock) == 0 else { return nil }
