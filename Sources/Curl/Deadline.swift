@@ -2,23 +2,18 @@
 ///
 /// Loop only. The owner creates it once and schedules it as often as it likes; scheduling again replaces the time.
 package final class Deadline: IndexedHeapElement {
-    package typealias Instant = ContinuousClock.Instant
-
     private let action: () -> Void
-    @exclusivity(unchecked) package fileprivate(set) var heapKey: Instant
+    @exclusivity(unchecked) package fileprivate(set) var heapKey: MonotonicTime
     @exclusivity(unchecked) package var heapIndex: Int?
-
-    /// Before the first scheduling; only compared once there is another.
-    private static let unset = Instant.now
 
     /// `action` must not own the deadline's owner strongly.
     package init(action: @escaping () -> Void) {
         self.action = action
-        heapKey = Self.unset
+        heapKey = MonotonicTime(nanoseconds: 0)
     }
 
     package var isScheduled: Bool { heapIndex != nil }
-    package var time: Instant { heapKey }
+    package var time: MonotonicTime { heapKey }
 
     fileprivate func fire() {
         action()
@@ -29,9 +24,9 @@ package final class Deadline: IndexedHeapElement {
 struct DeadlineQueue {
     private var heap = IndexedHeap<Deadline>()
 
-    var earliest: Deadline.Instant? { heap.first?.heapKey }
+    var earliest: MonotonicTime? { heap.first?.heapKey }
 
-    mutating func schedule(_ deadline: Deadline, at time: Deadline.Instant) {
+    mutating func schedule(_ deadline: Deadline, at time: MonotonicTime) {
         deadline.heapKey = time
         if deadline.isScheduled {
             heap.keyChanged(of: deadline)
@@ -45,7 +40,7 @@ struct DeadlineQueue {
     }
 
     /// Takes out the earliest deadline that is due, if there is one; the caller fires it, and it may schedule anew.
-    mutating func popDue(at now: Deadline.Instant) -> (() -> Void)? {
+    mutating func popDue(at now: MonotonicTime) -> (() -> Void)? {
         guard let first = heap.first, first.heapKey <= now else { return nil }
         heap.remove(first)
         return first.fire

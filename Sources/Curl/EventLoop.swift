@@ -46,11 +46,11 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
 
     /// The time at the start of this turn's current round.
-    @exclusivity(unchecked) package private(set) var now = ContinuousClock.now
+    @exclusivity(unchecked) package private(set) var now = MonotonicTime.now
     @exclusivity(unchecked) private var sockets: SocketSet
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
     @exclusivity(unchecked) private var timer: TimerDescriptor
-    private var multis: [UInt32: Multi] = [:]
+    @exclusivity(unchecked) private var multis: [UInt32: Multi] = [:]
     private var descriptorHandlers: [UInt32: any DescriptorHandler] = [:]
     /// The sockets of transfers that say nothing about whom theirs belong to.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
@@ -58,15 +58,15 @@ package final class EventLoop: @unchecked Sendable {
     var transferCount = 0
     private var nextOwner: UInt32 = 1
     /// Multis that have something to do before the turn ends, each once.
-    @exclusivity(unchecked) private var pendingMultis: [Multi] = []
+    @exclusivity(unchecked) private var pendingMultis = Batch<Multi>()
     /// Multis that want to look at connections again before the loop sleeps, each once.
-    @exclusivity(unchecked) private var watchfulMultis: [Multi] = []
+    @exclusivity(unchecked) private var watchfulMultis = Batch<Multi>()
     /// For how many busy rounds they have waited.
     private var roundsWithoutLook = 0
     /// For how many rounds the sockets have waited for multis that had something due at once.
     private var roundsWithoutSockets = 0
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
-    @exclusivity(unchecked) private var deliveries: [() -> Void] = []
+    @exclusivity(unchecked) private var deliveries = Batch<Delivery>()
     private let source: (any DispatchSourceRead)?
     /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
     package let failure: SystemError?
@@ -139,7 +139,7 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: - Deadlines (loop only)
 
-    package func schedule(_ deadline: Deadline, at time: ContinuousClock.Instant) {
+    package func schedule(_ deadline: Deadline, at time: MonotonicTime) {
         deadlines.schedule(deadline, at: time)
     }
 
@@ -149,7 +149,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Has `delivery` run at the end of this round. For what wakes other threads.
     package func atEndOfRound(_ delivery: @escaping () -> Void) {
-        deliveries.append(delivery)
+        deliveries.append(Delivery(run: delivery))
     }
 
     // MARK: - For the owners of descriptors (loop only)
@@ -313,9 +313,9 @@ package final class EventLoop: @unchecked Sendable {
 
     private func settleMultis() {
         guard !pendingMultis.isEmpty else { return }
-        let multis = pendingMultis
-        pendingMultis.removeAll(keepingCapacity: true)
+        let multis = pendingMultis.take()
         for multi in multis { multi.settle() }
+        pendingMultis.takeBack(multis)
     }
 
     /// True when something may have come of it.
@@ -324,28 +324,34 @@ package final class EventLoop: @unchecked Sendable {
         roundsWithoutLook += 1
         guard isQuiet || roundsWithoutLook >= Self.roundsPerLook else { return false }
         roundsWithoutLook = 0
-        let multis = watchfulMultis
-        watchfulMultis.removeAll(keepingCapacity: true)
-        return multis.reduce(false) { $1.lookAgain() || $0 }
+        let multis = watchfulMultis.take()
+        let hasMoved = multis.reduce(false) { $1.lookAgain() || $0 }
+        watchfulMultis.takeBack(multis)
+        return hasMoved
     }
 
     private func deliver() {
         guard !deliveries.isEmpty else { return }
-        let deliveries = deliveries
-        self.deliveries.removeAll(keepingCapacity: true)
-        for delivery in deliveries { delivery() }
+        let round = deliveries.take()
+        for delivery in round { delivery.run() }
+        deliveries.takeBack(round)
     }
 
     // MARK: - Process exit
 
     /// Lets the round under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
     /// process runs its exit handlers. Gives up at `giveUp`.
-    func stopForProcessExit(by giveUp: ContinuousClock.Instant) {
+    func stopForProcessExit(by giveUp: MonotonicTime) {
         inbox.withLock { $0.isStopping = true }
-        while gate.withLockIfAvailable({ $0 = true }) == nil, ContinuousClock.now < giveUp {
+        while gate.withLockIfAvailable({ $0 = true }) == nil, MonotonicTime.now < giveUp {
             usleep(1000)
         }
     }
+}
+
+/// In a value of its own: a closure that lies in a generic list by itself costs another allocation.
+private struct Delivery {
+    let run: () -> Void
 }
 
 private final class ClosureWork: LoopWork {

@@ -83,7 +83,7 @@ package final class EventLoopGroup: Sendable {
 
     /// Called by the process's exit handler. Takes 2 seconds at most, for all loops together.
     func stopForProcessExit() {
-        let giveUp = ContinuousClock.now + .seconds(2)
+        let giveUp = MonotonicTime.now + .seconds(2)
         for loop in state.withLock({ $0.loops }) { loop.stopForProcessExit(by: giveUp) }
     }
 }

@@ -4,7 +4,8 @@ import Glibc
 
 /// A libcurl multi handle on an event loop: a pool of connections and the transfers that run on them.
 ///
-/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that.
+/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that. What each request touches is
+/// spared the run-time check for overlapping accesses.
 package final class Multi {
     package let loop: EventLoop
     private let handle: UnsafeMutableRawPointer
@@ -12,8 +13,8 @@ package final class Multi {
     private var isClosed = false
 
     /// Each knows its position.
-    private var running: [EasyHandle] = []
-    private var pool = EasyHandlePool()
+    @exclusivity(unchecked) private var running: [EasyHandle] = []
+    @exclusivity(unchecked) private var pool = EasyHandlePool()
 
     /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
     private var deadline: Deadline?
@@ -21,12 +22,12 @@ package final class Multi {
     /// How often `runTimers` has been called.
     private(set) var timerRuns = 0
     /// Handles whose handlers have heard something since they were last settled, each once.
-    private var unsettled: [EasyHandle] = []
+    @exclusivity(unchecked) private var unsettled = Batch<EasyHandle>()
     private var isSettlingSoon = false
     @exclusivity(unchecked) private var lookout = CurlLibrary.forgetsHTTP2Input ? HTTP2Lookout() : nil
     private var isLookingSoon = false
     /// Handles whose transfers ended while they were paused, and have been continued.
-    private var continued: [EasyHandle] = []
+    @exclusivity(unchecked) private var continued: [EasyHandle] = []
 
     /// Fails where libcurl is out of memory.
     package init(loop: EventLoop, limits: ConnectionLimits) throws(TransferFailure) {
@@ -68,7 +69,7 @@ package final class Multi {
         curl_multi_cleanup(handle)
         if let deadline { loop.cancel(deadline) }
         loop.unregister(id)
-        unsettled = []
+        unsettled.removeAll()
         continued = []
         Unmanaged.passUnretained(self).release()
     }
@@ -220,12 +221,12 @@ package final class Multi {
     /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads on.
     private func settleHandlers() {
         guard !unsettled.isEmpty else { return }
-        let unsettled = unsettled
-        self.unsettled.removeAll(keepingCapacity: true)
-        for easy in unsettled {
+        let settling = unsettled.take()
+        for easy in settling {
             lookout?.heard(easy)
             easy.settle()
         }
+        unsettled.takeBack(settling)
     }
 
     private func finishTransfers() {

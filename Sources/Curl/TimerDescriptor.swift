@@ -7,13 +7,13 @@ import Glibc
 /// nothing, which costs less than a system call with every request.
 struct TimerDescriptor: ~Copyable {
     let descriptor: Int32
-    private var armedFor: ContinuousClock.Instant?
+    private var armedFor: MonotonicTime?
 
     /// The system's errno where it had no descriptor left; then the timer never fires.
     let failure: SystemError?
 
     init() {
-        // The clock behind ContinuousClock.
+        // MonotonicTime's clock.
         descriptor = timerfd_create(CLOCK_BOOTTIME, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
         failure = descriptor < 0 ? SystemError.current : nil
     }
@@ -23,14 +23,13 @@ struct TimerDescriptor: ~Copyable {
     }
 
     /// Sees to it that the timer fires at `time` or earlier.
-    mutating func arm(for time: ContinuousClock.Instant?, now: ContinuousClock.Instant) {
+    mutating func arm(for time: MonotonicTime?, now: MonotonicTime) {
         guard let time, armedFor.map({ time < $0 }) ?? true else { return }
         armedFor = time
-        let delay = max(time - now, .nanoseconds(1)).components
+        let delay = max(time.nanoseconds - now.nanoseconds, 1)
         var setting = itimerspec()
-        setting.it_value.tv_sec = time_t(min(delay.seconds, Int64(Int32.max)))
-        setting.it_value.tv_nsec = Int(delay.attoseconds / 1_000_000_000)
-        if setting.it_value.tv_sec == 0 && setting.it_value.tv_nsec == 0 { setting.it_value.tv_nsec = 1 }
+        setting.it_value.tv_sec = time_t(min(delay / 1_000_000_000, Int64(Int32.max)))
+        setting.it_value.tv_nsec = Int(delay % 1_000_000_000)
         _ = timerfd_settime(descriptor, 0, &setting, nil)
     }
 

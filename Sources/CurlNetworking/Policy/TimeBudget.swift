@@ -1,3 +1,5 @@
+import Curl
+
 /// How much time may be spent on something that is good to have: a tenth of all time, and a little at once.
 ///
 /// Reading and writing the stock cache go through its whole directory, some milliseconds each. A program that loads
@@ -7,9 +9,9 @@ struct TimeBudget {
     private static let share = 10
 
     private var balance = Self.credit
-    private var lastUpdate: ContinuousClock.Instant?
+    private var lastUpdate: MonotonicTime?
 
-    mutating func allows(at now: ContinuousClock.Instant) -> Bool {
+    mutating func allows(at now: MonotonicTime) -> Bool {
         if let lastUpdate, now > lastUpdate { balance = min(Self.credit, balance + (now - lastUpdate) / Self.share) }
         lastUpdate = now
         return balance > .zero

@@ -1,3 +1,4 @@
+import Curl
 import Foundation
 import Locks
 
@@ -29,7 +30,7 @@ final class CacheStore: @unchecked Sendable {
         var absent: Set<String> = []
         var isEmpty = false
         var hasCheckedEmptiness = false
-        var epoch = ContinuousClock.now
+        var epoch = MonotonicTime.now
         var reading = TimeBudget()
         var writing = TimeBudget()
     }
@@ -86,7 +87,7 @@ final class CacheStore: @unchecked Sendable {
     }
 
     /// What is known without asking the cache. `isInsistent` is for requests that rely on it. Loop; never blocks.
-    func find(_ key: String, now: ContinuousClock.Instant, isInsistent: Bool) -> Finding {
+    func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> Finding {
         state.withLock { state in
             if let pending = state.pending[key] { return .known(pending.response) }
             if isInsistent || isAlwaysAsked { return .unknown }
@@ -108,9 +109,9 @@ final class CacheStore: @unchecked Sendable {
 
     /// On the read queue.
     private func look(_ key: String, at url: URL) {
-        let start = ContinuousClock.now
+        let start = MonotonicTime.now
         let found = cache.cachedResponse(for: URLRequest(url: url)).flatMap { StoredResponse($0, key: key) }
-        let end = ContinuousClock.now
+        let end = MonotonicTime.now
         let (response, completions, checksEmptiness) = state.withLock { state in
             if found == nil { state.reading.spend(end - start) }
             let look = state.looks.removeValue(forKey: key) ?? Look()
@@ -170,10 +171,10 @@ final class CacheStore: @unchecked Sendable {
     /// Writes whatever is pending for `key` by now. On the write queue.
     private func write(_ key: String) {
         while let pending = state.withLock({ $0.pending[key] }) {
-            let start = ContinuousClock.now
+            let start = MonotonicTime.now
             perform(pending.response, key)
             let isDone = state.withLock { state in
-                state.writing.spend(ContinuousClock.now - start)
+                state.writing.spend(MonotonicTime.now - start)
                 guard state.pending[key]?.number == pending.number else { return false }
                 state.pending[key] = nil
                 state.looks[key]?.written = .some(pending.response)
@@ -194,7 +195,7 @@ final class CacheStore: @unchecked Sendable {
 }
 
 extension CacheStore.State {
-    fileprivate mutating func beginEpoch(at now: ContinuousClock.Instant, after length: Duration) {
+    fileprivate mutating func beginEpoch(at now: MonotonicTime, after length: Duration) {
         guard now - epoch >= length else { return }
         epoch = now
         absent.removeAll(keepingCapacity: true)

@@ -44,7 +44,7 @@ extension TaskRunner {
         return true
     }
 
-    private func wait(until time: ContinuousClock.Instant) {
+    private func wait(until time: MonotonicTime) {
         let end = Deadline { [unowned self] in proceed() }
         loading.waiting.end = end
         lane.loop.schedule(end, at: time)

@@ -17,7 +17,7 @@ final class FTPLoad: Load, @unchecked Sendable {
 
     private let loop: EventLoop
     private var owner: (any FTPLoadOwner)?
-    private(set) var lastActivity: ContinuousClock.Instant?
+    private(set) var lastActivity: MonotonicTime?
 
     // MARK: FTP's loop
 

@@ -1,10 +1,11 @@
+import Curl
 import Foundation
 
 /// Where a response and its body come from when it is not from an exchange: a program's protocol class, a file, a data URL, or
 /// an FTP server. Loop only.
 protocol Load: AnyObject {
     /// Since when nothing has moved; nil where the idle clock doesn't run.
-    var lastActivity: ContinuousClock.Instant? { get }
+    var lastActivity: MonotonicTime? { get }
 
     /// Nothing is reported while it is paused.
     func setPaused(_ isPaused: Bool)
@@ -17,7 +18,7 @@ protocol Load: AnyObject {
 }
 
 extension Load {
-    var lastActivity: ContinuousClock.Instant? { nil }
+    var lastActivity: MonotonicTime? { nil }
 
     func bodyBecameReadable() {}
 }

@@ -57,7 +57,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     private var isPaused = false
     private var isDraining = false
     private var challenges: [ObjectIdentifier: ChallengeSender] = [:]
-    private var lastReport: ContinuousClock.Instant
+    private var lastReport: MonotonicTime
 
     init(
         _ classes: [URLProtocol.Type],
@@ -91,7 +91,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     }
 
     /// The idle clock stands still while somebody is to answer the class.
-    var lastActivity: ContinuousClock.Instant? { challenges.isEmpty ? lastReport : nil }
+    var lastActivity: MonotonicTime? { challenges.isEmpty ? lastReport : nil }
 
     func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused

@@ -8,14 +8,14 @@ struct DeadlineTests {
         var entries: [String] = []
     }
 
-    let start = ContinuousClock.now
+    let start = MonotonicTime.now
     let log = Log()
 
     func deadline(_ name: String) -> Deadline {
         Deadline { [log] in log.entries.append(name) }
     }
 
-    func fireAll(_ queue: inout DeadlineQueue, at time: ContinuousClock.Instant) -> [String] {
+    func fireAll(_ queue: inout DeadlineQueue, at time: MonotonicTime) -> [String] {
         log.entries = []
         while let action = queue.popDue(at: time) { action() }
         return log.entries

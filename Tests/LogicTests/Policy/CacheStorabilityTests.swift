@@ -1,3 +1,4 @@
+import Curl
 import Foundation
 import Testing
 
@@ -120,7 +121,7 @@ struct CacheStorabilityTests {
     @Test("The budget is used up by spending, and comes back with time")
     func budget() {
         var budget = TimeBudget()
-        let start = ContinuousClock.now
+        let start = MonotonicTime.now
         func allows(after time: Duration) -> Bool { budget.allows(at: start + time) }
         #expect(allows(after: .zero))
         budget.spend(.milliseconds(600))

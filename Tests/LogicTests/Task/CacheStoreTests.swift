@@ -1,3 +1,4 @@
+import Curl
 import Foundation
 import LoopbackServer
 import Testing
@@ -42,7 +43,7 @@ struct CacheStoreTests {
         after time: Duration = .zero,
         isInsistent: Bool = false
     ) -> String? {
-        switch store.find(url, now: .now + time, isInsistent: isInsistent) {
+        switch store.find(url, now: MonotonicTime.now + time, isInsistent: isInsistent) {
         case .known(let response): response.map { String(decoding: $0.data, as: UTF8.self) } ?? ""
         case .unknown: nil
         }
