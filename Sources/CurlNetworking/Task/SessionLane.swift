@@ -14,16 +14,17 @@ final class SessionLane: @unchecked Sendable {
     private let limits: ConnectionLimits
     private let deliveryQueue: DeliveryQueue
 
-    // MARK: Loop only
+    // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
 
-    var admission: Admission
+    @exclusivity(unchecked) var admission: Admission
+    @exclusivity(unchecked) var responses = ResponseShelf()
     private(set) var multi: Multi?
     private var ftp: FTPConnections?
     /// Multis that finish their transfers but get no new ones.
     private(set) var retiredMultis: [Multi] = []
-    private var admitted: [Admission.Ticket] = []
+    @exclusivity(unchecked) private var admitted: [Admission.Ticket] = []
     var existingHandshakeDesk: HandshakeDesk?
-    private var deliveries: [DeliveryQueue.Delivery] = []
+    @exclusivity(unchecked) private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 
     init(

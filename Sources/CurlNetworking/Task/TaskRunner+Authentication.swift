@@ -27,7 +27,7 @@ extension TaskRunner {
             loading.nextRequest = exchange.request
             return .discard
         }
-        let response = try Self.response(head, to: exchange.request)
+        let response = try httpResponse(head, to: exchange.request)
         let held = hold(head, of: exchange)
         loading.authentication?.challenged = Authentication.Challenged(
             held: held,

@@ -44,7 +44,7 @@ extension TaskRunner: ExchangeOwner {
     ) throws(URLError) {
         loading.head = head
         let expected = length ?? Self.expectedLength(of: head, to: request)
-        try accept(Self.shownResponse(head, to: request), received: offset, expected: expected)
+        try accept(shownResponse(head, to: request), received: offset, expected: expected)
         beginCaching(head, to: request, expected: expected)
     }
 
@@ -68,8 +68,10 @@ extension TaskRunner: ExchangeOwner {
     }
 
     /// The response as the task shows it: FTP has no status and no fields.
-    private static func shownResponse(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> URLResponse {
-        guard head.version == FTPReplies.version, let url = request.url else { return try response(head, to: request) }
+    private func shownResponse(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> URLResponse {
+        guard head.version == FTPReplies.version, let url = request.url else {
+            return try httpResponse(head, to: request)
+        }
         return URLResponse(
             url: url,
             mimeType: url.path.hasSuffix("/") ? "text/plain" : MIMEType.guess(forPath: url.path),
@@ -78,14 +80,9 @@ extension TaskRunner: ExchangeOwner {
         )
     }
 
-    static func response(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> HTTPURLResponse {
-        guard let url = request.url,
-            let response = HTTPURLResponse(
-                url: url,
-                statusCode: head.status,
-                httpVersion: head.version,
-                headerFields: head.decodedFields
-            )
+    /// `head` as the delegate or owner sees it.
+    func httpResponse(_ head: ResponseHead, to request: URLRequest) throws(URLError) -> HTTPURLResponse {
+        guard let url = request.url, let response = lane.responses.response(for: head, at: url, now: lane.loop.now)
         else { throw URLError(.badServerResponse, request.url, "The response's head makes no sense.") }
         return response
     }
@@ -240,12 +237,10 @@ extension TaskRunner: ExchangeOwner {
 
     // MARK: - Time
 
-    /// The task wants to run: the resource clock starts with the first time it does.
+    /// The task wants to run for the first time: that starts the resource clock.
     func startClocks() {
-        if loading.deadline == nil { loading.deadline = Deadline { [unowned self] in checkClocks() } }
-        if loading.resourceEnd == nil {
-            loading.resourceEnd = lane.loop.now + putOff() + session.settings.resourceTimeout
-        }
+        loading.deadline = Deadline { [unowned self] in checkClocks() }
+        loading.resourceEnd = lane.loop.now + putOff() + session.settings.resourceTimeout
         rearmDeadline()
     }
 
@@ -255,7 +250,7 @@ extension TaskRunner: ExchangeOwner {
         lane.loop.schedule(deadline, at: idleEnd.map { min($0, resourceEnd) } ?? resourceEnd)
     }
 
-    private var idleEnd: ContinuousClock.Instant? {
+    private var idleEnd: MonotonicTime? {
         guard let lastActivity = loading.exchange?.lastActivity ?? loading.load?.lastActivity else { return nil }
         let request = shared.withLock { $0.machine.mayTimeOut ? $0.currentRequest : nil }
         return request.map { lastActivity + session.settings.idleTimeout(for: $0) }

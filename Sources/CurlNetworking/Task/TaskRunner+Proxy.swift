@@ -21,7 +21,7 @@ extension TaskRunner {
     func challengedInTunnel(_ exchange: Exchange, _ error: URLError?) -> Bool {
         guard let error, let head = exchange.refusal, head.status == 407, let url = exchange.request.url,
             let origin = route.server?.origin,
-            let response = try? Self.response(head, to: exchange.request)
+            let response = try? httpResponse(head, to: exchange.request)
         else { return false }
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)
         guard !offers.isEmpty else { return false }

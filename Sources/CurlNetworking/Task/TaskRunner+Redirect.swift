@@ -15,7 +15,7 @@ extension TaskRunner {
             loading.nextRequest = next
             return .discard
         }
-        let response = try Self.response(head, to: exchange.request)
+        let response = try httpResponse(head, to: exchange.request)
         let held = hold(head, of: exchange)
         post(
             .redirect(response, next) { [weak self] answer in

@@ -1,7 +1,8 @@
 import Curl
 import Foundation
 
-/// One HTTP exchange: one request and the response to it. Loop only.
+/// One HTTP exchange: one request and the response to it. Loop only. What each header line touches is spared the run-time check for
+/// overlapping accesses.
 final class Exchange: TransferHandler {
     enum BodyRoute {
         case deliver
@@ -19,7 +20,7 @@ final class Exchange: TransferHandler {
     let request: URLRequest
     private let body: (any RequestBody)?
     private unowned let owner: any ExchangeOwner
-    private var parser = HeadParser()
+    @exclusivity(unchecked) private var parser = HeadParser()
     private var route = BodyRoute.discard
     private var discardedBytes = 0
     private var sentBytes: Int64 = 0
@@ -31,7 +32,7 @@ final class Exchange: TransferHandler {
     /// libcurl was told to keep the body's bytes.
     private var hasPausedReceiving = false
     /// The head has come, over a connection that others may be waiting to share.
-    private var hasFreshAnswer = false
+    @exclusivity(unchecked) private var hasFreshAnswer = false
     /// Why a callback has ended the transfer.
     private var abortError: URLError?
 
@@ -44,17 +45,17 @@ final class Exchange: TransferHandler {
     private(set) var refusal: ResponseHead?
     /// The connection, since it stands; for an exchange that was to report it.
     private(set) var standing: StandingConnection?
-    private var circumstances = ReplayPolicy.Circumstances()
+    @exclusivity(unchecked) private var circumstances = ReplayPolicy.Circumstances()
     /// The server had closed the connection before the request came, or did so without looking at it, and libcurl has not sent it again.
     private(set) var hasLostKeptConnection = false
     /// libcurl has sent it again, and lost it each time.
     private(set) var wasGivenUp = false
     private var deliveredBytes: Int64 = 0
     /// What the exchange costs, where somebody may want to know; complete when it is over.
-    private(set) var metrics: HopMetrics?
+    @exclusivity(unchecked) private(set) var metrics: HopMetrics?
     private var receivedBytes: Int64 = 0
     /// Since when nothing has moved in either direction.
-    private(set) var lastActivity: ContinuousClock.Instant
+    @exclusivity(unchecked) private(set) var lastActivity: MonotonicTime
     private let loop: EventLoop
     private var multi: Multi?
     private var easy: EasyHandle?
@@ -291,6 +292,7 @@ final class Exchange: TransferHandler {
 
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
+        if head != nil, failure == nil { return nil }
         if head != nil, endsWithHead { return nil }
         // A dropped body that was cut short, by us or by the server, says nothing about the task.
         if head != nil, case .discard = route { return nil }

@@ -59,12 +59,7 @@ extension HopMetrics {
     var madeResponse: URLResponse? {
         if let response { return response }
         guard let head, let url = request.url else { return nil }
-        return HTTPURLResponse(
-            url: url,
-            statusCode: head.status,
-            httpVersion: head.version,
-            headerFields: head.decodedFields
-        )
+        return HTTPURLResponse(head, at: url)
     }
 }
 

@@ -65,15 +65,11 @@ struct ResponseHead: Sendable, Equatable {
 
     /// Several lengths, and not all the same: where the next response begins would be anybody's guess (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
-        var first: String?
-        for field in fields where field.name.isEqualIgnoringASCIICase(to: "Content-Length") {
-            guard let length = first else {
-                first = field.value
-                continue
-            }
-            if field.value != length { return self["Transfer-Encoding"] == nil }
+        guard let length = self["Content-Length"] else { return false }
+        let contradicts = fields.contains {
+            $0.name.isEqualIgnoringASCIICase(to: "Content-Length") && $0.value != length
         }
-        return false
+        return contradicts && self["Transfer-Encoding"] == nil
     }
 
     /// Whether the body is coded (RFC 9110 §8.4), so that its length on the wire tells nothing of its decoded length.
@@ -116,6 +112,17 @@ extension Int64 {
 }
 
 extension String {
+    // Through the bytes themselves: the view of them costs several times as much for each.
+
+    var isASCII: Bool {
+        utf8.withContiguousStorageIfAvailable { $0.reduce(0, |) < 0x80 } ?? utf8.allSatisfy { $0 < 0x80 }
+    }
+
+    func containsASCII(_ character: Unicode.Scalar) -> Bool {
+        let byte = UInt8(ascii: character)
+        return utf8.withContiguousStorageIfAvailable { $0.contains(byte) } ?? utf8.contains(byte)
+    }
+
     func isEqualIgnoringASCIICase(to other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         var (a, b) = (self, other)
