@@ -27,7 +27,7 @@ extension EasyHandle {
         // hold back what it read, and run out of room for heads and bodies of different kinds.
         if let continuation = pausing.continuation, continuation == multi?.timerRuns { multi?.runTimers() }
         // libcurl may take the pause for the next transfer's too.
-        kept = nil
+        standing = nil
         pausing.continuation = isPaused ? nil : multi?.timerRuns
         pausing.isPaused = isPaused
         let code = curl_easy_pause(handle, isPaused ? CurlLibrary.pause : CURLPAUSE_CONT)

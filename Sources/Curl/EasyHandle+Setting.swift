@@ -16,7 +16,7 @@ extension EasyHandle {
 
     /// libcurl keeps a copy of the string.
     func set(_ option: CURLoption, _ value: String) throws(TransferFailure) {
-        try check(clibcurl_easy_set_string(handle, option, value))
+        try check(value.withCString { clibcurl_easy_set_string(handle, option, $0) })
     }
 
     /// Takes a string option back.

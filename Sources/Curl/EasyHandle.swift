@@ -23,8 +23,8 @@ package final class EasyHandle {
     /// Where the multi keeps it.
     var position = 0
     private(set) weak var multi: Multi?
-    /// The options that stand, where they can stand for another transfer.
-    var kept: TransferOptions?
+    /// The options of the last transfer, where they can stand for another one.
+    var standing: StandingOptions?
     /// Whom the sockets that it opens belong to.
     @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
     /// Whether libcurl asks it for bytes to send.
@@ -62,15 +62,15 @@ package final class EasyHandle {
     /// Whether the options of the last transfer stand for one with `options` too, but for what `configure` then says anew:
     /// where requests are alike, telling libcurl everything again costs more than sending them.
     func isReady(for options: some EasyOptions) -> Bool {
-        guard let kept, let options = options.repeatable else { return false }
-        return options.isLike(kept)
+        guard let standing else { return false }
+        return options.canUse(standing)
     }
 
     /// Forgets every option; connections, the DNS cache and TLS sessions are the multi's and stay. False where the handle
     /// is no good for another transfer: one that has waited in libcurl for a connection can keep its receive buffer, and
     /// then refuses another size.
     func reset() -> Bool {
-        kept = nil
+        standing = nil
         awaitsAnswer = false
         curl_easy_reset(handle)
         curl_slist_free_all(headerList)
@@ -89,12 +89,7 @@ package final class EasyHandle {
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
         errorBuffer[0] = 0
         complaint = nil
-        let repeatable = options.repeatable
-        if let kept = kept.take(), let repeatable, repeatable.isLike(kept) {
-            try repeatable.apply(to: self, over: kept)
-            self.kept = repeatable
-            return
-        }
+        if let standing { return try options.apply(to: self, over: standing) }
         try setUpCallbacks(sendsBody: options.sendsBody)
         let group = options.connections ?? loop.otherConnections
         connections = group
@@ -109,7 +104,7 @@ package final class EasyHandle {
             try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())
         }
         try options.apply(to: self)
-        kept = repeatable
+        standing = options.standing
     }
 
     private func setUpCallbacks(sendsBody: Bool) throws(TransferFailure) {
@@ -145,7 +140,9 @@ package final class EasyHandle {
     func setHeaders(_ lines: [String]) throws(TransferFailure) {
         curl_slist_free_all(headerList.take())
         for line in lines {
-            guard let list = curl_slist_append(headerList, line) else { try check(CURLE_OUT_OF_MEMORY); return }
+            guard let list = line.withCString({ curl_slist_append(headerList, $0) }) else {
+                try check(CURLE_OUT_OF_MEMORY); return
+            }
             headerList = list
         }
         try check(clibcurl_easy_set_list(handle, CURLOPT_HTTPHEADER, headerList))
@@ -174,7 +171,7 @@ package final class EasyHandle {
 
     /// Adds what a program asked for to the options that are set already.
     func install(_ hatches: TransferHatches) throws(TransferFailure) {
-        kept = nil
+        standing = nil
         if let tracer = hatches.tracer {
             self.tracer = tracer
             try check(clibcurl_easy_set_debug(handle, Callbacks.debug))

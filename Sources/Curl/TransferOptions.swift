@@ -13,12 +13,32 @@ package protocol EasyOptions {
 
     func apply(to easy: EasyHandle) throws(TransferFailure)
 
-    /// The options, where the handle may keep them for another transfer that is like this one.
-    var repeatable: TransferOptions? { get }
+    /// What the handle may keep of them for other transfers; nil for nothing.
+    var standing: StandingOptions? { get }
+
+    /// Whether the options that stand on a handle are those of this transfer too, but for what `apply(to:over:)` says anew.
+    func canUse(_ standing: StandingOptions) -> Bool
+
+    func apply(to easy: EasyHandle, over standing: StandingOptions) throws(TransferFailure)
 }
 
 extension EasyOptions {
-    package var repeatable: TransferOptions? { nil }
+    package var standing: StandingOptions? { nil }
+    package func canUse(_ standing: StandingOptions) -> Bool { false }
+    package func apply(to easy: EasyHandle, over standing: StandingOptions) throws(TransferFailure) {}
+}
+
+/// The options of a handle's last transfer, and what of them was said anew since. Loop only; a class, since a copy of the options costs
+/// more than comparing them.
+package final class StandingOptions {
+    fileprivate let options: TransferOptions
+    fileprivate var url: String
+    fileprivate var headers: [String]
+
+    fileprivate init(_ options: TransferOptions) {
+        self.options = options
+        (url, headers) = (options.url, options.headers)
+    }
 }
 
 extension EasyOptions {
@@ -107,6 +127,9 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
     /// where the answer to it is no success, and is there before they have noticed that nothing is left to send: seen with 8.14.
     package var sendsBody: Bool { body != .none && body != .known(0) }
 
+    /// Of the two schemes there are.
+    private var isPlainHTTP: Bool { url.utf8.dropFirst(4).first == UInt8(ascii: ":") }
+
     private var allHeaders: [String] { body == .known(0) ? headers + ["Content-Length: 0"] : headers }
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
@@ -122,7 +145,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         }
         // libcurl keeps the parsed certificates from one connection to the next only where they come from a file alone;
         // parsing them costs 50 ms of CPU.
-        if CurlLibrary.hasCAFile, !url.hasPrefix("http:") { try easy.clear(CURLOPT_CAPATH) }
+        if CurlLibrary.hasCAFile, !isPlainHTTP { try easy.clear(CURLOPT_CAPATH) }
         if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
         if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
@@ -161,27 +184,36 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
 
     // MARK: - After a transfer that was like this one
 
-    /// Not where something is left in the handle that the next transfer must not find.
-    package var repeatable: TransferOptions? {
+    package var standing: StandingOptions? { isRepeatable ? StandingOptions(self) : nil }
+
+    /// False where something is left in the handle that the next transfer must not find.
+    private var isRepeatable: Bool {
         let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
-        return isPlain && !reportsConnection && inquiry == nil && !usesTunnel && proxyAuthentication == nil ? self : nil
+        return isPlain && !reportsConnection && inquiry == nil && !usesTunnel && proxyAuthentication == nil
     }
 
-    /// Whether of two repeatable transfers only the targets and the header lines differ.
-    func isLike(_ other: TransferOptions) -> Bool {
-        method == other.method && decodesContent == other.decodesContent
-            && receiveBufferSize == other.receiveBufferSize && waitsForMultiplexing == other.waitsForMultiplexing
-            && closesUnlessAnswered == other.closesUnlessAnswered && connectTimeout == other.connectTimeout
-            && connection === other.connection && connections === other.connections
-            && versionOverride == other.versionOverride
-            && url.hasPrefix("http:") == other.url.hasPrefix("http:")
+    /// Where only the targets and the header lines differ.
+    package func canUse(_ standing: StandingOptions) -> Bool {
+        isRepeatable && method == standing.options.method && decodesContent == standing.options.decodesContent
+            && receiveBufferSize == standing.options.receiveBufferSize
+            && waitsForMultiplexing == standing.options.waitsForMultiplexing
+            && closesUnlessAnswered == standing.options.closesUnlessAnswered
+            && connectTimeout == standing.options.connectTimeout
+            && connection === standing.options.connection && connections === standing.options.connections
+            && versionOverride == standing.options.versionOverride
+            && isPlainHTTP == standing.options.isPlainHTTP
     }
 
-    /// Writes what differs from `other`, which is like this one.
-    func apply(to easy: EasyHandle, over other: TransferOptions) throws(TransferFailure) {
-        try easy.set(CURLOPT_URL, url)
+    package func apply(to easy: EasyHandle, over standing: StandingOptions) throws(TransferFailure) {
+        if url != standing.url {
+            try easy.set(CURLOPT_URL, url)
+            standing.url = url
+        }
         if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }
-        if headers != other.headers { try easy.setHeaders(headers) }
+        if headers != standing.headers {
+            try easy.setHeaders(headers)
+            standing.headers = headers
+        }
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {

@@ -65,6 +65,20 @@ struct ContentCodingTests {
         #expect(codings.contains("gzip") && codings.contains("deflate"))
     }
 
+    @Test("The offer is the one that libcurl would make by itself")
+    func libcurlsOffer() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        // Where a program can have a say in the option, the field is libcurl's own.
+        for configure in [nil, { @Sendable (_: inout CurlTransfer, _: URLRequest) in }] {
+            let session = URLSession.forTest { $0.curl.configureTransfer = configure }
+            defer { session.invalidateAndCancel() }
+            _ = try await session.data(from: server.url("/"))
+        }
+        let offers = server.requests.map { $0.headers(named: "Accept-Encoding") }
+        #expect(offers.count == 2 && offers[0] == offers[1])
+    }
+
     @Test("The program can offer others")
     func ownOffer() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

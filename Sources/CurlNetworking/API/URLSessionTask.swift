@@ -5,11 +5,22 @@ import Foundation
 /// It starts suspended. Every method may be called from any thread at any moment, and none blocks. Whatever happens, it
 /// completes exactly once. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask>
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
-    // @unchecked is true because both properties never change and guard themselves. Both are nil for a task made by
-    // `init()`, which is on no session: a stand-in for tests.
-    let runner: TaskRunner?
-    let session: URLSession?
-    private let standInProgress = Progress(parent: nil, userInfo: nil)
+    // @unchecked is true because the property never changes, and what it holds guards itself.
+    private let place: Place
+
+    private enum Place {
+        case session(URLSession, TaskRunner)
+        /// Made by `init()`: a stand-in for tests. Its progress never moves.
+        case nowhere(Progress)
+    }
+
+    var runner: TaskRunner? {
+        if case .session(_, let runner) = place { runner } else { nil }
+    }
+
+    var session: URLSession? {
+        if case .session(let session, _) = place { session } else { nil }
+    }
 
     /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
     public enum State: Int, Sendable {
@@ -25,13 +36,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// A task on no session: a stand-in, for tests that override what they need.
     public override init() {
-        runner = nil
-        session = nil
+        place = .nowhere(Progress(parent: nil, userInfo: nil))
     }
 
     init(runner: TaskRunner, session: URLSession) {
-        self.runner = runner
-        self.session = session
+        place = .session(session, runner)
     }
 
     deinit {
@@ -117,7 +126,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     // MARK: - How far it is
 
     /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
-    open var progress: Progress { runner?.progress(of: self) ?? standInProgress }
+    open var progress: Progress {
+        switch place {
+        case .session(_, let runner): runner.progress(of: self)
+        case .nowhere(let progress): progress
+        }
+    }
 
     /// Bytes of the response's body received so far, in all for a resumed download.
     open var countOfBytesReceived: Int64 { read(\.counters.received) ?? 0 }

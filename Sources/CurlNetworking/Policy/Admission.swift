@@ -19,7 +19,7 @@ struct Admission {
 
         let origin: Origin
         unowned let runner: TaskRunner
-        fileprivate(set) var host: AdmissionHost?
+        @exclusivity(unchecked) fileprivate(set) var host: AdmissionHost?
         fileprivate(set) var heapKey = Key(priority: 0, number: 0)
         var heapIndex: Int?
         /// It has a place, and must give it back.

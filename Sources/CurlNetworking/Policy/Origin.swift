@@ -36,8 +36,7 @@ struct Origin: Hashable, Sendable {
         }
         let host = decodedHost.lowercased()
         // A name of another alphabet comes here in either form.
-        let isASCII = host.utf8.allSatisfy { $0 < 0x80 }
-        self.host = isASCII ? host : Punycode.asciiDomain(host.precomposedStringWithCanonicalMapping[...])
+        self.host = host.isASCII ? host : Punycode.asciiDomain(host.precomposedStringWithCanonicalMapping[...])
         port = url.port ?? defaultPort
     }
 

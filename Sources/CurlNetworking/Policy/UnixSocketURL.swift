@@ -33,7 +33,7 @@ enum UnixSocketURL {
     /// The URL as libcurl gets it, which is told the socket besides. `url` is without user name and password; one that leads
     /// to no socket comes back as it is.
     static func transportURL(_ url: String) -> String {
-        guard url.utf8.prefix(6).contains(UInt8(ascii: "+")), let colon = url.firstIndex(of: ":"),
+        guard url.containsASCII("+"), let colon = url.firstIndex(of: ":"),
             let scheme = transportScheme(of: url[..<colon].lowercased()),
             let slashes = url.range(of: "://")
         else { return url }

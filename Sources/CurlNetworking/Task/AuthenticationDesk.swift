@@ -67,10 +67,14 @@ final class AuthenticationDesk: Sendable {
 extension SessionCore {
     /// Made when first needed: most sessions never are. Any thread.
     var authenticationDesk: AuthenticationDesk {
-        existingAuthenticationDesk ?? authenticationDeskReference.storeIfNil(AuthenticationDesk())
+        madeAuthenticationDesk.withLock { made in
+            let desk = made ?? AuthenticationDesk()
+            made = desk
+            return desk
+        }
     }
 
-    var existingAuthenticationDesk: AuthenticationDesk? { authenticationDeskReference.load() }
+    var existingAuthenticationDesk: AuthenticationDesk? { madeAuthenticationDesk.withLock { $0 } }
 
     /// Later requests are sent without credentials again. Any thread.
     func forgetCredentials() {

@@ -1,7 +1,6 @@
 import Curl
 import Foundation
 import Locks
-import struct Synchronization.AtomicLazyReference
 
 /// What a session is below its public face: its tasks, its delegate, and its parts on event loops.
 ///
@@ -18,7 +17,8 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: Any thread
 
-    let authenticationDeskReference = AtomicLazyReference<AuthenticationDesk>()
+    /// nil as long as nobody has needed it.
+    let madeAuthenticationDesk = Mutex<AuthenticationDesk?>(nil)
     private let shared: Mutex<Shared>
 
     fileprivate struct Shared {

@@ -9,9 +9,9 @@ extension TaskRunner {
         /// What the hop's request wants; nil for requests whose responses are not cached.
         var demand: CacheDemand?
         /// What is delivered instead of the network's answer.
-        var answer: StoredResponse?
+        @Rare var answer: StoredResponse?
         /// What the server is asked to confirm, and with which fields.
-        var validated: StoredResponse?
+        @Rare var validated: StoredResponse?
         var fields: [HeaderField] = []
         var requested = Date.distantPast
         /// The response under way is to be stored.

@@ -42,6 +42,8 @@ extension TaskRunner {
         loading.nextLane = nil
         if let deadline = loading.deadline.take() { lane.loop.cancel(deadline) }
         let resumeData = settleFile(&outcome, keepsPartialFile: keepsPartialFile)
+        // It was made here: the thread that lets go of the task would have to wait for this one's memory.
+        loading.head = nil
         send(outcome, resumeData: resumeData)
         if let ticket = loading.ticket.take() { lane.leave(ticket) }
     }

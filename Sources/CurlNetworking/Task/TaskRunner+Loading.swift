@@ -29,7 +29,7 @@ extension TaskRunner {
         /// The lane of the next request's origin, while the task is about to move there.
         var nextLane: SessionLane?
         /// nil for tasks that have nothing to do with credentials.
-        var authentication: Authentication?
+        @Rare var authentication: Authentication?
         /// A handshake that waits for a decision.
         var handshake: TaskRunner.HandshakeTalk?
         /// The response that waits for a decision.
@@ -43,7 +43,7 @@ extension TaskRunner {
         var hasLeftBody = false
         /// What has been gathered for the task's metrics, and a hop under way that is no exchange.
         var hops: [HopMetrics] = []
-        var hopWithoutExchange: HopMetrics?
+        @Rare var hopWithoutExchange: HopMetrics?
 
         /// The stream that the next exchange sends. A stream serves once.
         var bodyStream: InputStream?
@@ -80,7 +80,7 @@ extension TaskRunner {
 
         var deadline: Deadline?
         /// nil before the first resuming.
-        var resourceEnd: ContinuousClock.Instant?
+        var resourceEnd: MonotonicTime?
         var bytesMovedAtLastActivity: Int64 = 0
     }
 }
@@ -110,7 +110,6 @@ extension TaskRunner {
     // MARK: - Before the transfer
 
     func enterQueue() {
-        startClocks()
         if mustWait() { return }
         switch loading.preparation {
         case .none, .declined: prepare()

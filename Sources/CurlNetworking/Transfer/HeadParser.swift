@@ -27,12 +27,12 @@ struct HeadParser {
     mutating func consume(lines: UnsafeRawBufferPointer) -> Event {
         size += lines.count
         guard size <= Self.maximumSize else { return isComplete ? .incomplete : .malformed }
-        var rest = lines[...]
+        var rest = lines
         while !isComplete, !rest.isEmpty {
-            let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+            let end = rest.position(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.count
             let event = consume(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
             guard case .incomplete = event else { return event }
-            rest = rest[end...]
+            rest = UnsafeRawBufferPointer(rebasing: rest[end...])
         }
         return .incomplete
     }
@@ -85,7 +85,7 @@ struct HeadParser {
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) {
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }
+        guard let colon = line.position(of: UInt8(ascii: ":")) else { return }
         let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
         head?.fields.append(HeaderField(name: name.text, value: value.text))
@@ -93,6 +93,12 @@ struct HeadParser {
 }
 
 extension UnsafeRawBufferPointer {
+    /// Of the first such byte.
+    fileprivate func position(of byte: UInt8) -> Int? {
+        guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(found) - baseAddress
+    }
+
     /// Without white space and line ends on either side.
     fileprivate var trimmed: UnsafeRawBufferPointer {
         var (start, end) = (0, count)
@@ -107,7 +113,7 @@ extension UnsafeRawBufferPointer {
 
     /// Field values are bytes; those that are no UTF-8 are taken as Latin-1, as HTTP/1 once meant them.
     fileprivate var text: String {
-        if allSatisfy({ $0 < 0x80 }) { return String(decoding: self, as: UTF8.self) }
+        if reduce(0, |) < 0x80 { return String(decoding: self, as: UTF8.self) }
         if let text = String(validating: self, as: UTF8.self) { return text }
         return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
     }

@@ -24,7 +24,7 @@ enum RequestEncoder {
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
         var options = TransferOptions(url: UnixSocketURL.transportURL(text), method: method)
-        options.headers = lines(for: fields, of: request, body: body)
+        options.headers = lines(for: fields, of: request, body: body, defaults: Defaults.of(settings))
         if !fields.contains("Authorization") { options.credentials = credentials }
         if let body { options.body = body.length.map { .known($0) } ?? .chunked }
         return options
@@ -57,11 +57,12 @@ enum RequestEncoder {
     private static func lines(
         for fields: [HeaderField],
         of request: URLRequest,
-        body: (any RequestBody)?
+        body: (any RequestBody)?,
+        defaults: Defaults
     ) -> [String] {
-        if fields.isEmpty, body == nil { return defaultLines }
+        if fields.isEmpty, body == nil { return defaults.lines }
         var lines = fields.map(line)
-        for (name, line) in defaults where !fields.contains(name) { lines.append(line) }
+        for (name, line) in zip(defaults.names, defaults.lines) where !fields.contains(name) { lines.append(line) }
         guard let body else { return lines }
         // libcurl would wait up to a second for the server's permission to send a body.
         if !fields.contains("Expect") { lines.append("Expect:") }
@@ -77,13 +78,37 @@ enum RequestEncoder {
         field.value.allSatisfy(\.isWhitespace) ? field.name + ";" : field.name + ": " + field.value
     }
 
-    /// What goes out with every request that doesn't say otherwise: names, and whole lines.
-    private static let defaults = [
-        ("User-Agent", "User-Agent: \(processName) (unknown version) curl/\(CurlLibrary.versionText)"),
-        ("Accept-Language", "Accept-Language: \(acceptLanguage(Locale.preferredLanguages))"),
-    ]
+    /// What goes out with every request that doesn't say otherwise.
+    private struct Defaults {
+        let names: [String]
+        /// Whole, one for each name.
+        let lines: [String]
 
-    private static let defaultLines = defaults.map(\.1)
+        private init(_ fields: KeyValuePairs<String, String>) {
+            names = fields.map(\.key)
+            lines = fields.map { "\($0): \($1)" }
+        }
+
+        static func of(_ settings: SessionSettings) -> Defaults {
+            settings.configureTransfer == nil ? withCodings : withoutCodings
+        }
+
+        private static let userAgent = "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"
+        private static let language = acceptLanguage(Locale.preferredLanguages)
+
+        /// libcurl would write the codings that it decodes by itself, and twice for each request, byte by byte.
+        private static let withCodings =
+            CurlLibrary.contentCodings.isEmpty
+            ? withoutCodings
+            : Defaults([
+                "User-Agent": userAgent,
+                "Accept-Language": language,
+                "Accept-Encoding": CurlLibrary.contentCodings.joined(separator: ", "),
+            ])
+
+        /// Where a program can tell libcurl to decode nothing.
+        private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])
+    }
 
     private static var processName: String {
         ProcessInfo.processInfo.processName.filter { $0.isASCII && !$0.isNewline }
@@ -105,7 +130,7 @@ enum RequestEncoder {
         from url: URL
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString
-        guard text.utf8.contains(UInt8(ascii: "@")), let authority = authority(in: text),
+        guard text.containsASCII("@"), let authority = authority(in: text),
             let at = text[authority].lastIndex(of: "@")
         else { return (text, nil) }
         let parts = text[authority.lowerBound..<at].split(
