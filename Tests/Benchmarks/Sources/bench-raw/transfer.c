@@ -69,9 +69,22 @@ static size_t read_in(char *bytes, size_t size, size_t count, void *context)
     return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
 }
 
+/// As long as the other contenders'.
+static const char *user_agent(void)
+{
+    static char text[64];
+    if (!*text)
+        snprintf(text, sizeof text, "bench-raw (unknown version) curl/%s", curl_version_info(CURLVERSION_NOW)->version);
+    return text;
+}
+
 void transfer_prepare(transfer *transfer, const arguments *arguments, const char *url)
 {
-    static struct curl_slist *no_expect;
+    static struct curl_slist *language, *upload;
+    if (!language) {
+        language = curl_slist_append(NULL, "Accept-Language: en");
+        upload = curl_slist_append(curl_slist_append(NULL, "Accept-Language: en"), "Expect:");
+    }
     CURL *easy = transfer->easy;
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, url);
@@ -80,6 +93,10 @@ void transfer_prepare(transfer *transfer, const arguments *arguments, const char
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, strncmp(url, "https:", 6) ? 0L : 1L);
+    // All contenders send the same fields: URLSession's defaults.
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, user_agent());
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->source < 0 ? language : upload);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, transfer->sink < 0 ? append : write_out);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     // Debian's libcurl has a default CApath besides the bundle, and with a CApath it does not keep the parsed bundle.
@@ -89,13 +106,10 @@ void transfer_prepare(transfer *transfer, const arguments *arguments, const char
         curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, arguments->buffer);
     }
     if (transfer->source >= 0) {
-        if (!no_expect)
-            no_expect = curl_slist_append(NULL, "Expect:");
         curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
         curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_in);
         curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
         curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, transfer->source_length);
-        curl_easy_setopt(easy, CURLOPT_HTTPHEADER, no_expect);
     }
 }
 

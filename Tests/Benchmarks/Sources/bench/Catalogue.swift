@@ -11,6 +11,15 @@ enum Catalogue {
                 others: .timesRaw(3)
             ),
             Workload(
+                name: "get-1k-64-unlike",
+                scenario: .get,
+                address: .plain(Site.unlikePath),
+                requests: .init(6_400, stock: 640),
+                inFlight: 64,
+                expect: Site.small.bytes,
+                rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, no two heads alike", limit: .timesRaw(3))]
+            ),
+            Workload(
                 name: "get-1k-64-default",
                 scenario: .get,
                 address: .plain(Site.uncachedPath),

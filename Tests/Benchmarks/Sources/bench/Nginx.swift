@@ -77,6 +77,10 @@ struct Nginx {
                         alias \(site.root.path)/;
                         add_header Cache-Control no-store;
                     }
+                    location /unlike/ {
+                        alias \(site.root.path)/;
+                        add_header X-Request-ID $request_id;
+                    }
                     location /slow/ { limit_rate 1k; }
                     location /upload/ { dav_methods PUT; }
                 }

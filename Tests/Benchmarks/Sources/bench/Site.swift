@@ -13,6 +13,8 @@ struct Site {
     static let large = Asset(path: "/1g", bytes: 1 << 30)
     /// The small body as one that no cache may keep: every request goes to the server, whatever the session has.
     static let uncachedPath = "/uncached/1k"
+    /// The same file, with a field that is never the same twice.
+    static let unlikePath = "/unlike/1k"
     static let slowPath = "/slow/1m"
     static let uploadPath = "/upload/1g"
     static let protocolPath = "/protocol"
