@@ -17,7 +17,7 @@ enum Catalogue {
                 requests: .init(6_400, stock: 640),
                 inFlight: 64,
                 expect: Site.small.bytes,
-                rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, no two heads alike", limit: .timesRaw(3))]
+                rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, no two heads alike", limit: .timesRaw(2.5))]
             ),
             Workload(
                 name: "get-1k-64-default",
