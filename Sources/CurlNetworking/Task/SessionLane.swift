@@ -55,6 +55,7 @@ final class SessionLane: @unchecked Sendable {
             self.multi = nil
             self.closeIdleRetiredMultis(all: true)
             self.ftp.take()?.close()
+            self.responses = ResponseShelf()
         }
     }
 
@@ -64,6 +65,7 @@ final class SessionLane: @unchecked Sendable {
         multi = nil
         closeIdleRetiredMultis()
         ftp?.renew()
+        responses = ResponseShelf()
     }
 
     private func closeIdleRetiredMultis(all: Bool = false) {
