@@ -10,31 +10,19 @@ enum Catalogue {
                 async: .timesRaw(2),
                 others: .timesRaw(3)
             ),
-            Workload(
-                name: "get-1k-64-unlike",
-                scenario: .get,
-                address: .plain(Site.unlikePath),
-                requests: .init(6_400, stock: 640),
-                inFlight: 64,
-                expect: Site.small.bytes,
-                rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, no two heads alike", limit: .timesRaw(2.5))]
+            small64(
+                name: "unlike",
+                path: Site.unlikePath,
+                title: "no two heads alike",
+                limit: .timesRaw(2.5)
             ),
-            Workload(
-                name: "get-1k-64-default",
-                scenario: .get,
-                address: .plain(Site.uncachedPath),
-                requests: .init(6_400, stock: 640),
-                inFlight: 64,
+            small64(
+                name: "default",
+                path: Site.uncachedPath,
                 session: .default,
-                expect: Site.small.bytes,
-                rows: [
-                    .init(
-                        .async,
-                        "1 KiB, 64 in flight, `data(from:)`, default configuration",
-                        // 1.3 times what the bare session may cost.
-                        limit: .timesRaw(2.6)
-                    )
-                ]
+                title: "default configuration",
+                // 1.3 times what the bare session may cost.
+                limit: .timesRaw(2.6)
             ),
             small(inFlight: 512, requests: .init(10_240, ours: 5_120, stock: 1_024)),
             Workload(
@@ -127,6 +115,26 @@ enum Catalogue {
                 .init(.handler, "1 KiB, \(inFlight) in flight, completion handlers", limit: others),
                 .init(.delegate, "1 KiB, \(inFlight) in flight, delegate on a delegate queue", limit: others),
             ]
+        )
+    }
+
+    /// One of the small cases with something else about it, as `data(from:)` alone.
+    private static func small64(
+        name: String,
+        path: String,
+        session: Workload.Session = .bare,
+        title: String,
+        limit: Limit
+    ) -> Workload {
+        Workload(
+            name: "get-1k-64-\(name)",
+            scenario: .get,
+            address: .plain(path),
+            requests: .init(6_400, stock: 640),
+            inFlight: 64,
+            session: session,
+            expect: Site.small.bytes,
+            rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, \(title)", limit: limit)]
         )
     }
 
