@@ -5,7 +5,7 @@ import Glibc
 // its verdict to the constant of libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the
 // `Multi` they run in; a multi's context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the
 // sockets' context, which connections keep beyond the transfer that opened them, is a `ConnectionGroup`, retained by its sockets; a
-// trace's context is its `TransferTracer`, which the `EasyHandle` keeps until it is reset or gone.
+// trace's context is its `TransferTracer`, which the `EasyHandle` keeps until it is gone.
 
 enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html

@@ -26,8 +26,6 @@ extension EasyHandle {
         // libcurl forces a look at the socket after each continuation. Paused again before that, it would read all the same,
         // hold back what it read, and run out of room for heads and bodies of different kinds.
         if let continuation = pausing.continuation, continuation == multi?.timerRuns { multi?.runTimers() }
-        // libcurl may take the pause for the next transfer's too.
-        standing = nil
         pausing.continuation = isPaused ? nil : multi?.timerRuns
         pausing.isPaused = isPaused
         let code = curl_easy_pause(handle, isPaused ? CurlLibrary.pause : CURLPAUSE_CONT)

@@ -1,20 +1,21 @@
 import CLibcurl
 import Glibc
 
-/// A libcurl easy handle with its error buffer and header list: one transfer at a time, many in its life.
+/// A libcurl easy handle with its error buffer and header list, for one transfer: the handle is never used for another.
 ///
-/// Loop only. Made by `EasyHandlePool`, which also resets it; kept alive by the `Multi` while it runs there.
+/// A new one costs about a microsecond. What a transfer leaves in a handle stays there even after `curl_easy_reset`: libcurl 7.88.1 appends
+/// a response's first line to freed memory where it begins with a space and the handle had a response before
+/// (https://github.com/curl/curl/issues/11101).
+///
+/// Loop only. Kept alive by the `Multi` while it runs there.
 package final class EasyHandle {
     let handle: UnsafeMutableRawPointer
     let errorBuffer: UnsafeMutablePointer<CChar>
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// Those of other options; libcurl reads them until the transfer is over.
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
-    /// Hears what libcurl says about the transfer, from `install` to the reset.
+    /// Hears what libcurl says about the transfer, from `install` to the handle's end.
     private var tracer: TransferTracer?
-    /// A program has set options: some of what they leave behind, no reset removes.
-    private(set) var isCustomized = false
-    var isTraced: Bool { tracer != nil }
     /// The lines of heads can be a proxy's answer to CONNECT.
     private var reportsTunnel = false
 
@@ -23,8 +24,6 @@ package final class EasyHandle {
     /// Where the multi keeps it.
     var position = 0
     private(set) weak var multi: Multi?
-    /// The options of the last transfer, where they can stand for another one.
-    var standing: StandingOptions?
     /// Whom the sockets that it opens belong to.
     @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
     /// Whether libcurl asks it for bytes to send.
@@ -59,37 +58,8 @@ package final class EasyHandle {
 
     // MARK: - Setting up
 
-    /// Whether the options of the last transfer stand for one with `options` too, but for what `configure` then says anew:
-    /// where requests are alike, telling libcurl everything again costs more than sending them.
-    func isReady(for options: some EasyOptions) -> Bool {
-        guard let standing else { return false }
-        return options.canUse(standing)
-    }
-
-    /// Forgets every option; connections, the DNS cache and TLS sessions are the multi's and stay. False where the handle
-    /// is no good for another transfer: one that has waited in libcurl for a connection can keep its receive buffer, and
-    /// then refuses another size.
-    func reset() -> Bool {
-        standing = nil
-        awaitsAnswer = false
-        curl_easy_reset(handle)
-        curl_slist_free_all(headerList)
-        headerList = nil
-        if !lists.isEmpty { freeLists() }
-        if let tracer = tracer.take() { tracer.end() }
-        connections = nil
-        if !tlsHooks.isEmpty { tlsHooks = [] }
-        proxyTLS = ProxyTLS()
-        reportsTunnel = false
-        return clibcurl_easy_set_long(handle, CURLOPT_BUFFERSIZE, Int(CURL_MAX_WRITE_SIZE)) == CURLE_OK
-    }
-
-    /// Writes `options` onto the handle, which must be fresh, reset or ready for them. Fails with libcurl's code for the first
-    /// option it refuses.
+    /// Writes `options` onto the handle, once in its life. Fails with libcurl's code for the first option it refuses.
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
-        errorBuffer[0] = 0
-        complaint = nil
-        if let standing { return try options.apply(to: self, over: standing) }
         try setUpCallbacks(sendsBody: options.sendsBody)
         let group = options.connections ?? loop.otherConnections
         connections = group
@@ -104,7 +74,6 @@ package final class EasyHandle {
             try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())
         }
         try options.apply(to: self)
-        standing = options.standing
     }
 
     private func setUpCallbacks(sendsBody: Bool) throws(TransferFailure) {
@@ -148,7 +117,7 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_list(handle, CURLOPT_HTTPHEADER, headerList))
     }
 
-    /// libcurl reads the list until the transfer is over, and so it is kept until the reset. An empty one takes the option back.
+    /// libcurl reads the list until the transfer is over, and so the handle keeps it. An empty one takes the option back.
     func set(_ option: CURLoption, list lines: [String]) throws(TransferFailure) {
         var list: UnsafeMutablePointer<curl_slist>?
         for line in lines {
@@ -162,16 +131,8 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_list(handle, option, list))
     }
 
-    private func freeLists() {
-        // A transfer that ended before it began leaves this one behind, and no reset takes it away.
-        _ = clibcurl_easy_set_list(handle, CURLOPT_RESOLVE, nil)
-        for list in lists { curl_slist_free_all(list) }
-        lists = []
-    }
-
     /// Adds what a program asked for to the options that are set already.
     func install(_ hatches: TransferHatches) throws(TransferFailure) {
-        standing = nil
         if let tracer = hatches.tracer {
             self.tracer = tracer
             try check(clibcurl_easy_set_debug(handle, Callbacks.debug))
@@ -181,7 +142,6 @@ package final class EasyHandle {
             try set(CURLOPT_VERBOSE, true)
         }
         guard hatches.configure != nil else { return }
-        isCustomized = true
         // Connections are the program's own business then.
         if awaitsAnswer { keepConnection() }
         try hatches.configure(self)

@@ -14,7 +14,6 @@ package final class Multi {
 
     /// Each knows its position.
     @exclusivity(unchecked) private var running: [EasyHandle] = []
-    @exclusivity(unchecked) private var pool = EasyHandlePool()
 
     /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
     private var deadline: Deadline?
@@ -93,16 +92,11 @@ package final class Multi {
         hatches: TransferHatches? = nil
     ) throws(TransferFailure) -> EasyHandle {
         loop.preconditionOnLoop()
-        guard !isClosed, let easy = pool.take(for: options) else {
+        guard !isClosed, let easy = EasyHandle() else {
             throw TransferFailure(code: CurlCode(CURLE_FAILED_INIT), text: CurlCode(CURLE_FAILED_INIT).text)
         }
-        do throws(TransferFailure) {
-            try easy.configure(options, on: loop)
-            if let hatches { try easy.install(hatches) }
-        } catch {
-            pool.give(back: easy)
-            throw error
-        }
+        try easy.configure(options, on: loop)
+        if let hatches { try easy.install(hatches) }
         easy.start(in: self, for: handler)
         let code = curl_multi_add_handle(handle, easy.handle)
         guard code == CURLM_OK else {
@@ -123,7 +117,6 @@ package final class Multi {
         loop.preconditionOnLoop()
         guard easy.handler != nil else { return }
         remove(easy)
-        pool.give(back: easy)
         needsSettling()
         needsLooking()
     }
@@ -252,7 +245,6 @@ package final class Multi {
         remove(easy, wasOver: failure == nil)
         // It may still ask the handle what libcurl knows.
         handler?.transferFinished(failure)
-        pool.give(back: easy, succeeded: failure == nil)
     }
 
     /// Has the end of a transfer reported that came while it was paused. Outside of libcurl.

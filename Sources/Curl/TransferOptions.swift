@@ -12,33 +12,6 @@ package protocol EasyOptions {
     var reportsConnection: Bool { get }
 
     func apply(to easy: EasyHandle) throws(TransferFailure)
-
-    /// What the handle may keep of them for other transfers; nil for nothing.
-    var standing: StandingOptions? { get }
-
-    /// Whether the options that stand on a handle are those of this transfer too, but for what `apply(to:over:)` says anew.
-    func canUse(_ standing: StandingOptions) -> Bool
-
-    func apply(to easy: EasyHandle, over standing: StandingOptions) throws(TransferFailure)
-}
-
-extension EasyOptions {
-    package var standing: StandingOptions? { nil }
-    package func canUse(_ standing: StandingOptions) -> Bool { false }
-    package func apply(to easy: EasyHandle, over standing: StandingOptions) throws(TransferFailure) {}
-}
-
-/// The options of a handle's last transfer, and what of them was said anew since. Loop only; a class, since a copy of the options costs
-/// more than comparing them.
-package final class StandingOptions {
-    fileprivate let options: TransferOptions
-    fileprivate var url: String
-    fileprivate var headers: [String]
-
-    fileprivate init(_ options: TransferOptions) {
-        self.options = options
-        (url, headers) = (options.url, options.headers)
-    }
 }
 
 extension EasyOptions {
@@ -47,7 +20,7 @@ extension EasyOptions {
 }
 
 /// Everything libcurl is told about one HTTP exchange. A value that knows how to write itself onto an easy handle.
-package struct TransferOptions: EasyOptions, Sendable, Equatable {
+package struct TransferOptions: EasyOptions, Sendable {
     /// The body that goes with a request.
     package enum Body: Sendable, Equatable {
         case none
@@ -73,12 +46,7 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
 
     package var connectionAuthentication: ConnectionAuthentication?
     /// User name and password for the server: for `connectionAuthentication`, or else sent ahead as Basic (RFC 7617).
-    package var credentials: (user: String, password: String)? {
-        get { user.map { ($0, password ?? "") } }
-        set { (user, password) = (newValue?.user, newValue?.password) }
-    }
-    private var user: String?
-    private var password: String?
+    package var credentials: (user: String, password: String)?
     /// Offers every content coding this libcurl can decode, and decodes it.
     package var decodesContent = true
     /// In bytes: what one read from the socket can bring.
@@ -182,40 +150,6 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
         try inquiry?.apply(to: easy)
     }
 
-    // MARK: - After a transfer that was like this one
-
-    package var standing: StandingOptions? { isRepeatable ? StandingOptions(self) : nil }
-
-    /// False where something is left in the handle that the next transfer must not find.
-    private var isRepeatable: Bool {
-        let isPlain = body == .none && user == nil && connectionAuthentication == nil && !usesNewConnection
-        return isPlain && !reportsConnection && inquiry == nil && !usesTunnel && proxyAuthentication == nil
-    }
-
-    /// Where only the targets and the header lines differ.
-    package func canUse(_ standing: StandingOptions) -> Bool {
-        isRepeatable && method == standing.options.method && decodesContent == standing.options.decodesContent
-            && receiveBufferSize == standing.options.receiveBufferSize
-            && waitsForMultiplexing == standing.options.waitsForMultiplexing
-            && closesUnlessAnswered == standing.options.closesUnlessAnswered
-            && connectTimeout == standing.options.connectTimeout
-            && connection === standing.options.connection && connections === standing.options.connections
-            && versionOverride == standing.options.versionOverride
-            && isPlainHTTP == standing.options.isPlainHTTP
-    }
-
-    package func apply(to easy: EasyHandle, over standing: StandingOptions) throws(TransferFailure) {
-        if url != standing.url {
-            try easy.set(CURLOPT_URL, url)
-            standing.url = url
-        }
-        if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }
-        if headers != standing.headers {
-            try easy.setHeaders(headers)
-            standing.headers = headers
-        }
-    }
-
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
         // A HEAD with a body is an upload to libcurl, which then waits for its response's body: the handler is to end the
         // transfer with the head. A conversation goes beyond that, and so goes without the body.
@@ -227,19 +161,5 @@ package struct TransferOptions: EasyOptions, Sendable, Equatable {
             try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize)
         }
         if method != (sendsBody ? "PUT" : "GET") { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
-    }
-
-    package static func == (a: TransferOptions, b: TransferOptions) -> Bool {
-        a.url == b.url && a.method == b.method && a.headers == b.headers && a.body == b.body
-            && a.user == b.user && a.password == b.password
-            && a.connectionAuthentication == b.connectionAuthentication && a.decodesContent == b.decodesContent
-            && a.receiveBufferSize == b.receiveBufferSize && a.waitsForMultiplexing == b.waitsForMultiplexing
-            && a.closesUnlessAnswered == b.closesUnlessAnswered
-            && a.connectTimeout == b.connectTimeout && a.usesNewConnection == b.usesNewConnection
-            && a.connection === b.connection && a.connections === b.connections
-            && a.reportsConnection == b.reportsConnection && a.versionOverride == b.versionOverride
-            && a.inquiry === b.inquiry
-            && a.usesTunnel == b.usesTunnel && a.tunnelHeaders == b.tunnelHeaders
-            && a.proxyAuthentication == b.proxyAuthentication
     }
 }

@@ -111,6 +111,8 @@ enum ErrorTable {
         case (56, _) where isAboutChunks(failure.text): .badServerResponse
         // What libcurl before 8 says of a field that is larger than it takes.
         case (27, _) where failure.phase == .receiving: .badServerResponse
+        // What the same says of a response whose first field begins with a space.
+        case (43, _) where failure.phase == .receiving: .badServerResponse
         default: codeByCurlCode[failure.code.rawValue] ?? .unknown
         }
     }

@@ -183,8 +183,8 @@ struct MultiTests {
         #expect(server.requestCount == 10)
     }
 
-    @Test("A handle from the pool carries nothing over from the request before")
-    func handleReuse() async throws {
+    @Test("A transfer inherits nothing from the one before")
+    func inheritance() async throws {
         let server = try LoopbackServer { _ in .text("abc") }
         defer { server.stop() }
         let plain = try await LoopRig.use { rig in
@@ -215,8 +215,8 @@ struct MultiTests {
         #expect(plain.failure == nil)
     }
 
-    @Test("A failure's text and errno don't reach the handle's next transfer")
-    func failureReuse() async throws {
+    @Test("A failure's text and errno don't reach the next transfer")
+    func failureInheritance() async throws {
         let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
         defer { server.stop() }
         let port = try LoopbackServer.unusedPort()

@@ -32,7 +32,6 @@ struct NameSettingsTests {
                     try cancelled.start(options, in: multi)
                     cancelled.cancel()
                 }
-                // On the same handle, the pool's last.
                 let next = try await rig.run(RecordedTransfer(), MultiTests.get(server))
                 #expect(next.failure == nil)
                 #expect(next.body == Data("hello".utf8))

@@ -91,6 +91,12 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(27, phase: .sending)) == .unknown)
     }
 
+    @Test("A response that continues a field before its first is the server's fault; an argument that is wrong is ours")
+    func foldedFirstField() {
+        #expect(ErrorTable.code(for: Self.failure(43)) == .badServerResponse)
+        #expect(ErrorTable.code(for: Self.failure(43, phase: .preparing)) == .unknown)
+    }
+
     @Test("The errno matters to no other code")
     func errnoElsewhere() {
         #expect(ErrorTable.code(for: Self.failure(56, errno: ETIMEDOUT)) == .networkConnectionLost)
