@@ -38,6 +38,14 @@ extension Consumer {
         case .delegate, .dataHandler, .fileHandler, .informed: false
         }
     }
+
+    /// Whether a handler gets the result.
+    var isHandler: Bool {
+        switch self {
+        case .dataHandler, .fileHandler: true
+        case .delegate, .data, .file, .bytes, .informed: false
+        }
+    }
 }
 
 /// What a task came to.

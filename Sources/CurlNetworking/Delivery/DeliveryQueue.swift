@@ -1,26 +1,27 @@
 import Foundation
 import Locks
 
-/// The road to the delegate queue: one operation for however many tasks have something to tell.
+/// The way to the delegate queue. Each message to a delegate is an operation of its own, and what the program adds to the queue, or to its
+/// underlying queue, from within one message runs before the next. Any thread.
 ///
-/// On a queue that runs one operation at a time they share an operation, in the order they came; on a concurrent queue each
-/// has its own, so that a handler that blocks holds up nobody else. Any thread.
+/// On a queue that runs one operation at a time, an operation is added when the one before it has run: so there is at most one in the
+/// queue, and the tasks take turns. Handlers that wait when an operation begins share it, since nothing that the first of them
+/// adds could have come before the others. On a concurrent queue each task has its own operations, one at a time, so that a handler that
+/// blocks holds up no other task.
 final class DeliveryQueue: Sendable {
     let operations: OperationQueue
-    private let ready = Mutex(Ready())
-
-    private struct Ready {
-        var deliveries: [Delivery] = []
-        var isScheduled = false
-    }
+    private let ready = Mutex(DeliveryLine<Delivery>())
 
     /// A task with messages in its mailbox. The mailbox sees to it that there is one at a time.
     struct Delivery: Sendable {
         let runner: TaskRunner
         let task: URLSessionTask
+        /// The task has a handler, and no delegate hears of it.
+        let isForHandler: Bool
 
-        func run() {
-            runner.deliver(about: task)
+        /// Delivers one message; true when there are more.
+        func run() -> Bool {
+            runner.deliverNext(about: task)
         }
     }
 
@@ -30,15 +31,10 @@ final class DeliveryQueue: Sendable {
 
     func add(_ deliveries: [Delivery]) {
         guard operations.maxConcurrentOperationCount == 1 else {
-            for delivery in deliveries { addOperation(delivery.run) }
+            for delivery in deliveries { addOperation { self.run(delivery) } }
             return
         }
-        let schedules = ready.withLock { ready in
-            ready.deliveries += deliveries
-            defer { ready.isScheduled = true }
-            return !ready.isScheduled
-        }
-        if schedules { addOperation(runReady) }
+        if ready.withLock({ $0.add(deliveries) }) { addOperation(runNext) }
     }
 
     /// Calls `body` on the queue.
@@ -46,18 +42,23 @@ final class DeliveryQueue: Sendable {
         operations.addOperation(DeliveryOperation(body))
     }
 
-    /// One operation's worth; what has come meanwhile gets another, behind whatever else the user's queue holds.
-    private func runReady() {
-        let deliveries = ready.withLock { ready in
-            defer { ready.deliveries = [] }
-            return ready.deliveries
+    /// One operation of a concurrent queue.
+    private func run(_ delivery: Delivery) {
+        if delivery.run() { addOperation { self.run(delivery) } }
+    }
+
+    /// One operation of a serial queue.
+    private func runNext() {
+        let batch = ready.withLock { $0.next(sharing: \.isForHandler) }
+        for (index, delivery) in batch.enumerated() {
+            // A handler may have suspended the queue.
+            guard index == 0 || !operations.isSuspended else {
+                ready.withLock { $0.putBack(batch[index...]) }
+                break
+            }
+            if delivery.run() { ready.withLock { $0.append(delivery) } }
         }
-        for delivery in deliveries { delivery.run() }
-        let goesOn = ready.withLock { ready in
-            ready.isScheduled = !ready.deliveries.isEmpty
-            return ready.isScheduled
-        }
-        if goesOn { addOperation(runReady) }
+        if ready.withLock({ $0.goesOn() }) { addOperation(runNext) }
     }
 }
 

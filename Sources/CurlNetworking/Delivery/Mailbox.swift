@@ -2,8 +2,8 @@ import Foundation
 
 /// What waits to be told to one task's delegate or handler, in order. A value; guarded by its task's lock.
 ///
-/// Whoever posts the first message schedules one operation on the delegate queue, which then takes messages until there
-/// are none: one hop for however many have gathered.
+/// Whoever posts the first message schedules an operation on the delegate queue. It takes one message, and is followed by another
+/// operation where there are more: what the program adds to the queue meanwhile comes in between.
 struct Mailbox {
     enum Message {
         case resumed(offset: Int64, expectedTotalBytes: Int64)
@@ -25,8 +25,9 @@ struct Mailbox {
         case resumeData(Data?, @Sendable (Data?) -> Void)
         /// Asked behind the body; nothing waits for the answer.
         case willCache(StoredResponse)
-        /// The last message.
+        /// The last message; what the end consists of is then told in its steps.
         case completed
+        case end(TaskEnd)
     }
 
     private var messages: [Message] = []
@@ -96,6 +97,17 @@ struct Mailbox {
         }
     }
 
+    /// A message has been delivered. True when there is another one, for which the caller must see to an operation.
+    mutating func delivered() -> Bool {
+        isScheduled = !isAwaitingAnswer && !isHeld && !(messages.isEmpty && body.isEmpty)
+        return isScheduled
+    }
+
+    /// What the completion, which has been taken, consists of.
+    mutating func completes(in steps: [TaskEnd]) {
+        messages.insert(contentsOf: steps.map(Message.end), at: 0)
+    }
+
     private mutating func note(_ message: Message) {
         if case .response = message { isAwaitingAnswer = true }
     }
@@ -142,7 +154,7 @@ struct Mailbox {
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {
-            case .completed, .resumeData: false
+            case .completed, .end, .resumeData: false
             case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge: true
             case .becameDownload, .sent, .body, .wrote: true
             }

@@ -11,18 +11,24 @@ enum TaskMessage: Sendable {
 }
 
 extension TaskRunner {
-    /// Delegate queue.
-    func deliver(_ message: TaskMessage, about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet)
-    {
-        let delegate = delegates.task
+    /// True when that called the program's code. Delegate queue.
+    func deliver(
+        _ message: TaskMessage,
+        about task: URLSessionTask,
+        in session: URLSession,
+        to delegates: DelegateSet
+    ) -> Bool {
+        guard let delegate = delegates.task else {
+            if case .willBeginDelayed = message { delayedRequestAnswered(.continueLoading, nil) }
+            return false
+        }
         switch message {
         case .willBeginDelayed(let request):
-            guard let delegate else { return delayedRequestAnswered(.continueLoading, nil) }
             delegate.urlSession(session, task: task, willBeginDelayedRequest: request) {
                 self.delayedRequestAnswered($0, $1)
             }
         case .isWaitingForConnectivity:
-            delegate?.urlSession(session, taskIsWaitingForConnectivity: task)
+            delegate.urlSession(session, taskIsWaitingForConnectivity: task)
         case .informational(let head, let request):
             guard let url = request.url,
                 let response = HTTPURLResponse(
@@ -31,8 +37,9 @@ extension TaskRunner {
                     httpVersion: head.version,
                     headerFields: head.combinedFields
                 )
-            else { return }
-            delegate?.urlSession(session, task: task, didReceiveInformationalResponse: response)
+            else { return false }
+            delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
         }
+        return true
     }
 }

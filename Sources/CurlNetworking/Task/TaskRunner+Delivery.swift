@@ -11,14 +11,19 @@ extension TaskRunner {
 
     /// Called by whoever the mailbox told to, off the loop.
     func scheduleDelivery() {
-        guard let task else { return }
-        session.deliveryQueue.add([DeliveryQueue.Delivery(runner: self, task: task)])
+        guard let delivery else { return }
+        session.deliveryQueue.add([delivery])
     }
 
     /// Called by whoever the mailbox told to, on the loop.
     func scheduleDeliveryAtEndOfRound() {
-        guard let task else { return }
-        lane.deliverAtEndOfRound(DeliveryQueue.Delivery(runner: self, task: task))
+        guard let delivery else { return }
+        lane.deliverAtEndOfRound(delivery)
+    }
+
+    private var delivery: DeliveryQueue.Delivery? {
+        let (task, isForHandler) = shared.withLock { ($0.task, $0.consumer.isHandler && !$0.isWatched(in: session)) }
+        return task.map { DeliveryQueue.Delivery(runner: self, task: $0, isForHandler: isForHandler) }
     }
 
     /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
@@ -50,7 +55,7 @@ extension TaskRunner {
 
     /// The task is over for the public, and the session may forget it. Returns what came out: nothing but the
     /// cancellation, where the owner has cancelled before it could see the result.
-    private func complete() -> (Result<Outcome, URLError>, URLResponse?) {
+    func complete() -> (Result<Outcome, URLError>, URLResponse?) {
         shared.withLock { shared in
             let wasCancelled = shared.machine.complete()
             let outcome = shared.outcome ?? .delivered
@@ -67,7 +72,7 @@ extension TaskRunner {
     }
 
     /// The session keeps the task no longer.
-    private func forget() {
+    func forget() {
         let task = shared.withLock { $0.task.take() }
         releaseDelegate()
         session.remove(identifier: identifier)
@@ -87,24 +92,34 @@ extension TaskRunner {
 
     // MARK: - On the delegate queue
 
-    func deliver(about scheduledTask: URLSessionTask) {
+    /// Delivers one message; true when there are more. What tells the program nothing takes no turn.
+    func deliverNext(about scheduledTask: URLSessionTask) -> Bool {
         while true {
             let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
-            guard let message else { return releaseDelegate() }
-            deliver(message, about: task, to: delegates)
+            guard let message else { break }
+            guard deliver(message, about: task, to: delegates) else { continue }
+            if shared.withLock({ $0.mailbox.delivered() }) { return true }
+            break
         }
+        releaseDelegate()
+        return false
     }
 
-    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, to delegates: DelegateSet) {
-        guard let session = task.session else { return }
+    /// True when that called the program's code.
+    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, to delegates: DelegateSet) -> Bool {
+        guard let session = task.session else { return false }
         switch message {
         case .response(let response):
             guard let delegate = delegates.data, let dataTask = task as? URLSessionDataTask else {
-                return answer(.allow)
+                answer(.allow)
+                return false
             }
             delegate.urlSession(session, dataTask: dataTask, didReceive: response) { self.answer($0) }
         case .redirect(let response, let request, let answer):
-            guard let delegate = delegates.task else { return answer(request) }
+            guard let delegate = delegates.task else {
+                answer(request)
+                return false
+            }
             delegate.urlSession(
                 session,
                 task: task,
@@ -115,16 +130,16 @@ extension TaskRunner {
         case .challenge(let question):
             question.put(about: task, in: session, to: delegates)
         case .becameDownload(let dataTask):
-            guard let download = task as? URLSessionDownloadTask else { return }
-            delegates.data?.urlSession(session, dataTask: dataTask, didBecome: download)
+            guard let download = task as? URLSessionDownloadTask, let delegate = delegates.data else { return false }
+            delegate.urlSession(session, dataTask: dataTask, didBecome: download)
         case .body(let data):
-            if let dataTask = task as? URLSessionDataTask {
-                delegates.data?.urlSession(session, dataTask: dataTask, didReceive: data)
-            }
-            if shared.withLock({ $0.mailbox.consumed(data.count) }) { consumerCaughtUp() }
+            defer { if shared.withLock({ $0.mailbox.consumed(data.count) }) { consumerCaughtUp() } }
+            guard let dataTask = task as? URLSessionDataTask, let delegate = delegates.data else { return false }
+            delegate.urlSession(session, dataTask: dataTask, didReceive: data)
         case .sent(let total):
             let (growth, expected) = shared.withLock { ($0.mailbox.reportSent(total), $0.counters.expectedToSend) }
-            delegates.task?.urlSession(
+            guard let delegate = delegates.task else { return false }
+            delegate.urlSession(
                 session,
                 task: task,
                 didSendBodyData: growth,
@@ -132,20 +147,21 @@ extension TaskRunner {
                 totalBytesExpectedToSend: expected
             )
         case .resumed(let offset, let expected):
-            guard let download = task as? URLSessionDownloadTask, tellsOfItsResult else { return }
+            guard let download = task as? URLSessionDownloadTask, tellsOfItsResult else { return false }
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
-            delegates.download?.urlSession(
+            guard let delegate = delegates.download else { return false }
+            delegate.urlSession(
                 session,
                 downloadTask: download,
                 didResumeAtOffset: offset,
                 expectedTotalBytes: expected
             )
         case .wrote(let total):
-            guard let download = task as? URLSessionDownloadTask else { return }
             let (growth, expected) = shared.withLock {
                 ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
             }
-            delegates.download?.urlSession(
+            guard let download = task as? URLSessionDownloadTask, let delegate = delegates.download else { return false }
+            delegate.urlSession(
                 session,
                 downloadTask: download,
                 didWriteData: growth,
@@ -153,64 +169,35 @@ extension TaskRunner {
                 totalBytesExpectedToWrite: expected
             )
         case .needsBodyStream:
-            guard let delegate = delegates.task else { return bodyStreamArrived(nil) }
+            guard let delegate = delegates.task else {
+                bodyStreamArrived(nil)
+                return false
+            }
             delegate.urlSession(session, task: task) { self.bodyStreamArrived($0) }
         case .task(let message):
-            deliver(message, about: task, in: session, to: delegates)
+            return deliver(message, about: task, in: session, to: delegates)
         case .resumeData(let data, let handler):
             handler(data)
         case .willCache(let stored):
-            guard let dataTask = task as? URLSessionDataTask, let cache = self.session.settings.cache else { return }
-            delegates.data?.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { answer in
+            guard let dataTask = task as? URLSessionDataTask, let cache = self.session.settings.cache,
+                let delegate = delegates.data
+            else { return false }
+            delegate.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { answer in
                 if let stored = stored.replaced(by: answer) { cache.store(stored) }
             }
         case .completed:
-            deliverCompletion(of: task, in: session, to: delegates)
+            let steps = endSteps(of: task, to: delegates)
+            shared.withLock { $0.mailbox.completes(in: steps) }
+            return false
+        case .end(let step):
+            return deliver(step, of: task, in: session, to: delegates)
         }
+        return true
     }
 
     /// Whether the delegate hears of the task's response, body and file, and of its end: not where somebody else gets them.
     private var tellsOfItsResult: Bool {
         if case .delegate = shared.withLock({ $0.consumer }) { true } else { false }
-    }
-
-    private func deliverCompletion(of task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
-        let consumer = shared.withLock { $0.consumer }
-        if case .informed = consumer {
-            deliverMetrics(of: task, in: session, to: delegates)
-            return forget()
-        }
-        let (result, response) = complete()
-        switch consumer {
-        case .informed: break
-        case .delegate:
-            if case .success(.file(let file)) = result, let download = task as? URLSessionDownloadTask {
-                delegates.download?.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
-                file.removeIfStillThere()
-            }
-            deliverMetrics(of: task, in: session, to: delegates)
-            delegates.task?.urlSession(session, task: task, didCompleteWithError: result.failure?.shown)
-        case .dataHandler(let handler):
-            deliverMetrics(of: task, in: session, to: delegates)
-            if case .success(.data(let data)) = result {
-                handler(data, response, nil)
-            } else {
-                handler(nil, response, result.failure?.shown)
-            }
-        case .fileHandler(let handler):
-            deliverMetrics(of: task, in: session, to: delegates)
-            if case .success(.file(let file)) = result {
-                handler(file.url, response, nil)
-                file.removeIfStillThere()
-            } else {
-                handler(nil, response, result.failure?.shown)
-            }
-        case .data, .file, .bytes:
-            deliverMetrics(of: task, in: session, to: delegates)
-            forget()
-            return consumer.resume(with: result, response)
-        }
-        forget()
     }
 
     // MARK: - The response's disposition

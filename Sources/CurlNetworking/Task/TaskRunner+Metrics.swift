@@ -1,6 +1,6 @@
 import Foundation
 
-// What a task has cost, gathered hop by hop for a delegate that may ask. Everything on the loop but the last method.
+// What a task has cost, gathered hop by hop for a delegate that may ask. Everything on the loop.
 
 extension TaskRunner.Shared {
     /// Whether some delegate, the task's own or the session's, could want to hear of the task, whoever gets its result.
@@ -46,11 +46,5 @@ extension TaskRunner {
             let interval = DateInterval(start: creation, end: max(creation, Date()))
             shared.metrics = TaskMetrics(hops: hops, interval: interval, redirectCount: redirectCount)
         }
-    }
-
-    /// Hands the metrics over, before the task completes. Delegate queue.
-    func deliverMetrics(of task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
-        guard let metrics = shared.withLock({ $0.metrics.take() }), let delegate = delegates.task else { return }
-        delegate.urlSession(session, task: task, didFinishCollecting: URLSessionTaskMetrics(metrics))
     }
 }

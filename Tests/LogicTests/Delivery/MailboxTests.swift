@@ -34,6 +34,7 @@ struct MailboxTests {
         case .resumeData: "resume data"
         case .willCache: "will cache"
         case .completed: "completed"
+        case .end: "step"
         }
     }
 
@@ -159,6 +160,33 @@ struct MailboxTests {
         #expect(mailbox.body.isEmpty)
         #expect(mailbox.body.waitingBytes == 0)
         #expect(Self.take(&mailbox) == ["completed"])
+    }
+
+    @Test("A message that has been delivered is followed by another operation where there are more, and only there")
+    func delivered() throws {
+        var mailbox = Mailbox()
+        #expect(try mailbox.post(.response(Self.response())))
+        _ = mailbox.next()
+        #expect(mailbox.delivered() == false, "what comes next waits for the answer")
+        #expect(mailbox.post(.completed) == false)
+        #expect(mailbox.answered() == true)
+        _ = mailbox.next()
+        #expect(mailbox.delivered() == false)
+        #expect(mailbox.isIdle)
+    }
+
+    @Test("The completion is told in its steps, ahead of whatever else may have come")
+    func steps() {
+        var mailbox = Mailbox()
+        _ = mailbox.post(.completed)
+        guard case .completed = mailbox.next() else {
+            Issue.record("no completion")
+            return
+        }
+        _ = mailbox.post(.wrote(1))
+        mailbox.completes(in: [.over, .over])
+        #expect(mailbox.delivered() == true)
+        #expect(Self.take(&mailbox) == ["step", "step", "wrote 1"])
     }
 
     @Test("The consumer's pace comes back through the mailbox")

@@ -1,0 +1,167 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Each message to a delegate is an operation of its own", .timeLimit(.minutes(1)))
+struct MessageOperationTests {
+    @Test("What a message adds to the delegate queue runs before the next message", arguments: 0..<3)
+    func delegateQueue(kind: Int) async throws {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let delegate = AddingDelegate { body in queue.addOperation(body) }
+        try await run(delegate, on: queue, kind: kind)
+    }
+
+    @Test("What a message adds to the delegate queue's underlying queue runs before the next message", arguments: 0..<3)
+    func underlyingQueue(kind: Int) async throws {
+        let underlying = DispatchQueue(label: "test.delegates")
+        let queue = OperationQueue()
+        queue.underlyingQueue = underlying
+        let delegate = AddingDelegate { body in underlying.async(execute: body) }
+        try await run(delegate, on: queue, kind: kind)
+    }
+
+    private func run(_ delegate: AddingDelegate, on queue: OperationQueue, kind: Int) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        let (task, story): (URLSessionTask, [String]) =
+            switch kind {
+            case 0: (session.dataTask(with: server.url("/")), ["response", "data", "metrics", "completed"])
+            case 1: (session.downloadTask(with: server.url("/")), ["wrote", "file", "metrics", "completed"])
+            default:
+                (
+                    session.dataTask(with: server.url("/")) { _, _, _ in delegate.note("handler") },
+                    ["metrics", "handler"]
+                )
+            }
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let expected = (story + ["invalid"]).flatMap { [$0, "after " + $0] }
+        try await delegate.story.wait { $0.count >= expected.count }
+        #expect(delegate.story.value == expected)
+    }
+
+    @Test("With many tasks too, no message comes between another and what that has added")
+    func manyTasks() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let delegate = AddingDelegate { body in queue.addOperation(body) }
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        for _ in 0..<50 { session.dataTask(with: server.url("/")).resume() }
+        session.finishTasksAndInvalidate()
+        try await delegate.story.wait { $0.last == "after invalid" }
+        let story = delegate.story.value
+        for index in stride(from: 0, to: story.count - 1, by: 2) {
+            #expect(story[index + 1] == "after " + story[index])
+        }
+        #expect(story.count { $0 == "completed" } == 50)
+        #expect(story.count == 2 * (4 * 50 + 1))
+    }
+
+    @Test("A queue that a message suspends delivers nothing more until it goes on")
+    func suspendedByMessage() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let delegate = AddingDelegate { _ in queue.isSuspended = true }
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        for (index, name) in ["response", "data", "metrics", "completed"].enumerated() {
+            try await delegate.story.wait { $0.count == index + 1 }
+            #expect(delegate.story.value.last == name)
+            #expect(queue.isSuspended)
+            queue.isSuspended = false
+        }
+    }
+
+    @Test("Handlers that wait together keep their order, and one that suspends the queue holds up the others")
+    func handlers() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession.forTest(delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        let handled = Watched(0)
+        queue.isSuspended = true
+        let tasks = (0..<5).map { _ in
+            session.dataTask(with: server.url("/")) { _, _, _ in
+                queue.isSuspended = true
+                handled.update { $0 += 1 }
+            }
+        }
+        for task in tasks { task.resume() }
+        try await server.waitForRequests(5)
+        for count in 1...5 {
+            queue.isSuspended = false
+            try await handled.wait { $0 == count }
+            #expect(queue.isSuspended)
+        }
+    }
+}
+
+/// Writes down its messages, and has `add` run something after each of them.
+private final class AddingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+    let story = Watched<[String]>([])
+    private let add: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    init(add: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+        self.add = add
+    }
+
+    func note(_ name: String) {
+        add { self.story.update { $0.append("after " + name) } }
+        story.update { $0.append(name) }
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        note("invalid")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        note("metrics")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        note("completed")
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        note("response")
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        note("data")
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didFinishDownloadingTo location: URL
+    ) {
+        note("file")
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    ) {
+        note("wrote")
+    }
+}
