@@ -37,6 +37,29 @@ struct BecomeDownloadTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
+    @Test("The data task is over then: it says so, is on no list, and cancels nothing")
+    func dataTaskIsOver() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        let download = try #require(delegate.download(of: task))
+        #expect(task.state == .completed)
+        #expect(download.state == .running)
+        #expect(await session.allTasks == [download])
+        task.cancel()
+        task.suspend()
+        #expect(download.state == .running)
+        gate.open()
+        try await delegate.success(of: download)
+        #expect(delegate.body(of: download) == Data("first second".utf8))
+    }
+
     @Test("Its file is the body, byte for byte, wherever the body stood at the answer", arguments: [true, false])
     func content(isBodyComplete: Bool) async throws {
         let gate = Gate()

@@ -139,6 +139,32 @@ struct SessionInvalidationTests {
     }
 }
 
+extension SessionInvalidationTests {
+    @Test("The session has its delegate while that hears of the invalidation", arguments: [true, false])
+    func delegateWithinLastMessage(cancels: Bool) async throws {
+        let seen = Watched<[ObjectIdentifier?]>([])
+        let delegate = InvalidationDelegate { session in
+            seen.update { $0.append(session.delegate.map { ObjectIdentifier($0) }) }
+        }
+        let session = URLSession.forTest(delegate: delegate)
+        if cancels { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+        try await seen.wait { !$0.isEmpty }
+        #expect(seen.value == [ObjectIdentifier(delegate)])
+    }
+}
+
+private final class InvalidationDelegate: NSObject, URLSessionDelegate {
+    private let hear: @Sendable (URLSession) -> Void
+
+    init(hear: @escaping @Sendable (URLSession) -> Void) {
+        self.hear = hear
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        hear(session)
+    }
+}
+
 private final class LifetimeDelegate: NSObject, URLSessionDelegate {
     private let heard: Gate
     private let released: Gate

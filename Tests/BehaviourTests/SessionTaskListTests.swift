@@ -64,14 +64,28 @@ struct SessionTaskListTests {
         #expect(await session.allTasks.isEmpty)
     }
 
-    @Test("A task that was never resumed and that nobody holds any more is forgotten")
-    func forgotten() async throws {
+    @Test("A cancelled task is not on it, even where its completion has not been delivered")
+    func cancelled() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate)
-        for _ in 0..<3 { _ = session.dataTask(with: URL(fileURLWithPath: "/")) }
-        #expect(await session.allTasks.isEmpty)
-        session.finishTasksAndInvalidate()
-        try await delegate.invalidation()
+        defer { session.invalidateAndCancel() }
+        let running = session.dataTask(with: server.url("/"))
+        let cancelled = session.dataTask(with: server.url("/"))
+        let unused = session.dataTask(with: server.url("/"))
+        running.resume()
+        cancelled.resume()
+        try await server.waitForRequests(2)
+        session.delegateQueue.isSuspended = true
+        cancelled.cancel()
+        unused.cancel()
+        #expect(await session.allTasks == [running])
+        #expect(await session.tasks.0 == [running])
+        session.delegateQueue.isSuspended = false
+        #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
+        #expect(try await delegate.completion(of: unused)?.code == .cancelled)
+        #expect(await session.allTasks == [running])
     }
 
     @Test("The tasks of async calls are on it as well")

@@ -11,7 +11,7 @@ extension URLSession {
     ) async throws -> (Data, URLResponse) {
         try await load(delegate) { continuation in
             let runner = makeRunner(request, .memory, .data(continuation))
-            return URLSessionDataTask(runner: runner, session: self)
+            return URLSessionDataTask(runner: runner)
         }
     }
 
@@ -31,7 +31,7 @@ extension URLSession {
     ) async throws -> (Data, URLResponse) {
         try await load(delegate) { continuation in
             let runner = makeRunner(request, .memory, .data(continuation), body: .file(fileURL))
-            return URLSessionUploadTask(runner: runner, session: self)
+            return URLSessionUploadTask(runner: runner)
         }
     }
 
@@ -43,7 +43,7 @@ extension URLSession {
     ) async throws -> (Data, URLResponse) {
         try await load(delegate) { continuation in
             let runner = makeRunner(request, .memory, .data(continuation), body: .data(bodyData))
-            return URLSessionUploadTask(runner: runner, session: self)
+            return URLSessionUploadTask(runner: runner)
         }
     }
 
@@ -54,7 +54,7 @@ extension URLSession {
     ) async throws -> (URL, URLResponse) {
         try await load(delegate) { continuation in
             let runner = makeRunner(request, .file, .file(continuation))
-            return URLSessionDownloadTask(runner: runner, session: self)
+            return URLSessionDownloadTask(runner: runner)
         }
     }
 
@@ -72,16 +72,16 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await load(delegate) { continuation in
-            URLSessionDownloadTask(runner: makeRunner(resumeData, .file(continuation)), session: self)
+            URLSessionDownloadTask(runner: makeRunner(resumeData, .file(continuation)))
         }
     }
 
-    /// The tasks that are not completed, by kind.
+    /// The tasks that are neither completed nor cancelled, by kind.
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async { tasksByKind }
     }
 
-    /// All tasks that are not completed.
+    /// All tasks that are neither completed nor cancelled.
     public var allTasks: [URLSessionTask] {
         get async { core.tasks }
     }

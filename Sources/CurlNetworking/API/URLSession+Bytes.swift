@@ -8,7 +8,7 @@ extension URLSession {
     ) async throws -> (URLSession.AsyncBytes, URLResponse) {
         let relay = TaskRelay()
         let stream = ByteStream(caughtUp: relay.caughtUp, abandoned: relay.cancel)
-        let task = URLSessionDataTask(runner: makeRunner(request, .stream, .bytes(stream)), session: self)
+        let task = URLSessionDataTask(runner: makeRunner(request, .stream, .bytes(stream)))
         announce(task, delegate: delegate)
         relay.task = task
         return try await withTaskCancellationHandler {

@@ -8,7 +8,7 @@ extension URLSession {
         _ destination: TaskRunner.Destination,
         _ consumer: Consumer
     ) -> URLSessionDataTask {
-        introduce(URLSessionDataTask(runner: makeRunner(request, destination, consumer), session: self))
+        introduce(URLSessionDataTask(runner: makeRunner(request, destination, consumer)))
     }
 
     func makeUploadTask(
@@ -17,15 +17,15 @@ extension URLSession {
         _ destination: TaskRunner.Destination,
         _ consumer: Consumer
     ) -> URLSessionUploadTask {
-        introduce(URLSessionUploadTask(runner: makeRunner(request, destination, consumer, body: body), session: self))
+        introduce(URLSessionUploadTask(runner: makeRunner(request, destination, consumer, body: body)))
     }
 
     func makeDownloadTask(_ request: URLRequest, _ consumer: Consumer) -> URLSessionDownloadTask {
-        introduce(URLSessionDownloadTask(runner: makeRunner(request, .file, consumer), session: self))
+        introduce(URLSessionDownloadTask(runner: makeRunner(request, .file, consumer)))
     }
 
     func makeDownloadTask(_ resumeData: Data, _ consumer: Consumer) -> URLSessionDownloadTask {
-        introduce(URLSessionDownloadTask(runner: makeRunner(resumeData, consumer), session: self))
+        introduce(URLSessionDownloadTask(runner: makeRunner(resumeData, consumer)))
     }
 
     /// A GET of `url` with the session's cache policy.
@@ -61,9 +61,13 @@ extension URLSession {
         )
     }
 
-    /// Has the session know a new task.
+    /// Has the session know a new task, and keep it.
     func introduce<Task: URLSessionTask>(_ task: Task) -> Task {
-        core.add(task, identifier: task.taskIdentifier)
+        let identifier = task.taskIdentifier
+        core.add(task, identifier: identifier)
+        createdTasks.add(task, identifier: identifier)
+        // It was invalidated meanwhile.
+        if !core.isValid { createdTasks.remove(identifier) }
         announce(task, delegate: nil)
         return task
     }
@@ -74,7 +78,7 @@ extension URLSession {
         (delegate ?? core.delegates.task)?.urlSession(self, didCreateTask: task)
     }
 
-    /// The tasks that are not completed; upload tasks are not among the data tasks.
+    /// The tasks that are neither completed nor cancelled; upload tasks are not among the data tasks.
     var tasksByKind: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         let tasks = core.tasks
         let uploads = tasks.compactMap { $0 as? URLSessionUploadTask }

@@ -4,16 +4,15 @@ import Foundation
 /// Coordinates a group of related network transfers: `URLSession` as Apple documents it, on libcurl.
 ///
 /// A session has connections, an event loop's share and a delegate of its own. It keeps its delegate until it is
-/// invalidated; a session that is dropped without that lets go of everything as soon as its tasks are done. Safe to use
-/// from any thread.
+/// invalidated, and its tasks from their creation to their completion. A session that is dropped without being invalidated lets go of
+/// everything as soon as the tasks that were resumed are done. Safe to use from any thread.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
 open class URLSession: NSObject, @unchecked Sendable {
-    // @unchecked is true because `lock` guards the only variable.
+    // @unchecked is true because nothing of it changes, and what it holds guards itself.
     let core: SessionCore
-    private let storedConfiguration: URLSessionConfiguration
-    private let lock = NSLock()
-    private var storedDescription: String?
+    /// Tasks that were never resumed: with the session's object they go.
+    let createdTasks = CreatedTasks()
 
     private static let sharedSession = URLSession(shared: .default)
 
@@ -22,7 +21,9 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// A session with a copy of `configuration` and without a delegate.
     public init(configuration: URLSessionConfiguration) {
-        (storedConfiguration, core) = Self.make(configuration, nil, nil)
+        core = Self.makeCore(configuration, nil, nil)
+        super.init()
+        core.represent(by: self)
     }
 
     /// A session.
@@ -36,15 +37,17 @@ open class URLSession: NSObject, @unchecked Sendable {
         delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
     ) {
-        (storedConfiguration, core) = Self.make(configuration, delegate, queue)
+        core = Self.makeCore(configuration, delegate, queue)
+        super.init()
+        core.represent(by: self)
     }
 
     /// Both public initialisers are designated: a subclass may call either.
-    private static func make(
+    private static func makeCore(
         _ configuration: URLSessionConfiguration,
         _ delegate: (any URLSessionDelegate)?,
         _ queue: OperationQueue?
-    ) -> (URLSessionConfiguration, SessionCore) {
+    ) -> SessionCore {
         let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
         do {
             try copy.curl.validate()
@@ -54,19 +57,27 @@ open class URLSession: NSObject, @unchecked Sendable {
         }
         for warning in copy.curl.warnings { FileHandle.standardError.write(Data((warning + "\n").utf8)) }
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
-        let core = SessionCore(
+        return SessionCore(
+            copy,
             settings: SessionSettings(copy),
             delegate: delegate,
             delegateQueue: queue ?? makeDelegateQueue()
         )
-        return (copy, core)
     }
 
     private init(shared configuration: URLSessionConfiguration) {
-        storedConfiguration = configuration
         CurlLibrary.ignoreBrokenPipeSignal()
         let settings = SessionSettings(configuration, consultsRegisteredProtocols: true)
-        core = SessionCore(settings: settings, delegate: nil, delegateQueue: Self.makeDelegateQueue())
+        core = SessionCore(configuration, settings: settings, delegate: nil, delegateQueue: Self.makeDelegateQueue())
+        super.init()
+        core.represent(by: self)
+    }
+
+    /// Another object for a session whose own the program has dropped, while it still holds tasks.
+    init(of core: SessionCore) {
+        self.core = core
+        super.init()
+        core.represent(by: self)
     }
 
     private static func makeDelegateQueue() -> OperationQueue {
@@ -75,32 +86,30 @@ open class URLSession: NSObject, @unchecked Sendable {
         return queue
     }
 
-    deinit {
-        core.close()
-    }
-
     // MARK: - What it is made of
 
     /// Where the delegate and completion handlers are called.
     open var delegateQueue: OperationQueue { core.deliveryQueue.operations }
 
-    /// The delegate, until the session has become invalid.
+    /// The delegate, until it has heard that the session has become invalid.
     open var delegate: (any URLSessionDelegate)? { core.delegates.session }
 
     /// A copy of the session's configuration: changes have no effect on the session.
     open var configuration: URLSessionConfiguration {
-        storedConfiguration.copy() as? URLSessionConfiguration ?? storedConfiguration
+        core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
     }
 
     /// The program's own words for the session.
     open var sessionDescription: String? {
-        get { lock.withLock { storedDescription } }
-        set { lock.withLock { storedDescription = newValue } }
+        get { core.description }
+        set { core.description = newValue }
     }
 
     // MARK: - The end
 
     /// Takes no new tasks, lets those there are finish, and then becomes invalid. No effect on ``shared``.
+    ///
+    /// It waits for a task that was never resumed as long as the program holds that; one that nobody holds goes at once.
     open func finishTasksAndInvalidate() {
         guard self !== Self.sharedSession else { return }
         core.finishTasksAndInvalidate(self)
@@ -117,7 +126,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///
     /// `completionHandler` is called on the delegate queue.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
-        let configuration = storedConfiguration
+        let configuration = core.configuration
         core.forgetCredentials()
         // The storages may write files.
         DispatchQueue.global(qos: .utility).async {
@@ -137,7 +146,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     // MARK: - Its tasks
 
-    /// Hands over the tasks that are not completed, by kind, on the delegate queue.
+    /// Hands over the tasks that are neither completed nor cancelled, by kind, on the delegate queue.
     open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
@@ -149,7 +158,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Hands over the tasks that are not completed, by kind, on the delegate queue.
+    /// Hands over the tasks that are neither completed nor cancelled, by kind, on the delegate queue.
     ///
     /// Disfavoured: a trailing closure fits both spellings.
     @_disfavoredOverload
@@ -161,7 +170,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         getTasksWithCompletionHandler(completionHandler)
     }
 
-    /// Hands over all tasks that are not completed, on the delegate queue.
+    /// Hands over all tasks that are neither completed nor cancelled, on the delegate queue.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
     }

@@ -9,17 +9,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     private let place: Place
 
     private enum Place {
-        case session(URLSession, TaskRunner)
+        case session(TaskRunner)
         /// Made by `init()`: a stand-in for tests. Its progress never moves.
         case nowhere(Progress)
     }
 
     var runner: TaskRunner? {
-        if case .session(_, let runner) = place { runner } else { nil }
-    }
-
-    var session: URLSession? {
-        if case .session(let session, _) = place { session } else { nil }
+        if case .session(let runner) = place { runner } else { nil }
     }
 
     /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
@@ -39,12 +35,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         place = .nowhere(Progress(parent: nil, userInfo: nil))
     }
 
-    init(runner: TaskRunner, session: URLSession) {
-        place = .session(session, runner)
+    init(runner: TaskRunner) {
+        place = .session(runner)
     }
 
     deinit {
-        runner?.session.forgetUnlessActive(identifier: taskIdentifier)
+        if let runner { runner.session.forgetUnlessActive(identifier: runner.identifier) }
     }
 
     /// The task itself: tasks have an identity, and no copies.
@@ -88,8 +84,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Why the task failed; nil while it is not completed, or where it succeeded.
     open var error: (any Error)? { runner?.error }
 
-    /// Whether the task runs, is suspended, or is over.
-    open var state: URLSessionTask.State { read(\.machine.publicState) ?? .suspended }
+    /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over.
+    open var state: URLSessionTask.State { runner?.state(of: self) ?? .suspended }
 
     /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
     /// resumed.
@@ -128,7 +124,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
     open var progress: Progress {
         switch place {
-        case .session(_, let runner): runner.progress(of: self)
+        case .session(let runner): runner.progress(of: self)
         case .nowhere(let progress): progress
         }
     }

@@ -2,13 +2,16 @@ import Curl
 import Foundation
 import Locks
 
-/// What a session is below its public face: its tasks, its delegate, and its parts on event loops.
+/// What a session is below its public object: its tasks, its delegate, and its parts on event loops.
 ///
-/// `@unchecked Sendable`: the variables are behind locks of their own; the rest never changes. Alive as long as its `URLSession`,
-/// whose `deinit` calls `close()`.
+/// The public object keeps the core, and so does every task; the core keeps the public object only while tasks run or finish. So a
+/// session that was dropped goes, with its tasks that were never resumed.
+///
+/// `@unchecked Sendable`: the variables are behind locks of their own; the rest never changes.
 final class SessionCore: @unchecked Sendable {
     // MARK: Never changes
 
+    let configuration: URLSessionConfiguration
     let settings: SessionSettings
     let lanes: SessionLanes
     let deliveryQueue: DeliveryQueue
@@ -24,18 +27,23 @@ final class SessionCore: @unchecked Sendable {
     fileprivate struct Shared {
         var delegates: DelegateSet
         var tasks: [Int: TaskEntry] = [:]
+        var activeCount = 0
         var lastTaskIdentifier = 0
         var phase = Phase.valid
+        weak var session: URLSession?
+        /// While there are active tasks: their messages name it.
+        var keptSession: URLSession?
+        var description: String?
     }
 
     fileprivate enum Phase {
         case valid
-        /// Takes no new tasks; keeps its public face until the delegate has heard the last message.
+        /// Takes no new tasks; keeps its public object until the delegate has heard the last message.
         case finishing(URLSession)
         case invalid
     }
 
-    /// A task that was never resumed belongs to its creator alone; after that the session keeps it to its end.
+    /// A task that was never resumed is kept by the session's public object and its creator; after that the core keeps it to its end.
     fileprivate enum TaskEntry {
         case created(WeakTask)
         case active(TaskRunner)
@@ -45,7 +53,14 @@ final class SessionCore: @unchecked Sendable {
         weak var task: URLSessionTask?
     }
 
-    init(settings: SessionSettings, delegate: (any URLSessionDelegate)?, delegateQueue: OperationQueue) {
+    /// The core of a session with `configuration`, which doesn't change any more.
+    init(
+        _ configuration: URLSessionConfiguration,
+        settings: SessionSettings,
+        delegate: (any URLSessionDelegate)?,
+        delegateQueue: OperationQueue
+    ) {
+        self.configuration = configuration
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
         lanes = SessionLanes(settings, deliveryQueue: deliveryQueue)
@@ -54,7 +69,44 @@ final class SessionCore: @unchecked Sendable {
         shared = Mutex(Shared(delegates: delegates))
     }
 
+    deinit {
+        close()
+    }
+
     var delegates: DelegateSet { shared.withLock { $0.delegates } }
+
+    /// The program's own words for the session.
+    var description: String? {
+        get { shared.withLock { $0.description } }
+        set { shared.withLock { $0.description = newValue } }
+    }
+
+    // MARK: - The public object (any thread)
+
+    /// There is while tasks run.
+    var session: URLSession? { shared.withLock { $0.keptSession ?? $0.session } }
+
+    /// Called when the public object has been made.
+    func represent(by session: URLSession) {
+        shared.withLock { $0.session = session }
+    }
+
+    /// Keeps the public object while there are active tasks. Where the program has dropped it, and goes on with a task of it, that gets
+    /// another one.
+    private func keepSession() {
+        let isKept = shared.withLock { shared in
+            if shared.keptSession == nil { shared.keptSession = shared.session }
+            return shared.keptSession != nil
+        }
+        guard !isKept else { return }
+        let session = URLSession(of: self)
+        let surplus = shared.withLock { shared -> URLSession? in
+            guard shared.keptSession == nil else { return session }
+            shared.keptSession = session
+            return nil
+        }
+        withExtendedLifetime(surplus) {}
+    }
 
     // MARK: - Tasks (any thread)
 
@@ -75,18 +127,28 @@ final class SessionCore: @unchecked Sendable {
 
     /// The task was resumed or cancelled for the first time: from now on it is kept until `remove`.
     func activate(_ runner: TaskRunner) {
-        shared.withLock { $0.tasks[runner.identifier] = .active(runner) }
+        shared.withLock { shared in
+            shared.tasks[runner.identifier] = .active(runner)
+            shared.activeCount += 1
+        }
+        keepSession()
+        session?.createdTasks.remove(runner.identifier)
     }
 
     /// The task's owner has been told how it ended.
     func remove(identifier: Int) {
-        let (entry, session) = shared.withLock { ($0.tasks.removeValue(forKey: identifier), $0.endIfFinished()) }
-        if let session { becomeInvalid(session) }
-        // What the entry held is let go of without the lock.
-        withExtendedLifetime(entry) {}
+        let (entry, kept, finished) = shared.withLock { shared in
+            let entry = shared.tasks.removeValue(forKey: identifier)
+            if case .active = entry { shared.activeCount -= 1 }
+            let kept = shared.activeCount == 0 ? shared.keptSession.take() : nil
+            return (entry, kept, shared.endIfFinished())
+        }
+        if let finished { becomeInvalid(finished) }
+        // What these held is let go of without the lock.
+        withExtendedLifetime((entry, kept)) {}
     }
 
-    /// Nobody holds the public object any more. Takes no lock but this one, since that can happen anywhere.
+    /// Nobody holds the task's public object any more. Takes no lock but this one, since that can happen anywhere.
     func forgetUnlessActive(identifier: Int) {
         let session = shared.withLock { shared -> URLSession? in
             guard case .created = shared.tasks[identifier] else { return nil }
@@ -96,19 +158,25 @@ final class SessionCore: @unchecked Sendable {
         if let session { becomeInvalid(session) }
     }
 
+    /// The tasks that are neither completed nor cancelled, in the order of their creation.
     var tasks: [URLSessionTask] {
         let entries = shared.withLock { $0.tasks.sorted { $0.key < $1.key }.map(\.value) }
         return entries.compactMap { entry in
             switch entry {
             case .created(let weak): weak.task
-            case .active(let runner): runner.task
+            case .active(let runner): runner.listedTask
             }
         }
     }
 
     // MARK: - Invalidation (any thread)
 
-    /// Takes no more tasks; `session`'s delegate hears of it when the last one is done.
+    var isValid: Bool {
+        if case .valid = shared.withLock({ $0.phase }) { true } else { false }
+    }
+
+    /// Takes no more tasks; `session`'s delegate hears of it when the last one is done. Tasks that were never resumed are their creators'
+    /// alone from now on.
     func finishTasksAndInvalidate(_ session: URLSession) {
         let isEmpty = shared.withLock { shared -> Bool in
             guard case .valid = shared.phase else { return false }
@@ -116,20 +184,29 @@ final class SessionCore: @unchecked Sendable {
             return shared.endIfFinished() != nil
         }
         if isEmpty { becomeInvalid(session) }
+        session.createdTasks.removeAll()
     }
 
+    /// The delegate is there until it has heard of it.
     private func becomeInvalid(_ session: URLSession) {
-        let delegate = shared.withLock { shared in
-            defer { shared.delegates = .none }
-            return shared.delegates.session
-        }
         close()
-        guard let delegate else { return }
-        deliveryQueue.addOperation { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+        guard let delegate = delegates.session else { return }
+        deliveryQueue.addOperation {
+            delegate.urlSession(session, didBecomeInvalidWithError: nil)
+            self.releaseDelegate()
+        }
+    }
+
+    private func releaseDelegate() {
+        let delegates = shared.withLock { shared in
+            defer { shared.delegates = .none }
+            return shared.delegates
+        }
+        withExtendedLifetime(delegates) {}
     }
 
     /// Closes the session's connections. Called once its last task is done, or when the session is dropped.
-    func close() {
+    private func close() {
         for lane in lanes.all { lane.close() }
     }
 
@@ -140,7 +217,7 @@ final class SessionCore: @unchecked Sendable {
 }
 
 extension SessionCore.Shared {
-    /// The session's public face, at the moment when a finishing session has no task left.
+    /// The session's public object, at the moment when a finishing session has no task left.
     fileprivate mutating func endIfFinished() -> URLSession? {
         guard case .finishing(let session) = phase, tasks.isEmpty else { return nil }
         phase = .invalid

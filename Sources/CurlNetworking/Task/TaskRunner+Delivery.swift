@@ -107,7 +107,7 @@ extension TaskRunner {
 
     /// True when that called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, to delegates: DelegateSet) -> Bool {
-        guard let session = task.session else { return false }
+        guard let session = session.session else { return false }
         switch message {
         case .response(let response):
             guard let delegate = delegates.data, let dataTask = task as? URLSessionDataTask else {
@@ -219,14 +219,15 @@ extension TaskRunner {
     /// Turns a data task that waits for its answer into a download task: what has arrived goes into a file, and what
     /// follows goes there directly. Loop.
     private func becomeDownload() {
-        guard let old = task as? URLSessionDataTask, let session = old.session, case .stream = loading.destination,
+        guard let old = task as? URLSessionDataTask, case .stream = loading.destination,
             shared.withLock({ $0.mailbox.isAwaitingAnswer && $0.machine.cancellation == nil })
         else { return }
         do throws(URLError) {
             let file = try makeFile(of: shared.withLock { $0.mailbox.takeBody() })
             loading.destination = .file
             let isOver = shared.withLock { shared in
-                shared.task = URLSessionDownloadTask(runner: self, session: session)
+                shared.task = URLSessionDownloadTask(runner: self)
+                shared.hasBecomeDownload = true
                 _ = shared.machine.setBacklogged(false)
                 // Ahead of a completion that may wait already.
                 if file.length > 0 { _ = shared.mailbox.postFirst(.wrote(file.length)) }

@@ -53,6 +53,8 @@ final class TaskRunner: @unchecked Sendable {
         /// The public object, from the first resuming to the end: the session keeps the task, and so its delegate's
         /// messages have one to name.
         var task: URLSessionTask?
+        /// The task was created as a data task, whose public object now is over.
+        var hasBecomeDownload = false
         var delegates = DelegateSet.none
         var currentRequest: URLRequest?
         var response: URLResponse?
@@ -104,6 +106,11 @@ final class TaskRunner: @unchecked Sendable {
 
     var task: URLSessionTask? { shared.withLock { $0.task } }
 
+    /// The task, where the session's list is to have it.
+    var listedTask: URLSessionTask? {
+        shared.withLock { $0.machine.stage != .completed && $0.machine.cancellation == nil ? $0.task : nil }
+    }
+
     /// The task's delegate where it has one, else the session's, for each protocol.
     var delegates: DelegateSet {
         let own = shared.withLock { $0.delegates }
@@ -124,7 +131,7 @@ final class TaskRunner: @unchecked Sendable {
         act(for: task) { $0.machine.cancel(.discardingBody) }
         // After the transfer there is nothing to stop, only things that need not be delivered.
         let schedules = shared.withLock { shared in
-            shared.machine.stage == .finished && shared.mailbox.discard()
+            shared.machine.stage == .finished && !shared.isOver(task) && shared.mailbox.discard()
         }
         if schedules { scheduleDelivery() }
     }
@@ -147,8 +154,8 @@ final class TaskRunner: @unchecked Sendable {
 
     private func act(for task: URLSessionTask, _ wish: (inout Shared) -> Bool) {
         let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
-            guard wish(&shared) else { return (nil, false) }
-            // Suspending a task that was never resumed leaves it to its creator.
+            guard !shared.isOver(task), wish(&shared) else { return (nil, false) }
+            // Suspending a task that was never resumed changes nothing.
             guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
                 return (shared.task == nil ? nil : callLoop(&shared), false)
             }
@@ -190,11 +197,20 @@ final class TaskRunner: @unchecked Sendable {
         return made
     }
 
+    func state(of task: URLSessionTask) -> URLSessionTask.State {
+        shared.withLock { $0.isOver(task) ? .completed : $0.machine.publicState }
+    }
+
     /// nil until the task has completed.
     var error: (any Error)? { shared.withLock { $0.machine.stage == .completed ? $0.outcome?.error?.shown : nil } }
 }
 
 extension TaskRunner.Shared {
+    /// Whether the public object `task` has been replaced by a download task.
+    func isOver(_ task: URLSessionTask) -> Bool {
+        hasBecomeDownload && !(task is URLSessionDownloadTask)
+    }
+
     /// What the loop, which is there now, is to do next.
     mutating func nextCommand() -> TaskStateMachine.Command? {
         isLoopComing = false

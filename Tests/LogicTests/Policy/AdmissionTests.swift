@@ -10,7 +10,12 @@ struct AdmissionTests {
     let origin: Origin
 
     init() throws {
-        let session = SessionCore(settings: Sample.settings(), delegate: nil, delegateQueue: OperationQueue())
+        let session = SessionCore(
+            .ephemeral,
+            settings: Sample.settings(),
+            delegate: nil,
+            delegateQueue: OperationQueue()
+        )
         runner = TaskRunner(
             identifier: 1,
             session: session,
