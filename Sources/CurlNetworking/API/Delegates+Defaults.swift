@@ -22,16 +22,6 @@ extension URLSessionTaskDelegate {
         next(session, task)?.task?.urlSession(session, didCreateTask: task)
     }
 
-    /// Passed on to the session's delegate; by default there is no stream.
-    public func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        guard let next = next(session, task)?.task else { return completionHandler(nil) }
-        next.urlSession(session, task: task, needNewBodyStream: completionHandler)
-    }
-
     /// Passed on to the session's delegate.
     public func urlSession(
         _ session: URLSession,
@@ -76,31 +66,9 @@ extension URLSessionTaskDelegate {
     ) {
         next(session, task)?.task?.urlSession(session, task: task, didReceiveInformationalResponse: response)
     }
-
-    /// Passed on to the session's delegate; by default the request is sent as it is.
-    public func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        willBeginDelayedRequest request: URLRequest,
-        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
-    ) {
-        guard let next = next(session, task)?.task else { return completionHandler(.continueLoading, nil) }
-        next.urlSession(session, task: task, willBeginDelayedRequest: request, completionHandler: completionHandler)
-    }
 }
 
 extension URLSessionDataDelegate {
-    /// Passed on to the session's delegate; by default the task continues.
-    public func urlSession(
-        _ session: URLSession,
-        dataTask: URLSessionDataTask,
-        didReceive response: URLResponse,
-        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-    ) {
-        guard let next = next(session, dataTask)?.data else { return completionHandler(.allow) }
-        next.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
-    }
-
     /// Passed on to the session's delegate.
     public func urlSession(
         _ session: URLSession,
@@ -113,22 +81,6 @@ extension URLSessionDataDelegate {
     /// Passed on to the session's delegate.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didReceive: data)
-    }
-
-    /// Passed on to the session's delegate; by default the response is cached as proposed.
-    public func urlSession(
-        _ session: URLSession,
-        dataTask: URLSessionDataTask,
-        willCacheResponse proposedResponse: CachedURLResponse,
-        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-    ) {
-        guard let next = next(session, dataTask)?.data else { return completionHandler(proposedResponse) }
-        next.urlSession(
-            session,
-            dataTask: dataTask,
-            willCacheResponse: proposedResponse,
-            completionHandler: completionHandler
-        )
     }
 }
 

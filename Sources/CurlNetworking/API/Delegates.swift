@@ -3,7 +3,8 @@ import Foundation
 /// Messages about a session as a whole.
 ///
 /// Every method has a default implementation, and is called on the session's ``URLSession/delegateQueue`` unless it says
-/// otherwise. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
+/// otherwise. Questions have two forms, with a completion handler and async; a delegate implements one of the two, and the async one isn't
+/// called on the delegate queue. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session has become invalid: its last message. `error` is nil when the program asked for it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
@@ -16,7 +17,7 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two. Not on the delegate queue.
+    /// The same in async form: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
@@ -46,7 +47,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two. Not on the delegate queue.
+    /// The same in async form: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -63,7 +64,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two. Not on the delegate queue.
+    /// The same in async form: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -76,6 +77,26 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     )
+
+    /// The same in async form: a delegate implements one of the two.
+    func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
+
+    /// Asks for a stream with the request's body from `offset` on, in bytes.
+    ///
+    /// Uploads begin at their beginning: the offset is 0, and only a delegate that implements no method without an offset is asked.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStreamFrom offset: Int64,
+        completionHandler: @escaping @Sendable (InputStream?) -> Void
+    )
+
+    /// The same in async form: a delegate implements one of the two.
+    func urlSession(
+        _ session: URLSession,
+        needNewBodyStreamForTask task: URLSessionTask,
+        from offset: Int64
+    ) async -> InputStream?
 
     /// Bytes of the request's body were handed to the transport: so many since the last message, and in all.
     func urlSession(
@@ -112,6 +133,13 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     )
+
+    /// The same in async form: a delegate implements one of the two.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest
+    ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 }
 
 /// Messages about data and upload tasks.
@@ -125,6 +153,13 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     )
+
+    /// The same in async form: a delegate implements one of the two.
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse
+    ) async -> URLSession.ResponseDisposition
 
     /// The data task has become a download task: the last message about it.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
@@ -141,6 +176,13 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     )
+
+    /// The same in async form: a delegate implements one of the two.
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        willCacheResponse proposedResponse: CachedURLResponse
+    ) async -> CachedURLResponse?
 }
 
 /// Messages about download tasks.

@@ -1,0 +1,98 @@
+import Foundation
+
+// Questions about requests before they are sent, in both forms: see Delegates+Questions.swift.
+
+extension URLSessionTaskDelegate {
+    /// Asks the async form, and then the methods that ask for a stream from an offset; where there are none of these, it is passed on to
+    /// the session's delegate, or there is no stream.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        AsyncForm.ask(self, .bodyStream) {
+            await $0.urlSession(session, needNewBodyStreamForTask: task)
+        } then: { answer in
+            if let answer { return completionHandler(answer) }
+            self.urlSession(session, task: task, needNewBodyStreamFrom: 0, completionHandler: completionHandler)
+        }
+    }
+
+    /// Gives no stream.
+    public func urlSession(
+        _ session: URLSession,
+        needNewBodyStreamForTask task: URLSessionTask
+    ) async -> InputStream? {
+        AsyncForm.isMissing(in: self)
+        return nil
+    }
+
+    /// Asks the async form; where there is none, it is passed on to the session's delegate, or there is no stream.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStreamFrom offset: Int64,
+        completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        AsyncForm.ask(self, .bodyStreamFromOffset) {
+            await $0.urlSession(session, needNewBodyStreamForTask: task, from: offset)
+        } then: { answer in
+            if let answer { return completionHandler(answer) }
+            self.passOn(about: task, in: session, to: \.task) { next in
+                guard let next else { return completionHandler(nil) }
+                guard offset > 0 else {
+                    return next.urlSession(session, task: task, needNewBodyStream: completionHandler)
+                }
+                next.urlSession(
+                    session,
+                    task: task,
+                    needNewBodyStreamFrom: offset,
+                    completionHandler: completionHandler
+                )
+            }
+        }
+    }
+
+    /// Gives no stream.
+    public func urlSession(
+        _ session: URLSession,
+        needNewBodyStreamForTask task: URLSessionTask,
+        from offset: Int64
+    ) async -> InputStream? {
+        AsyncForm.isMissing(in: self)
+        return nil
+    }
+
+    /// Asks the async form; where there is none, it is passed on to the session's delegate, or the request is sent as it is.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        AsyncForm.ask(self, .delayedRequest) {
+            await $0.urlSession(session, task: task, willBeginDelayedRequest: request)
+        } then: { answer in
+            if let (disposition, request) = answer { return completionHandler(disposition, request) }
+            self.passOn(about: task, in: session, to: \.task) { next in
+                guard let next else { return completionHandler(.continueLoading, nil) }
+                next.urlSession(
+                    session,
+                    task: task,
+                    willBeginDelayedRequest: request,
+                    completionHandler: completionHandler
+                )
+            }
+        }
+    }
+
+    /// Sends the request as it is.
+    public func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest
+    ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
+        AsyncForm.isMissing(in: self)
+        return (.continueLoading, nil)
+    }
+}
