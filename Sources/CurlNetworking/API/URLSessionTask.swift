@@ -122,6 +122,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     // MARK: - How far it is
 
     /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
+    ///
+    /// It changes on the session's delegate queue, and is to be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
+    /// before the task is resumed.
     open var progress: Progress {
         switch place {
         case .session(let runner): runner.progress(of: self)
@@ -132,13 +135,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Bytes of the response's body received so far, in all for a resumed download.
     open var countOfBytesReceived: Int64 { read(\.counters.received) ?? 0 }
 
-    /// Bytes of the request's body sent so far.
+    /// Bytes of the request's body sent so far. Each request that the task makes begins anew.
     open var countOfBytesSent: Int64 { read(\.counters.sent) ?? 0 }
 
     /// How long the response's body will be, or ``NSURLSessionTransferSizeUnknown``.
     open var countOfBytesExpectedToReceive: Int64 { read(\.counters.expectedToReceive) ?? 0 }
 
-    /// How long the request's body is, or ``NSURLSessionTransferSizeUnknown``.
+    /// How long the request's body is, or ``NSURLSessionTransferSizeUnknown``. Known from the creation on for data and files.
     open var countOfBytesExpectedToSend: Int64 { read(\.counters.expectedToSend) ?? 0 }
 
     /// The program's own guess at what will be received, for scheduling; no effect on Linux.

@@ -17,8 +17,7 @@ struct Mailbox {
         /// The loop waits for the answer before it sends anything.
         case needsBodyStream
         case task(TaskMessage)
-        /// Bytes of the request's body sent in all.
-        case sent(Int64)
+        case sent(SentBytes)
         case body(Data)
         /// Bytes in the download's file in all.
         case wrote(Int64)
@@ -28,6 +27,16 @@ struct Mailbox {
         /// The last message; what the end consists of is then told in its steps.
         case completed
         case end(TaskEnd)
+        /// The task's `Progress` is to be brought up to date. Ahead of all others, and whatever holds these up.
+        case progress
+    }
+
+    /// How much of a request's body has been sent.
+    struct SentBytes: Equatable {
+        var total: Int64
+        var expected: Int64
+        /// Which of the task's requests it is, from 1.
+        var request: Int
     }
 
     private var messages: [Message] = []
@@ -38,11 +47,13 @@ struct Mailbox {
     /// Nothing is delivered: something that the owner may look for is still being written.
     private var isHeld = false
 
+    private var isProgressDue = false
+
     /// Nobody takes messages, and there are none.
-    var isIdle: Bool { !isScheduled && messages.isEmpty && body.isEmpty }
+    var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && body.isEmpty }
 
     /// What the delegate was last told of each direction.
-    private(set) var reportedSent: Int64 = 0
+    private(set) var reportedSent = SentBytes(total: 0, expected: 0, request: 0)
     private(set) var reportedWritten: Int64 = 0
 
     /// True when the caller must schedule a delivery. Progress replaces progress that nobody has seen yet.
@@ -66,10 +77,20 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
+    /// Has the task's `Progress` be brought up to date, once for however many changes.
+    mutating func postProgress() -> Bool {
+        isProgressDue = true
+        return schedule()
+    }
+
     private mutating func schedule() -> Bool {
-        guard !isScheduled, !isAwaitingAnswer, !isHeld else { return false }
+        guard !isScheduled, hasNext else { return false }
         isScheduled = true
         return true
+    }
+
+    private var hasNext: Bool {
+        isProgressDue || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && body.isEmpty)
     }
 
     /// Keeps back what has not been delivered yet and what comes, until `release`.
@@ -80,11 +101,15 @@ struct Mailbox {
     /// True when the caller must schedule a delivery.
     mutating func release() -> Bool {
         isHeld = false
-        return !(messages.isEmpty && body.isEmpty) && schedule()
+        return schedule()
     }
 
     /// The next message; nil ends the delivery. Body bytes come before the completion and behind all else.
     mutating func next() -> Message? {
+        if isProgressDue {
+            isProgressDue = false
+            return .progress
+        }
         guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
         case .completed where !body.isEmpty, .willCache where !body.isEmpty, nil:
@@ -99,7 +124,7 @@ struct Mailbox {
 
     /// A message has been delivered. True when there is another one, for which the caller must see to an operation.
     mutating func delivered() -> Bool {
-        isScheduled = !isAwaitingAnswer && !isHeld && !(messages.isEmpty && body.isEmpty)
+        isScheduled = hasNext
         return isScheduled
     }
 
@@ -117,16 +142,18 @@ struct Mailbox {
         return nil
     }
 
-    /// The delegate is about to be told of progress up to `total`; returns by how much it has grown.
-    mutating func reportSent(_ total: Int64) -> Int64 {
-        defer { reportedSent = total }
-        // A body that is sent again begins anew.
-        return total <= reportedSent ? total : total - reportedSent
+    /// The delegate is about to be told of progress up to `sent`; returns by how much it has grown. Each request begins anew, and so
+    /// does a body that is sent again.
+    mutating func reportSent(_ sent: SentBytes) -> Int64 {
+        defer { reportedSent = sent }
+        let isAnew = sent.request != reportedSent.request || sent.total <= reportedSent.total
+        return isAnew ? sent.total : sent.total - reportedSent.total
     }
 
+    /// The same for bytes in the download's file, which may have begun anew as well.
     mutating func reportWritten(_ total: Int64) -> Int64 {
         defer { reportedWritten = total }
-        return total - reportedWritten
+        return total < reportedWritten ? total : total - reportedWritten
     }
 
     /// The response has been answered; true when the caller must schedule a delivery.
@@ -154,7 +181,7 @@ struct Mailbox {
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {
-            case .completed, .end, .resumeData: false
+            case .completed, .end, .resumeData, .progress: false
             case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge: true
             case .becameDownload, .sent, .body, .wrote: true
             }

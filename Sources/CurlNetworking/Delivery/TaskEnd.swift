@@ -20,14 +20,20 @@ extension TaskRunner {
         case .informed:
             return [metricsStep, .over].compactMap { $0 }
         case .delegate:
-            let (result, response) = complete()
+            let (result, response) = completeWithProgress()
             let download: TaskEnd? =
                 if case .success(.file(let file)) = result { .downloaded(file) } else { nil }
             return [download, metricsStep, .result(result, response)].compactMap { $0 }
         case .dataHandler, .fileHandler, .data, .file, .bytes:
-            let (result, response) = complete()
+            let (result, response) = completeWithProgress()
             return [metricsStep, .result(result, response)].compactMap { $0 }
         }
+    }
+
+    /// Whoever hears of the end finds the task's `Progress` there.
+    private func completeWithProgress() -> (Result<Outcome, URLError>, URLResponse?) {
+        defer { showProgress() }
+        return complete()
     }
 
     /// True when that called the program's code. Delegate queue.

@@ -90,7 +90,7 @@ extension TaskRunner {
     }
 
     /// What the request says of its stream's length; nil where that is nothing that makes sense.
-    private static func announcedLength(of request: URLRequest) -> Int64? {
+    static func announcedLength(of request: URLRequest) -> Int64? {
         request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap { $0 < 0 ? nil : $0 }
     }
 

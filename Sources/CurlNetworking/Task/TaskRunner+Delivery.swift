@@ -44,6 +44,7 @@ extension TaskRunner {
         // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
         guard consumer.isAsync, !hasDelegate else { return post(.completed) }
         let (result, response) = complete()
+        count { _ in }
         if isWatched {
             shared.withLock { $0.consumer = .informed }
             post(.completed)
@@ -66,7 +67,6 @@ extension TaskRunner {
             let result: Result<Outcome, URLError> = (shared.outcome?.error).map { .failure($0) } ?? .success(outcome)
             // The result is the owner's now.
             if shared.outcome?.error == nil { shared.outcome = .delivered }
-            shared.updateProgress()
             return (result, shared.response)
         }
     }
@@ -97,6 +97,10 @@ extension TaskRunner {
         while true {
             let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
             guard let message else { break }
+            if case .progress = message {
+                showProgress()
+                continue
+            }
             guard deliver(message, about: task, to: delegates) else { continue }
             if shared.withLock({ $0.mailbox.delivered() }) { return true }
             break
@@ -136,15 +140,15 @@ extension TaskRunner {
             defer { if shared.withLock({ $0.mailbox.consumed(data.count) }) { consumerCaughtUp() } }
             guard let dataTask = task as? URLSessionDataTask, let delegate = delegates.data else { return false }
             delegate.urlSession(session, dataTask: dataTask, didReceive: data)
-        case .sent(let total):
-            let (growth, expected) = shared.withLock { ($0.mailbox.reportSent(total), $0.counters.expectedToSend) }
+        case .sent(let sent):
+            let growth = shared.withLock { $0.mailbox.reportSent(sent) }
             guard let delegate = delegates.task else { return false }
             delegate.urlSession(
                 session,
                 task: task,
                 didSendBodyData: growth,
-                totalBytesSent: total,
-                totalBytesExpectedToSend: expected
+                totalBytesSent: sent.total,
+                totalBytesExpectedToSend: sent.expected
             )
         case .resumed(let offset, let expected):
             guard let download = task as? URLSessionDownloadTask, tellsOfItsResult else { return false }
@@ -188,6 +192,8 @@ extension TaskRunner {
         case .completed:
             let steps = endSteps(of: task, to: delegates)
             shared.withLock { $0.mailbox.completes(in: steps) }
+            return false
+        case .progress:
             return false
         case .end(let step):
             return deliver(step, of: task, in: session, to: delegates)

@@ -93,11 +93,11 @@ extension TaskRunner: ExchangeOwner {
             shared.response = response
             shared.counters.received = received
             shared.counters.expectedToReceive = expected
-            shared.updateProgress()
+            let schedules = shared.noteProgress()
             guard case .delegate = shared.consumer, case .stream = loading.destination else {
-                return (shared.consumer, false)
+                return (shared.consumer, schedules)
             }
-            return (shared.consumer, shared.mailbox.post(.response(response)))
+            return (shared.consumer, shared.mailbox.post(.response(response)) || schedules)
         }
         if case .bytes(let stream) = consumer { afterCookieWrites { stream.respond(response) } }
         if schedules { scheduleDeliveryAtEndOfRound() }
@@ -110,10 +110,13 @@ extension TaskRunner: ExchangeOwner {
     }
 
     func receive(_ body: UnsafeRawBufferPointer) throws(URLError) {
-        loading.receivedSinceSettled += Int64(body.count)
         switch loading.destination {
-        case .memory: loading.keep(body)
-        case .file: try loading.file?.write(body)
+        case .memory:
+            loading.receivedSinceSettled += Int64(body.count)
+            loading.keep(body)
+        case .file:
+            loading.receivedSinceSettled += Int64(body.count)
+            try loading.file?.write(body)
         case .stream:
             gatherForCache(body)
             stream(body)
@@ -122,31 +125,33 @@ extension TaskRunner: ExchangeOwner {
 
     private func stream(_ body: UnsafeRawBufferPointer) {
         let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.Delivery?) in
-            let rest = shared.counters.expectedToReceive - shared.counters.received - loading.receivedSinceSettled
-            let expected = rest + Int64(body.count)
+            let expected = shared.counters.expectedToReceive - shared.counters.received
+            // With the bytes, so that whoever gets these finds the counters moved.
+            shared.counters.received += Int64(body.count)
+            let schedulesProgress = shared.noteProgress()
             if case .bytes(let stream) = shared.consumer {
                 let (isFull, delivery) = stream.append(body, expected: expected)
                 if isFull { _ = shared.machine.setBacklogged(true) }
-                return (false, delivery)
+                return (schedulesProgress, delivery)
             }
             let (schedules, isFull) = shared.mailbox.append(body, expected: expected)
             if isFull { _ = shared.machine.setBacklogged(true) }
-            return (schedules, nil)
+            return (schedules || schedulesProgress, nil)
         }
         if schedules { scheduleDeliveryAtEndOfRound() }
         if let delivery { lane.loop.atEndOfRound(delivery.run) }
     }
 
-    /// Counts what has come since it was last called, and tells a download's delegate.
+    /// Counts what has come into memory or the file since it was last called, and tells a download's delegate.
     func countReceivedBytes() {
         let count = loading.receivedSinceSettled
         guard count > 0 else { return }
         loading.receivedSinceSettled = 0
         let schedules = shared.withLock { shared in
             shared.counters.received += count
-            shared.updateProgress()
-            guard case .delegate = shared.consumer, case .file = loading.destination else { return false }
-            return shared.mailbox.post(.wrote(shared.counters.received))
+            let schedules = shared.noteProgress()
+            guard case .delegate = shared.consumer, case .file = loading.destination else { return schedules }
+            return shared.mailbox.post(.wrote(shared.counters.received)) || schedules
         }
         if schedules { scheduleDeliveryAtEndOfRound() }
     }
@@ -157,17 +162,6 @@ extension TaskRunner: ExchangeOwner {
 
     func exchange(_ exchange: Exchange, sent totalBytes: Int64) {
         noteSent(totalBytes)
-    }
-
-    /// So many bytes of the request's body are on their way, in all.
-    func noteSent(_ totalBytes: Int64) {
-        let isWatched = delegates.task != nil
-        let schedules = shared.withLock { shared in
-            shared.counters.sent = totalBytes
-            shared.updateProgress()
-            return isWatched && shared.mailbox.post(.sent(totalBytes))
-        }
-        if schedules { scheduleDeliveryAtEndOfRound() }
     }
 
     func exchangePaused(_ exchange: Exchange) {

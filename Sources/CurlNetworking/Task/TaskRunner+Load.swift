@@ -34,8 +34,7 @@ extension TaskRunner: FTPLoadOwner {
             throw error
         }
         if let ticket = loading.ticket { options.connection = lane.connectionProfile(for: ticket) }
-        let length = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
-        shared.withLock { $0.counters.expectedToSend = length }
+        countRequest(withBodyOf: body?.length, hasBody: body != nil)
         let load = FTPLoad(
             options,
             for: request,

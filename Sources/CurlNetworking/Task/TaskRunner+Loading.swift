@@ -252,11 +252,8 @@ extension TaskRunner {
             // libcurl reads up to 101 of them before it can be paused.
             case .stream: options.receiveBufferSize = 16 * 1024
             }
-            let isWatched = shared.withLock { shared in
-                shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
-                return shared.isWatched(in: session)
-            }
-            if isWatched { exchange.gatherMetrics(throughProxy: route.server != nil) }
+            countRequest(withBodyOf: body?.length, hasBody: body != nil)
+            if shared.withLock({ $0.isWatched(in: session) }) { exchange.gatherMetrics(throughProxy: route.server != nil) }
             let hatches = hatches(for: request)
             do throws(TransferFailure) {
                 try exchange.start(options, hatches, in: lane.currentMulti())

@@ -73,6 +73,8 @@ final class TaskRunner: @unchecked Sendable {
         var expectedToSend: Int64 = 0
         var clientExpectsToReceive = NSURLSessionTransferSizeUnknown
         var clientExpectsToSend = NSURLSessionTransferSizeUnknown
+        /// How many requests the task has made.
+        var requests = 0
     }
 
     // MARK: Loop only, and under `shared`'s lock
@@ -102,6 +104,8 @@ final class TaskRunner: @unchecked Sendable {
         self.resumption = resumption
         loading = Loading(destination: destination)
         shared = Mutex(Shared(consumer: consumer, currentRequest: request))
+        let expected = body.expectedLength(in: request)
+        if expected != 0 { shared.withLock { $0.counters.expectedToSend = expected } }
     }
 
     var task: URLSessionTask? { shared.withLock { $0.task } }
@@ -180,23 +184,6 @@ final class TaskRunner: @unchecked Sendable {
 
     // MARK: - What the public object shows
 
-    /// Made when first asked for: most tasks never need one.
-    func progress(of task: URLSessionTask) -> Progress {
-        let made = shared.withLock { shared in
-            if let progress = shared.progress { return progress }
-            let progress = Progress(parent: nil, userInfo: nil)
-            progress.cancellationHandler = { [weak task] in task?.cancel() }
-            progress.pausingHandler = { [weak task] in task?.suspend() }
-            progress.resumingHandler = { [weak task] in task?.resume() }
-            progress.isCancellable = true
-            progress.isPausable = true
-            shared.progress = progress
-            shared.updateProgress()
-            return progress
-        }
-        return made
-    }
-
     func state(of task: URLSessionTask) -> URLSessionTask.State {
         shared.withLock { $0.isOver(task) ? .completed : $0.machine.publicState }
     }
@@ -215,19 +202,5 @@ extension TaskRunner.Shared {
     mutating func nextCommand() -> TaskStateMachine.Command? {
         isLoopComing = false
         return machine.next()
-    }
-
-    /// Moves the task's `Progress`, if somebody has asked for it. Units are bytes in both directions.
-    func updateProgress() {
-        guard let progress else { return }
-        if machine.stage == .completed {
-            let total = max(progress.totalUnitCount, progress.completedUnitCount, 1)
-            progress.totalUnitCount = total
-            if outcome?.error == nil { progress.completedUnitCount = total }
-            return
-        }
-        let expected = counters.expectedToReceive
-        progress.totalUnitCount = response == nil || expected < 0 ? -1 : expected + max(0, counters.expectedToSend)
-        progress.completedUnitCount = counters.received + counters.sent
     }
 }

@@ -86,6 +86,13 @@ final class FileBody: RequestBody {
         size = Int64(status.st_size)
     }
 
+    /// How long the body would be; nil where the file can't be sent. Any thread.
+    static func length(of url: URL) -> Int64? {
+        var status = stat()
+        guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
+    }
+
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
         let wanted = Int(min(Int64(buffer.count), size - position))
         guard wanted > 0 else { return .bytes(0) }

@@ -28,14 +28,19 @@ struct MailboxTests {
         case .becameDownload: "became download"
         case .needsBodyStream: "needs body stream"
         case .task: "task message"
-        case .sent(let total): "sent \(total)"
+        case .sent(let sent): "sent \(sent.total)"
         case .body(let data): "body \(String(decoding: data, as: UTF8.self))"
         case .wrote(let total): "wrote \(total)"
         case .resumeData: "resume data"
         case .willCache: "will cache"
         case .completed: "completed"
         case .end: "step"
+        case .progress: "progress"
         }
+    }
+
+    static func sent(_ total: Int64, request: Int = 1) -> Mailbox.SentBytes {
+        Mailbox.SentBytes(total: total, expected: 100, request: request)
     }
 
     /// Takes everything that can be taken; how the body is cut into pieces doesn't matter here.
@@ -93,8 +98,8 @@ struct MailboxTests {
     @Test("Progress that nobody has seen yet is replaced by newer progress")
     func coalescing() {
         var mailbox = Mailbox()
-        #expect(mailbox.post(.sent(1)) == true)
-        for total in 2...100 { _ = mailbox.post(.sent(Int64(total))) }
+        #expect(mailbox.post(.sent(Self.sent(1))) == true)
+        for total in 2...100 { _ = mailbox.post(.sent(Self.sent(Int64(total)))) }
         _ = mailbox.post(.wrote(5))
         _ = mailbox.post(.wrote(7))
         _ = mailbox.post(.completed)
@@ -104,13 +109,33 @@ struct MailboxTests {
     @Test("Progress counts from what was last reported")
     func reported() {
         var mailbox = Mailbox()
-        #expect(mailbox.reportSent(10) == 10)
-        #expect(mailbox.reportSent(25) == 15)
+        #expect(mailbox.reportSent(Self.sent(10)) == 10)
+        #expect(mailbox.reportSent(Self.sent(25)) == 15)
         #expect(mailbox.reportWritten(100) == 100)
         #expect(mailbox.reportWritten(100) == 0)
-        #expect(mailbox.reportedSent == 25)
+        #expect(mailbox.reportedSent == Self.sent(25))
         #expect(mailbox.reportedWritten == 100)
-        #expect(mailbox.reportSent(20) == 20, "a body that is sent again begins anew")
+        #expect(mailbox.reportSent(Self.sent(20)) == 20, "a body that is sent again begins anew")
+        #expect(mailbox.reportSent(Self.sent(30, request: 2)) == 30, "another request begins anew")
+        #expect(mailbox.reportWritten(40) == 40, "the file began anew")
+    }
+
+    @Test("A task's Progress is brought up to date once, ahead of all messages and whatever holds these up")
+    func progress() throws {
+        var mailbox = Mailbox()
+        _ = try mailbox.post(.response(Self.response()))
+        _ = mailbox.next()
+        _ = mailbox.delivered()
+        _ = mailbox.post(.completed)
+        #expect(mailbox.postProgress() == true)
+        #expect(mailbox.postProgress() == false, "one is on its way")
+        #expect(Self.take(&mailbox) == ["progress"])
+        mailbox.hold()
+        #expect(mailbox.answered() == false)
+        #expect(mailbox.postProgress() == true)
+        #expect(mailbox.release() == false, "somebody comes already")
+        #expect(Self.take(&mailbox) == ["progress", "completed"])
+        #expect(mailbox.isIdle)
     }
 
     @Test("Discarding keeps the completion and the resume data, and nothing else")
@@ -118,7 +143,7 @@ struct MailboxTests {
         var mailbox = Mailbox()
         _ = mailbox.post(.resumed(offset: 1, expectedTotalBytes: 2))
         _ = mailbox.post(.needsBodyStream)
-        _ = mailbox.post(.sent(1))
+        _ = mailbox.post(.sent(Self.sent(1)))
         _ = try mailbox.post(.response(Self.response()))
         _ = Self.append("body", to: &mailbox)
         _ = mailbox.post(.wrote(1))
