@@ -103,7 +103,9 @@ struct TaskDelegateTests {
         }
     }
 
-    @Test("Given with an async call, it hears of the task's creation first, and of the body being sent")
+    @Test(
+        "Given with an async call, it hears of the task's creation first, of the body being sent, and of the answer's bytes"
+    )
     func asyncCalls() async throws {
         let server = try LoopbackServer { .echoBody($0) }
         defer { server.stop() }
@@ -115,7 +117,7 @@ struct TaskDelegateTests {
         #expect(data == body)
         try await own.wait(forAny: "sent")
         #expect(own.entries.first?.event == .created)
-        #expect(own.entries.allSatisfy { ["created", "sent"].contains($0.event.name) })
+        #expect(own.entries.allSatisfy { ["created", "sent", "data"].contains($0.event.name) })
         session.finishTasksAndInvalidate()
     }
 

@@ -24,6 +24,17 @@ extension RecordingDelegate {
         record.value.bodies[task.taskIdentifier]
     }
 
+    /// The body of the only task that the delegate has heard of.
+    package var onlyBody: Data? {
+        let bodies = record.value.bodies
+        return bodies.count == 1 ? bodies.first?.value : nil
+    }
+
+    /// Returns when so many body bytes of some task have arrived.
+    package func wait(forOnlyBodyOf count: Int) async throws {
+        try await record.wait { $0.bodies.values.first?.count ?? 0 >= count }
+    }
+
     /// What a data task has become.
     package func download(of task: URLSessionTask) -> URLSessionDownloadTask? {
         record.value.downloads[task.taskIdentifier]

@@ -78,14 +78,15 @@ extension URLSessionDataDelegate {
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
     }
 
-    /// Passed on to the session's delegate.
+    /// Passed on to the session's delegate, but for an async call's bytes.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        guard dataTask.runner?.tellsOfItsResult == true else { return }
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didReceive: data)
     }
 }
 
 extension URLSessionDownloadDelegate {
-    /// Passed on to the session's delegate.
+    /// Passed on to the session's delegate, but for an async call's bytes.
     public func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,
@@ -93,6 +94,7 @@ extension URLSessionDownloadDelegate {
         totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
+        guard downloadTask.runner?.tellsOfItsResult == true else { return }
         next(session, downloadTask)?.download?.urlSession(
             session,
             downloadTask: downloadTask,

@@ -18,7 +18,8 @@ struct BodyBuffer {
     private var room = 0
     /// Bytes that were appended and not yet consumed, those in the consumer's hands included.
     private(set) var waitingBytes = 0
-    private var isAboveHighMark = false
+    /// The high mark was passed, and the low one not reached again.
+    private(set) var isAboveHighMark = false
 
     var isEmpty: Bool { pieces.isEmpty }
 

@@ -55,6 +55,9 @@ final class ByteStream: Sendable {
         }
     }
 
+    /// More waits for the reader than should.
+    var isBehind: Bool { state.withLock { $0.body.isAboveHighMark } }
+
     /// The body is complete, or nothing more of it will come. What waits can still be read, but for cancelled tasks.
     func finish(_ error: URLError?) {
         let (waiter, reader) = state.withLock { state in

@@ -202,7 +202,7 @@ extension TaskRunner {
     }
 
     /// Whether the delegate hears of the task's response, body and file, and of its end: not where somebody else gets them.
-    private var tellsOfItsResult: Bool {
+    var tellsOfItsResult: Bool {
         if case .delegate = shared.withLock({ $0.consumer }) { true } else { false }
     }
 

@@ -93,6 +93,7 @@ extension TaskRunner: ExchangeOwner {
             shared.response = response
             shared.counters.received = received
             shared.counters.expectedToReceive = expected
+            loading.copiesMemory = shared.copiesBody
             let schedules = shared.noteProgress()
             guard case .delegate = shared.consumer, case .stream = loading.destination else {
                 return (shared.consumer, schedules)
@@ -114,6 +115,7 @@ extension TaskRunner: ExchangeOwner {
         case .memory:
             loading.receivedSinceSettled += Int64(body.count)
             loading.keep(body)
+            if loading.copiesMemory { tellDelegate(of: body) }
         case .file:
             loading.receivedSinceSettled += Int64(body.count)
             try loading.file?.write(body)
@@ -132,14 +134,18 @@ extension TaskRunner: ExchangeOwner {
             if case .bytes(let stream) = shared.consumer {
                 let (isFull, delivery) = stream.append(body, expected: expected)
                 if isFull { _ = shared.machine.setBacklogged(true) }
-                return (schedulesProgress, delivery)
+                guard shared.copiesBody else { return (schedulesProgress, delivery) }
+                return (shared.appendToMailbox(body, expected: expected) || schedulesProgress, delivery)
             }
-            let (schedules, isFull) = shared.mailbox.append(body, expected: expected)
-            if isFull { _ = shared.machine.setBacklogged(true) }
-            return (schedules || schedulesProgress, nil)
+            return (shared.appendToMailbox(body, expected: expected) || schedulesProgress, nil)
         }
         if schedules { scheduleDeliveryAtEndOfRound() }
         if let delivery { lane.loop.atEndOfRound(delivery.run) }
+    }
+
+    /// The task's own delegate hears of the bytes, and its pace counts as well.
+    private func tellDelegate(of body: UnsafeRawBufferPointer) {
+        if shared.withLock({ $0.appendToMailbox(body, expected: nil) }) { scheduleDeliveryAtEndOfRound() }
     }
 
     /// Counts what has come into memory or the file since it was last called, and tells a download's delegate.
@@ -150,7 +156,7 @@ extension TaskRunner: ExchangeOwner {
         let schedules = shared.withLock { shared in
             shared.counters.received += count
             let schedules = shared.noteProgress()
-            guard case .delegate = shared.consumer, case .file = loading.destination else { return schedules }
+            guard case .file = loading.destination, shared.tellsOfWrites else { return schedules }
             return shared.mailbox.post(.wrote(shared.counters.received)) || schedules
         }
         if schedules { scheduleDeliveryAtEndOfRound() }
@@ -276,6 +282,24 @@ extension TaskRunner: ExchangeOwner {
     private func timeoutError(_ description: String, _ cause: URLError? = nil) -> URLError {
         let url = shared.withLock { $0.currentRequest?.url }
         return URLError(.timedOut, url, description, nil, cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])
+    }
+}
+
+extension TaskRunner.Shared {
+    /// True when the caller must schedule a delivery.
+    fileprivate mutating func appendToMailbox(_ body: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
+        let (schedules, isFull) = mailbox.append(body, expected: expected)
+        if isFull { _ = machine.setBacklogged(true) }
+        return schedules
+    }
+
+    /// Whether a delegate hears of what is written to a download's file: of its own task's, and one that was passed to an async call.
+    fileprivate var tellsOfWrites: Bool {
+        switch consumer {
+        case .delegate: true
+        case .file: delegates.download != nil
+        case .data, .bytes, .dataHandler, .fileHandler, .informed: false
+        }
     }
 }
 

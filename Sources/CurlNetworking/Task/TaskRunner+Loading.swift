@@ -59,6 +59,8 @@ extension TaskRunner {
         var caching = TaskRunner.Caching()
 
         var memory = Data()
+        /// The task's own delegate hears of what goes into memory as well.
+        var copiesMemory = false
         /// How many bytes it will probably have to hold.
         var reservation = 0
         var receivedSinceSettled: Int64 = 0

@@ -170,9 +170,9 @@ final class TaskRunner: @unchecked Sendable {
         loop?.submit(self)
     }
 
-    /// The consumer has caught up: the transfer may go on.
+    /// A consumer has caught up: the transfer may go on, unless there is another one that hasn't.
     func consumerCaughtUp() {
-        shared.withLock { $0.machine.setBacklogged(false) ? callLoop(&$0) : nil }?.submit(self)
+        shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? callLoop(&$0) : nil }?.submit(self)
     }
 
     /// Whom the runner is to be submitted to; nil where it has been already. With the lock held.
@@ -193,6 +193,14 @@ final class TaskRunner: @unchecked Sendable {
 }
 
 extension TaskRunner.Shared {
+    fileprivate var isConsumerBehind: Bool {
+        if case .bytes(let stream) = consumer, stream.isBehind { return true }
+        return mailbox.body.isAboveHighMark
+    }
+
+    /// Whether a delegate that was passed to an async call hears of the body's bytes as well.
+    var copiesBody: Bool { consumer.isAsync && delegates.data != nil }
+
     /// Whether the public object `task` has been replaced by a download task.
     func isOver(_ task: URLSessionTask) -> Bool {
         hasBecomeDownload && !(task is URLSessionDownloadTask)

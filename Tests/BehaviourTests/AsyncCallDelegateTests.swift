@@ -1,0 +1,101 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A delegate that is passed to an async call hears of the bytes", .timeLimit(.minutes(1)))
+struct AsyncCallDelegateTests {
+    private static let body = GeneratedBody.bytes(seed: 3, length: 700_000)
+
+    private static func server() throws -> LoopbackServer {
+        try LoopbackServer { _ in .generated(length: 700_000, seed: 3) }
+    }
+
+    @Test("Of data as it comes, all of it before the call returns; the session's delegate doesn't")
+    func data() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
+        let session = URLSession.forTest(delegate: sessions)
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(from: server.url("/"), delegate: own)
+        #expect(data == Self.body)
+        #expect(own.onlyBody == Self.body)
+        #expect(Set(own.entries.map(\.event.name)) == ["created", "data"])
+        #expect(sessions.entries.isEmpty)
+    }
+
+    @Test("Of what is written, up to the whole file; the session's delegate doesn't")
+    func download() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
+        let session = URLSession.forTest(delegate: sessions)
+        defer { session.invalidateAndCancel() }
+        let (file, _) = try await session.download(from: server.url("/"), delegate: own)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Self.body)
+        var written: Int64 = 0
+        for case .wrote(let growth, let total, let expected) in own.entries.map(\.event) {
+            written += growth
+            #expect(total == written && expected == 700_000)
+        }
+        #expect(written == 700_000)
+        #expect(Set(own.entries.map(\.event.name)) == ["created", "wrote"])
+        #expect(sessions.entries.isEmpty)
+    }
+
+    @Test("Of data as the reader of bytes gets it")
+    func bytes() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let own = RecordingDelegate()
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: server.url("/"), delegate: own)
+        var read = Data()
+        for try await chunk in bytes.chunks { read += chunk }
+        #expect(read == Self.body)
+        try await own.wait(forOnlyBodyOf: 700_000)
+        #expect(own.onlyBody == Self.body)
+    }
+
+    @Test("What it doesn't implement isn't passed on to the session's delegate")
+    func notPassedOn() async throws {
+        final class Bare: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+            func urlSession(
+                _ session: URLSession,
+                downloadTask: URLSessionDownloadTask,
+                didFinishDownloadingTo location: URL
+            ) {}
+        }
+        let server = try Self.server()
+        defer { server.stop() }
+        let sessions = RecordingDelegate()
+        let session = URLSession.forTest(delegate: sessions)
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"), delegate: Bare())
+        let (file, _) = try await session.download(from: server.url("/"), delegate: Bare())
+        try FileManager.default.removeItem(at: file)
+        #expect(Set(sessions.entries.map(\.event.name)) == ["created"])
+    }
+
+    @Test("Its pace holds up the transfer, and nothing is lost")
+    func pace() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .generated(length: 20_000_000, seed: 3) }
+        defer { server.stop() }
+        let own = RecordingDelegate(onEvent: { _, event in if case .data = event { gate.waitBlocking() } })
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let call = Task { try await session.data(from: server.url("/"), delegate: own) }
+        try await own.wait(forAny: "data")
+        let task = try #require(await session.allTasks.first)
+        #expect(task.countOfBytesReceived < 20_000_000)
+        gate.open()
+        let (data, _) = try await call.value
+        #expect(data.count == 20_000_000)
+        #expect(own.onlyBody == data)
+    }
+}
