@@ -147,6 +147,9 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatadelegate>
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// The response has arrived; no byte of the body is delivered before the answer.
+    ///
+    /// Called again for each part of a body of the type `multipart/x-mixed-replace`: the part replaces what was delivered before. See
+    /// <doc:OrderOfMessages>.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,

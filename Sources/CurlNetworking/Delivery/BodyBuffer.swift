@@ -13,7 +13,7 @@ struct BodyBuffer {
     /// A piece grows up to this size while it waits, so that a consumer that falls behind gets fewer and larger ones.
     private static let pieceSize = 64 * 1024
 
-    private var pieces: [Data] = []
+    private var pieces = Fifo<Data>()
     /// How many more bytes fit into the last piece without moving it.
     private var room = 0
     /// Bytes that were appended and not yet consumed, those in the consumer's hands included.
@@ -28,7 +28,7 @@ struct BodyBuffer {
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
         guard !bytes.isEmpty else { return false }
         if bytes.count <= room {
-            pieces[pieces.count - 1].append(bytes)
+            pieces.updateLast { $0.append(bytes) }
             room -= bytes.count
         } else {
             // A consumer that keeps up gets pieces made to fit; for one that is behind, small ones are gathered.
@@ -39,7 +39,18 @@ struct BodyBuffer {
             pieces.append(piece)
             room = capacity - bytes.count
         }
-        waitingBytes += bytes.count
+        return wait(for: bytes.count)
+    }
+
+    /// What is appended next begins another piece, and has something wait ahead of it that counts as `cost` bytes, until it's `consumed`.
+    /// True when the high mark has just been passed.
+    mutating func endPiece(cost: Int) -> Bool {
+        room = 0
+        return wait(for: cost)
+    }
+
+    private mutating func wait(for count: Int) -> Bool {
+        waitingBytes += count
         guard !isAboveHighMark, waitingBytes > Self.highMark else { return false }
         isAboveHighMark = true
         return true
@@ -47,8 +58,7 @@ struct BodyBuffer {
 
     /// The next piece. Its bytes count until `consumed` tells that the consumer is done with them.
     mutating func popFirst() -> Data? {
-        guard !pieces.isEmpty else { return nil }
-        let piece = pieces.removeFirst()
+        guard let piece = pieces.popFirst() else { return nil }
         if pieces.isEmpty { room = 0 }
         return piece
     }

@@ -1,15 +1,13 @@
 /// What waits for its turn on a serial queue, in order, and whether somebody comes for it.
 struct DeliveryLine<Element> {
-    /// In order, and behind them those in `first`, in reverse.
-    private var last: [Element] = []
-    private var first: [Element] = []
+    private var waiting = Fifo<Element>()
     private var isScheduled = false
 
-    var isEmpty: Bool { first.isEmpty && last.isEmpty }
+    var isEmpty: Bool { waiting.isEmpty }
 
     /// True when the caller must schedule a turn.
     mutating func add(_ elements: [Element]) -> Bool {
-        last += elements
+        waiting.append(contentsOf: elements)
         guard !isScheduled, !isEmpty else { return false }
         isScheduled = true
         return true
@@ -17,21 +15,21 @@ struct DeliveryLine<Element> {
 
     /// Puts at the end what has had its turn and wants another.
     mutating func append(_ element: Element) {
-        last.append(element)
+        waiting.append(element)
     }
 
     /// Puts back, at the beginning, what has been taken and had no turn.
     mutating func putBack(_ elements: some BidirectionalCollection<Element>) {
-        first += elements.reversed()
+        waiting.prepend(contentsOf: elements)
     }
 
     /// What has the next turn: one element, or all there are from the first on that can share one.
     mutating func next(sharing canShare: (Element) -> Bool) -> [Element] {
-        guard let one = removeFirst() else { return [] }
+        guard let one = waiting.popFirst() else { return [] }
         var turn = [one]
         guard canShare(one) else { return turn }
-        while let next = peek, canShare(next) {
-            _ = removeFirst()
+        while let next = waiting.first, canShare(next) {
+            _ = waiting.popFirst()
             turn.append(next)
         }
         return turn
@@ -41,15 +39,5 @@ struct DeliveryLine<Element> {
     mutating func goesOn() -> Bool {
         isScheduled = !isEmpty
         return isScheduled
-    }
-
-    private var peek: Element? { first.last ?? last.first }
-
-    private mutating func removeFirst() -> Element? {
-        if first.isEmpty {
-            first = last.reversed()
-            last.removeAll(keepingCapacity: true)
-        }
-        return first.popLast()
     }
 }

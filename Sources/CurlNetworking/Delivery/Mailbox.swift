@@ -9,6 +9,8 @@ struct Mailbox {
         case resumed(offset: Int64, expectedTotalBytes: Int64)
         /// Nothing behind it is delivered before it has been answered.
         case response(URLResponse)
+        /// Another part of the body begins, which replaces the one before. In order with the body's bytes, and otherwise as a response.
+        case part(ResponseHead)
         /// The response's redirect leads to the request; the loop waits for the answer.
         case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
         /// Somebody asks for a credential; the loop waits for the answer.
@@ -41,6 +43,10 @@ struct Mailbox {
 
     private var messages: [Message] = []
     private(set) var body = BodyBuffer()
+    /// Parts of the body that begin after so many bytes of it.
+    private var parts = Fifo<(head: ResponseHead, offset: Int)>()
+    private var appendedBytes = 0
+    private var takenBytes = 0
     /// Somebody takes messages, or will soon.
     private var isScheduled = false
     private(set) var isAwaitingAnswer = false
@@ -50,7 +56,7 @@ struct Mailbox {
     private var isProgressDue = false
 
     /// Nobody takes messages, and there are none.
-    var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && body.isEmpty }
+    var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && hasNoBody }
 
     /// What the delegate was last told of each direction.
     private(set) var reportedSent = SentBytes(total: 0, expected: 0, request: 0)
@@ -74,6 +80,20 @@ struct Mailbox {
     /// Copies body bytes in; see `BodyBuffer.append`.
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (schedules: Bool, isFull: Bool) {
         let isFull = body.append(bytes, expected: expected)
+        appendedBytes += bytes.count
+        return (schedule(), isFull)
+    }
+
+    /// More are not kept for a delegate that falls behind: they are small ones, since the bytes that wait are bounded as well.
+    static let mostParts = 16_384
+    /// What a part that waits counts for in bytes.
+    static let partCost = 1024
+
+    /// The bytes that follow are another part's. nil where too many wait.
+    mutating func beginPart(_ head: ResponseHead) -> (schedules: Bool, isFull: Bool)? {
+        guard parts.count < Self.mostParts else { return nil }
+        parts.append((head, appendedBytes))
+        let isFull = body.endPiece(cost: Self.partCost)
         return (schedule(), isFull)
     }
 
@@ -89,8 +109,10 @@ struct Mailbox {
         return true
     }
 
+    private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
+
     private var hasNext: Bool {
-        isProgressDue || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && body.isEmpty)
+        isProgressDue || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && hasNoBody)
     }
 
     /// Keeps back what has not been delivered yet and what comes, until `release`.
@@ -112,14 +134,24 @@ struct Mailbox {
         }
         guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
-        case .completed where !body.isEmpty, .willCache where !body.isEmpty, nil:
-            guard let piece = body.popFirst() else { return endDelivery() }
-            return .body(piece)
+        case .completed where !hasNoBody, .willCache where !hasNoBody, nil:
+            return nextOfBody() ?? endDelivery()
         case .some(let message):
             messages.removeFirst()
             note(message)
             return message
         }
+    }
+
+    private mutating func nextOfBody() -> Message? {
+        if let part = parts.first, part.offset == takenBytes {
+            _ = parts.popFirst()
+            isAwaitingAnswer = true
+            return .part(part.head)
+        }
+        guard let piece = body.popFirst() else { return nil }
+        takenBytes += piece.count
+        return .body(piece)
     }
 
     /// A message has been delivered. True when there is another one, for which the caller must see to an operation.
@@ -172,7 +204,7 @@ struct Mailbox {
     mutating func takeBody() -> [Data] {
         var pieces: [Data] = []
         while let piece = body.popFirst() { pieces.append(piece) }
-        body.removeAll()
+        removeBody()
         return pieces
     }
 
@@ -183,10 +215,16 @@ struct Mailbox {
             switch message {
             case .completed, .end, .resumeData, .progress: false
             case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge: true
-            case .becameDownload, .sent, .body, .wrote: true
+            case .becameDownload, .sent, .body, .part, .wrote: true
             }
         }
-        body.removeAll()
+        removeBody()
         return answered()
+    }
+
+    private mutating func removeBody() {
+        body.removeAll()
+        parts = Fifo()
+        takenBytes = appendedBytes
     }
 }

@@ -119,6 +119,17 @@ extension TaskRunner {
                 return false
             }
             delegate.urlSession(session, dataTask: dataTask, didReceive: response) { self.answer($0) }
+        case .part(let head):
+            defer { if shared.withLock({ $0.mailbox.consumed(Mailbox.partCost) }) { consumerCaughtUp() } }
+            guard let delegate = delegates.data, let dataTask = task as? URLSessionDataTask, let part = showPart(head)
+            else {
+                answer(.allow)
+                return false
+            }
+            // A part can't become a file.
+            delegate.urlSession(session, dataTask: dataTask, didReceive: part) {
+                self.answer($0 == .becomeDownload ? .allow : $0)
+            }
         case .redirect(let response, let request, let answer):
             guard let delegate = delegates.task else {
                 answer(request)
@@ -164,7 +175,9 @@ extension TaskRunner {
             let (growth, expected) = shared.withLock {
                 ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
             }
-            guard let download = task as? URLSessionDownloadTask, let delegate = delegates.download else { return false }
+            guard let download = task as? URLSessionDownloadTask, let delegate = delegates.download else {
+                return false
+            }
             delegate.urlSession(
                 session,
                 downloadTask: download,

@@ -45,7 +45,9 @@ extension TaskRunner: ExchangeOwner {
         loading.head = head
         let expected = length ?? Self.expectedLength(of: head, to: request)
         try accept(shownResponse(head, to: request), received: offset, expected: expected)
-        beginCaching(head, to: request, expected: expected)
+        beginParts(of: head)
+        // A stored response would have no parts.
+        if loading.parts == nil { beginCaching(head, to: request, expected: expected) }
     }
 
     /// Makes room for the body, and shows the response to whom it concerns.
@@ -119,13 +121,15 @@ extension TaskRunner: ExchangeOwner {
         case .file:
             loading.receivedSinceSettled += Int64(body.count)
             try loading.file?.write(body)
+        case .stream where loading.parts != nil:
+            try receiveParts(body)
         case .stream:
             gatherForCache(body)
             stream(body)
         }
     }
 
-    private func stream(_ body: UnsafeRawBufferPointer) {
+    func stream(_ body: UnsafeRawBufferPointer) {
         let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.Delivery?) in
             let expected = shared.counters.expectedToReceive - shared.counters.received
             // With the bytes, so that whoever gets these finds the counters moved.
@@ -213,6 +217,7 @@ extension TaskRunner: ExchangeOwner {
 
     /// The body is complete.
     func finishWithBody() {
+        finishParts()
         finishCaching()
         switch loading.destination {
         case .memory:

@@ -64,6 +64,8 @@ extension TaskRunner {
         /// How many bytes it will probably have to hold.
         var reservation = 0
         var receivedSinceSettled: Int64 = 0
+        /// Takes the body apart, where each of its parts replaces the one before.
+        @Rare var parts: BodyParts?
         var file: DownloadFile?
         /// The head that belongs to the body being received.
         var head: ResponseHead?
@@ -255,7 +257,9 @@ extension TaskRunner {
             case .stream: options.receiveBufferSize = 16 * 1024
             }
             countRequest(withBodyOf: body?.length, hasBody: body != nil)
-            if shared.withLock({ $0.isWatched(in: session) }) { exchange.gatherMetrics(throughProxy: route.server != nil) }
+            if shared.withLock({ $0.isWatched(in: session) }) {
+                exchange.gatherMetrics(throughProxy: route.server != nil)
+            }
             let hatches = hatches(for: request)
             do throws(TransferFailure) {
                 try exchange.start(options, hatches, in: lane.currentMulti())

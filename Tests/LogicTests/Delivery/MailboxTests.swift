@@ -23,6 +23,7 @@ struct MailboxTests {
         switch message {
         case .resumed(let offset, let total): "resumed \(offset) of \(total)"
         case .response: "response"
+        case .part(let head): "part \(head.fields.map(\.value).joined())"
         case .redirect: "redirect"
         case .challenge: "challenge"
         case .becameDownload: "became download"
@@ -41,6 +42,10 @@ struct MailboxTests {
 
     static func sent(_ total: Int64, request: Int = 1) -> Mailbox.SentBytes {
         Mailbox.SentBytes(total: total, expected: 100, request: request)
+    }
+
+    static func part(_ names: String...) -> ResponseHead {
+        ResponseHead(version: "HTTP/1.1", status: 200, fields: names.map { HeaderField(name: "X", value: $0) })
     }
 
     /// Takes everything that can be taken; how the body is cut into pieces doesn't matter here.
@@ -118,6 +123,43 @@ struct MailboxTests {
         #expect(mailbox.reportSent(Self.sent(20)) == 20, "a body that is sent again begins anew")
         #expect(mailbox.reportSent(Self.sent(30, request: 2)) == 30, "another request begins anew")
         #expect(mailbox.reportWritten(40) == 40, "the file began anew")
+    }
+
+    @Test("A part comes after the bytes of the one before and ahead of its own, and waits for its answer")
+    func parts() {
+        var mailbox = Mailbox()
+        func part(_ name: String) -> Bool? {
+            mailbox.beginPart(Self.part(name))?.schedules
+        }
+        #expect(part("1") == true)
+        #expect(!Self.append("a", to: &mailbox))
+        #expect(part("2") == false)
+        #expect(part("3") == false)
+        #expect(!Self.append("b", to: &mailbox))
+        _ = mailbox.post(.completed)
+        #expect(Self.take(&mailbox) == ["part 1"])
+        #expect(mailbox.answered() == true)
+        #expect(Self.take(&mailbox) == ["body a", "part 2"])
+        #expect(mailbox.answered() == true)
+        #expect(Self.take(&mailbox) == ["part 3"])
+        #expect(mailbox.answered() == true)
+        #expect(Self.take(&mailbox) == ["body b", "completed"])
+    }
+
+    @Test("Parts that wait count, and are bounded")
+    func boundedParts() {
+        var mailbox = Mailbox()
+        var full: [Int] = []
+        for number in 0..<Mailbox.mostParts {
+            if mailbox.beginPart(Self.part())?.isFull == true { full.append(number) }
+        }
+        #expect(full == [BodyBuffer.highMark / Mailbox.partCost])
+        let surplus = mailbox.beginPart(Self.part())
+        #expect(surplus == nil)
+        _ = mailbox.discard()
+        #expect(mailbox.body.waitingBytes == 0)
+        let next = mailbox.beginPart(Self.part())
+        #expect(next != nil)
     }
 
     @Test("A task's Progress is brought up to date once, ahead of all messages and whatever holds these up")

@@ -1,0 +1,156 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("multipart/x-mixed-replace", .timeLimit(.minutes(1)))
+struct PartsTests {
+    private static let type = "multipart/x-mixed-replace; boundary=frame"
+
+    private static func part(_ number: Int) -> String {
+        "--frame\r\nContent-Type: text/plain\r\nX-Number: \(number)\r\n\r\npart \(number)\r\n"
+    }
+
+    /// What a delegate hears: names of messages, with the part's number for a response and the text for data.
+    private final class Parts: NSObject, URLSessionDataDelegate {
+        let story = Watched<[String]>([])
+        private let answer: @Sendable (HTTPURLResponse?) -> URLSession.ResponseDisposition
+
+        init(answer: @escaping @Sendable (HTTPURLResponse?) -> URLSession.ResponseDisposition = { _ in .allow }) {
+            self.answer = answer
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            dataTask: URLSessionDataTask,
+            didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            let response = response as? HTTPURLResponse
+            let number = response?.value(forHTTPHeaderField: "X-Number") ?? "none"
+            let type = response?.mimeType ?? "none"
+            let isShown = dataTask.response === response
+            story.update { $0.append("\(response?.statusCode ?? 0) \(type) \(number) \(isShown)") }
+            completionHandler(answer(response))
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            story.update { story in
+                let text = String(decoding: data, as: UTF8.self)
+                if story.last?.hasPrefix("data ") == true {
+                    story[story.count - 1] += text
+                } else {
+                    story.append("data " + text)
+                }
+            }
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            story.update { $0.append("completed \((error as? URLError)?.code.rawValue ?? 0)") }
+        }
+    }
+
+    @Test("The delegate gets the whole's response, and then a response and the bytes of each part as it comes")
+    func parts() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            .pieces(
+                [
+                    .bytes("preamble\r\n" + Self.part(1) + Self.part(2) + "--frame\r\nX-Nu"), .waitFor(gate),
+                    .bytes("mber: 3\r\n\r\npart 3\r\n--frame--\r\nepilogue"),
+                ],
+                contentType: Self.type
+            ).header("X-Whole", "yes")
+        }
+        defer { server.stop() }
+        let delegate = Parts()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let beginning = [
+            "200 multipart/x-mixed-replace none true", "200 text/plain 1 true", "data part 1", "200 text/plain 2 true",
+            "data part 2",
+        ]
+        try await delegate.story.wait { $0.count >= beginning.count }
+        #expect(delegate.story.value == beginning)
+        gate.open()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        let rest = delegate.story.value.dropFirst(beginning.count)
+        #expect(rest.dropFirst() == ["data part 3", "completed 0"])
+        #expect(rest.first?.hasSuffix("3 true") == true)
+    }
+
+    @Test("A part's delegate can end the task; nothing more of it is delivered")
+    func cancelled() async throws {
+        let server = try LoopbackServer { _ in
+            .pieces(
+                [.bytes(Self.part(1) + Self.part(2) + Self.part(3)), .never],
+                contentType: Self.type
+            )
+        }
+        defer { server.stop() }
+        let delegate = Parts { $0?.value(forHTTPHeaderField: "X-Number") == "2" ? .cancel : .allow }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        #expect(
+            delegate.story.value == [
+                "200 multipart/x-mixed-replace none true", "200 text/plain 1 true", "data part 1",
+                "200 text/plain 2 true", "completed \(URLError.Code.cancelled.rawValue)",
+            ]
+        )
+    }
+
+    @Test("Thousands of small parts come whole and in order, however slow the delegate is")
+    func manyParts() async throws {
+        let count = 5000
+        let body = (0..<count).map(Self.part).joined() + "--frame--"
+        let server = try LoopbackServer { _ in .text(body, contentType: Self.type) }
+        defer { server.stop() }
+        let gate = Gate()
+        let delegate = Parts { _ in
+            gate.waitBlocking()
+            return .allow
+        }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        try await delegate.story.wait { !$0.isEmpty }
+        gate.open()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        let story = delegate.story.value
+        #expect(story.last == "completed 0")
+        #expect(story.filter { $0.hasPrefix("data ") } == (0..<count).map { "data part \($0)" })
+    }
+
+    @Test("A part whose head has no end fails the task")
+    func endlessHead() async throws {
+        let server = try LoopbackServer { _ in
+            .pieces(
+                [.bytes("--frame\r\n" + String(repeating: "X: 1\r\n", count: 10_000)), .never],
+                contentType: Self.type
+            )
+        }
+        defer { server.stop() }
+        let delegate = Parts()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        #expect(delegate.story.value.last == "completed \(URLError.Code.cannotParseResponse.rawValue)")
+    }
+
+    @Test("Handlers and async calls get the body as it is")
+    func handlers() async throws {
+        let body = Self.part(1) + "--frame--"
+        let server = try LoopbackServer { _ in .text(body, contentType: Self.type) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == body)
+        let (data, _) = try await session.data(from: server.url("/"))
+        #expect(data == Data(body.utf8))
+    }
+}

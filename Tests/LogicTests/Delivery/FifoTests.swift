@@ -1,0 +1,45 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("A queue of elements")
+struct FifoTests {
+    @Test("What was put in first comes out first", arguments: 1...10 as ClosedRange<UInt64>)
+    func order(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        var fifo = Fifo<Int>()
+        var expected: [Int] = []
+        for number in 0..<2000 {
+            switch Int.random(in: 0..<6, using: &generator) {
+            case 0, 1:
+                fifo.append(number)
+                expected.append(number)
+            case 2:
+                fifo.append(contentsOf: [number, -number])
+                expected += [number, -number]
+            case 3:
+                fifo.prepend(contentsOf: [number, -number])
+                expected = [number, -number] + expected
+            default:
+                let popped = fifo.popFirst()
+                let first = expected.isEmpty ? nil : expected.removeFirst()
+                #expect(popped == first)
+            }
+            #expect(fifo.count == expected.count && fifo.isEmpty == expected.isEmpty)
+            #expect(fifo.first == expected.first)
+        }
+    }
+
+    @Test("The last one can be changed in place, wherever it is")
+    func last() {
+        var fifo = Fifo<String>()
+        fifo.updateLast { $0 += "nothing" }
+        #expect(fifo.isEmpty)
+        fifo.append(contentsOf: ["a", "b", "c"])
+        fifo.updateLast { $0 += "1" }
+        var popped = [fifo.popFirst()]
+        fifo.updateLast { $0 += "2" }
+        popped += [fifo.popFirst(), fifo.popFirst(), fifo.popFirst()]
+        #expect(popped == ["a", "b", "c12", nil])
+    }
+}

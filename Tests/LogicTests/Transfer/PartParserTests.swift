@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The parts of multipart/x-mixed-replace")
+struct PartParserTests {
+    private static let mixedReplace = "multipart/x-mixed-replace; boundary=frame"
+
+    /// What comes out of `text`, cut at `cuts`: for each part its fields and its body.
+    private static func parts(
+        _ text: String,
+        in type: String = mixedReplace,
+        cutAt cuts: [Int] = []
+    ) throws -> [[String]] {
+        var parser = try #require(PartParser(contentType: type))
+        let bytes = Array(text.utf8)
+        var events: [PartParser.Event] = []
+        var start = 0
+        for end in cuts + [bytes.count] {
+            events += try bytes[start..<end].withUnsafeBytes { try parser.parse($0) }
+            start = end
+        }
+        events += parser.finish()
+        var parts: [[String]] = []
+        for event in events {
+            switch event {
+            case .part(let fields):
+                parts.append([fields.map { "\($0.name): \($0.value)" }.joined(separator: ", "), ""])
+            case .body(let bytes):
+                guard let last = parts.indices.last else {
+                    Issue.record("bytes before the first part")
+                    continue
+                }
+                parts[last][1] += String(decoding: bytes, as: UTF8.self)
+            }
+        }
+        return parts
+    }
+
+    private static let two =
+        "preamble\r\n--frame\r\nContent-Type: text/plain\r\nX-Number: 1\r\n\r\nfirst\r\n-frame\r\n--fram\r\n--frame \r\n\r\nsecond\r\n--frame--\r\nepilogue"
+    private static let twoParts = [
+        ["Content-Type: text/plain, X-Number: 1", "first\r\n-frame\r\n--fram"], ["", "second"],
+    ]
+
+    @Test("Each has its fields and its bytes; what is before the first and after the last says nothing")
+    func parts() throws {
+        #expect(try Self.parts(Self.two) == Self.twoParts)
+    }
+
+    @Test("The same wherever the bytes are cut")
+    func cuts() throws {
+        let count = Self.two.utf8.count
+        for first in 0...count {
+            #expect(try Self.parts(Self.two, cutAt: [first]) == Self.twoParts)
+            for second in stride(from: first, through: count, by: 7) {
+                #expect(try Self.parts(Self.two, cutAt: [first, second]) == Self.twoParts)
+            }
+        }
+        #expect(try Self.parts(Self.two, cutAt: Array(1..<count)) == Self.twoParts)
+    }
+
+    static let sloppy: [(String, String, [[String]])] = [
+        ("--frame\nX: 1\n\na\n--frame\nX: 2\n\nb", mixedReplace, [["X: 1", "a"], ["X: 2", "b"]]),
+        (
+            "--frame\r\n\r\na\r\n--frame\r\n\r\nb", "Multipart/X-Mixed-Replace;charset=x; Boundary=\"--frame\"",
+            [["", "a"], ["", "b"]]
+        ),
+        ("--frame\r\n\r\n--frame\r\n\r\nb", mixedReplace, [["", ""], ["", "b"]]),
+        ("--frame\r\nno field\r\n: 1\r\nX: \u{1}\r\nY:2\r\n\r\na", mixedReplace, [["Y: 2", "a"]]),
+        ("--frame\r\n\r\na\r\n--fra", mixedReplace, [["", "a\r\n--fra"]]),
+        ("--frame\r\n\r\na\r", mixedReplace, [["", "a\r"]]),
+        ("--frame--", mixedReplace, []), ("--frame", mixedReplace, []), ("nothing of the kind", mixedReplace, []),
+        ("", mixedReplace, []), ("--frame\r\nX: 1", mixedReplace, []),
+    ]
+
+    @Test("What servers send that don't keep to the letter", arguments: sloppy)
+    func tolerance(text: String, type: String, expected: [[String]]) throws {
+        #expect(try Self.parts(text, in: type) == expected)
+        #expect(try Self.parts(text, in: type, cutAt: Array(0..<text.utf8.count)) == expected)
+    }
+
+    @Test(
+        "Other types, and none without a boundary, are no such bodies",
+        arguments: [
+            "multipart/mixed; boundary=a", "multipart/x-mixed-replace", "multipart/x-mixed-replace; boundary=",
+            "multipart/x-mixed-replace; boundary=\"\"", "", ";", "text/plain; boundary=a",
+            "multipart/x-mixed-replace; boundary=" + String(repeating: "a", count: 257),
+        ]
+    )
+    func otherTypes(type: String) {
+        #expect(PartParser(contentType: type) == nil)
+    }
+
+    @Test("A head without an end is refused, and a boundary's line without an end holds nothing", arguments: [1, 1000])
+    func bounds(piece: Int) throws {
+        #expect(throws: PartParser.HeadTooLarge.self) {
+            _ = try Self.parts("--frame\r\n" + String(repeating: "X: 1\r\n", count: 3000), cutAt: [5000, 12_000])
+        }
+        var parser = try #require(PartParser(contentType: Self.mixedReplace))
+        let begun = Array("--frame".utf8)
+        _ = try begun.withUnsafeBytes { try parser.parse($0) }
+        let line = [UInt8](repeating: UInt8(ascii: "-"), count: 1) + [UInt8](repeating: 65, count: piece)
+        for _ in 0..<1000 {
+            let events = try line.withUnsafeBytes { try parser.parse($0) }
+            #expect(events.isEmpty)
+        }
+        #expect(parser.finish().isEmpty)
+    }
+
+    @Test("Bytes are handed on as they come, but for what may begin a boundary")
+    func asTheyCome() throws {
+        var parser = try #require(PartParser(contentType: Self.mixedReplace))
+        func feed(_ text: String) throws -> [PartParser.Event] {
+            try Array(text.utf8).withUnsafeBytes { try parser.parse($0) }
+        }
+        #expect(try feed("--frame\r\n\r\n") == [.part([])])
+        #expect(try feed("abc") == [.body(Array("abc".utf8))])
+        #expect(try feed("d\r\n--f") == [.body(Array("d".utf8))])
+        #expect(try feed("e") == [.body(Array("\r\n--fe".utf8))])
+        #expect(try feed("\r\n--frame\r\n") == [])
+        #expect(try feed("\r\n") == [.part([])])
+    }
+}
