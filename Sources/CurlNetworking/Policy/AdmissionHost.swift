@@ -63,7 +63,8 @@ final class AdmissionHost: IndexedHeapElement {
 
     /// How many connections so many requests need.
     func connections(for requests: Int) -> Int {
-        multiplexes ? (requests + plan.streams - 1) / plan.streams : requests
+        // Rounded up, for any limit that a program may set.
+        multiplexes && requests > 0 ? (requests - 1) / plan.streams + 1 : requests
     }
 
     func admit(_ ticket: Admission.Ticket) {

@@ -201,7 +201,7 @@ struct Authentication {
             options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
         case .digest:
             guard let digest = use.isShared ? spaces[use.space]?.digest : use.digest else { return nil }
-            let count = use.isShared ? spaces.countDigest(use.space) : use.digestCount + 1
+            let count = use.isShared ? spaces.countDigest(use.space) : use.digestCount &+ 1
             uses[use.space.party]?.digestCount = count
             let target = DigestChallenge.Request(
                 method: options.method,

@@ -94,7 +94,8 @@ extension TaskRunner: ExchangeOwner {
         let (consumer, schedules) = shared.withLock { shared -> (Consumer, Bool) in
             shared.response = response
             shared.counters.received = received
-            shared.counters.expectedToReceive = expected
+            // A program's own protocol class may announce anything.
+            shared.counters.expectedToReceive = max(expected, NSURLSessionTransferSizeUnknown)
             loading.copiesMemory = shared.copiesBody
             let schedules = shared.noteProgress()
             guard case .delegate = shared.consumer, case .stream = loading.destination else {

@@ -56,7 +56,7 @@ struct Download: Sendable {
     init(_ item: DownloadItem, paused: PauseFile) {
         self.item = item
         state = .paused(resumeData: paused.resumeData)
-        received = paused.received
+        received = max(0, paused.received)
         expected = paused.expected
     }
 

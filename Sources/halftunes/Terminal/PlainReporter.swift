@@ -89,7 +89,14 @@ enum PlainLine: Equatable {
     }
 
     private static func amount(_ bytes: Int64, _ total: Int64?) -> String {
-        total.map { "\(bytes) of \($0) bytes (\($0 > 0 ? bytes * 100 / $0 : 100) %)" } ?? "\(bytes) bytes"
+        total.map { "\(bytes) of \($0) bytes (\(percentage(bytes, of: $0)) %)" } ?? "\(bytes) bytes"
+    }
+
+    /// Rounded down. A server's or a file's numbers may be of any size.
+    private static func percentage(_ bytes: Int64, of total: Int64) -> Int64 {
+        guard total > 0 else { return 100 }
+        let (hundredfold, overflows) = bytes.multipliedReportingOverflow(by: 100)
+        return overflows ? bytes / max(1, total / 100) : hundredfold / total
     }
 
     /// Reads what `text` has written about the file `name`; nil where it is something else.
