@@ -18,6 +18,7 @@ extension TaskRunner {
             // Within a tunnel it is the server that speaks, who has no business with the proxy's credentials.
             party == .server || exchange.tunnel == nil
         else { return nil }
+        try loading.budget.spendChallenge(at: url)
         var authentication = loading.authentication ?? Authentication()
         let verdict = session.authenticationDesk.withSpaces { spaces in
             authentication.noteRefusal(by: party, origin, offers, url, &spaces)

@@ -100,7 +100,7 @@ extension TaskRunner {
     /// libcurl does the same by itself until the body has begun, and later where that can be started over.
     func sendsAgain(after exchange: Exchange) -> Bool {
         let wasRepeated = exchange.wasGivenUp ? loading.needsOwnConnection : loading.avoidsKeptConnections
-        guard exchange.hasLostKeptConnection, !wasRepeated else { return false }
+        guard exchange.hasLostKeptConnection, !wasRepeated, loading.budget.spendReplay() else { return false }
         loading.avoidsKeptConnections = true
         if exchange.wasGivenUp { loading.needsOwnConnection = true }
         follow(exchange.request)

@@ -54,6 +54,12 @@ extension TaskRunner {
             if error.code == .clientCertificateRejected { lane.existingHandshakeDesk?.forgetIdentity(for: origin) }
             return false
         }
+        do throws(URLError) {
+            try loading.budget.spendHandshake(at: exchange.request.url)
+        } catch {
+            finish(.failure(error))
+            return true
+        }
         let subject = HandshakeDesk.Subject(origin: origin, question: question)
         let talk = HandshakeTalk(subject, exchange.request.url)
         // Another task may have had its answer while this one shook hands.

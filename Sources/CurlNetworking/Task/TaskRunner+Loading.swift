@@ -39,6 +39,7 @@ extension TaskRunner {
         /// What follows the exchange under way instead of the task's end.
         var nextRequest: URLRequest?
         var redirectCount = 0
+        var budget = TaskBudget()
         /// A redirect has said to fetch something else instead (RFC 9110 §15.4.4).
         var hasLeftBody = false
         /// What has been gathered for the task's metrics, and a hop under way that is no exchange.

@@ -25,6 +25,12 @@ extension TaskRunner {
         else { return false }
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)
         guard !offers.isEmpty else { return false }
+        do throws(URLError) {
+            try loading.budget.spendChallenge(at: url)
+        } catch {
+            finish(.failure(error))
+            return true
+        }
         var authentication = loading.authentication ?? Authentication()
         _ = session.authenticationDesk.withSpaces { authentication.noteRefusal(by: .proxy, origin, offers, url, &$0) }
         let held = hold(head, of: exchange)

@@ -61,6 +61,7 @@ extension TaskRunner {
         case .complete:
             return false
         case .askForRest:
+            try loading.budget.spendPart(of: request.url, at: file.length)
             loading.resumption = Resumption(
                 offset: file.length,
                 validator: validator,

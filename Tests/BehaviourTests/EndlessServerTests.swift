@@ -1,0 +1,116 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Servers that never come to an end", .timeLimit(.minutes(1)))
+struct EndlessServerTests {
+    @Test("Another certificate with each connection: the delegate is asked fifty times, and then the task fails")
+    func certificates() async throws {
+        let server = try ManyCertificates()
+        let delegate = TLSTrustChallengeTests.accepting()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(server.url).error)
+        #expect(error.code == .secureConnectionFailed)
+        #expect(error.phase == "securing")
+        #expect(error.localizedDescription.contains("another certificate"))
+        #expect(delegate.trusts.count == 50)
+        // It was that task's bound, and is no other's.
+        #expect(await session.load(server.url).error?.code == .secureConnectionFailed)
+        #expect(delegate.trusts.count == 100)
+    }
+
+    @Test("Parts of ten bytes: the download fails after a hundred and few, and can be resumed at a better server")
+    func parts() async throws {
+        let mends = Gate()
+        let origin = try ResumeOrigin(next: { request in
+            let whole = ResumeOrigin.Response.resource(ResumeOrigin.body, for: request, etag: ResumeOrigin.etag)
+            guard !mends.isOpen, let range = request.header("Range"), let offset = Int64(range.dropFirst(6).dropLast())
+            else { return whole }
+            let part = ResumeOrigin.Response.body(ResumeOrigin.body[offset..<offset + 10])
+            return part.partial("bytes \(offset)-\(offset + 9)/\(ResumeOrigin.length)").header(
+                "ETag",
+                ResumeOrigin.etag
+            )
+        })
+        let paused = try await PausedDownload(from: origin)
+        let resumed = try await paused.resume()
+        let error = try #require(resumed.error)
+        #expect(error.code == .badServerResponse)
+        #expect(error.localizedDescription.contains("too small"))
+        #expect((100...110).contains(origin.server.requestCount))
+        mends.open()
+        let data = try #require(error.downloadTaskResumeData)
+        let mended = try await paused.resume(data)
+        #expect(mended.error == nil && mended.hasContinued)
+        #expect(mended.body == ResumeOrigin.bytes)
+    }
+
+    @Test(
+        "Another realm with each challenge: the delegate is asked fifty times, and then the task fails",
+        arguments: [401, 407]
+    )
+    func realms(status: Int) async throws {
+        let field = status == 401 ? "WWW-Authenticate" : "Proxy-Authenticate"
+        let proxy = try ScriptedProxy { request in
+            .text("who?", status: status).header(field, "Basic realm=\"\(request.ordinal)\"")
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let session = URLSession.through(proxy.settings(), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load("http://a.example/").error)
+        #expect(error.code == .userAuthenticationRequired)
+        #expect(error.localizedDescription.contains("more than 50 times"))
+        #expect(delegate.challenges.value.count == 50)
+        #expect(proxy.server.requestCount == 51)
+    }
+
+    @Test("The same where a proxy makes no tunnel")
+    func tunnel() async throws {
+        let proxy = try ScriptedProxy { request in
+            .text("who?", status: 407).header("Proxy-Authenticate", "Basic realm=\"\(request.ordinal)\"")
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load("http://a.example/").error)
+        #expect(error.code == .userAuthenticationRequired)
+        #expect(error.localizedDescription.contains("more than 50 times"))
+        #expect(delegate.challenges.value.count == 50)
+    }
+
+    @Test("A redirect after each redirect, whatever the delegate makes of them: the 21st ends the task")
+    func redirects() async throws {
+        let server = try LoopbackServer { .redirect(to: "/\($0.ordinal)") }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            redirect.answer(URLRequest(url: server.url("/mine/\(redirect.request.url?.path ?? "")")))
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).error?.code == .httpTooManyRedirects)
+        #expect(delegate.redirects.value.count == 20)
+        #expect(server.requestCount == 21)
+    }
+
+    @Test("Kept connections that are dead whenever they are used: a task tries again, and gives up")
+    func deadConnections() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/warm" ? .text("warm") : .fault(.beforeAnyByte)
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<5 {
+            #expect(await session.load(server.url("/warm")).text == "warm")
+            let before = server.requestCount
+            #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
+            // Once over the kept connection; libcurl itself, and the task, may send it again on new ones.
+            #expect((1...4).contains(server.requestCount - before))
+        }
+    }
+}
