@@ -150,8 +150,57 @@ struct TimeoutTests {
         #expect(elapsed >= .seconds(1.4))
     }
 
-    @Test("The resource time-out of a suspended task runs on, from its first resuming", arguments: [true, false])
-    func resourceWhileSuspended(isConnected: Bool) async throws {
+    /// Where a task stands when it is suspended.
+    enum Place: Sendable, CaseIterable {
+        case parked, queued, connected, receiving
+    }
+
+    @Test("A suspended task isn't subject to the resource time-out, wherever it stands", arguments: Place.allCases)
+    func resourceWhileSuspended(place: Place) async throws {
+        let (suspended, answers) = (Gate(), Gate())
+        let server = try LoopbackServer { request in
+            switch request.path {
+            case "/first": .text("first").after([.waitFor(suspended)])
+            case "/clock": .never
+            default: .pieces([.bytes("hel"), .waitFor(answers), .bytes("lo")])
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.timeoutIntervalForResource = 2
+            $0.useOneConnection()
+        }
+        defer { session.invalidateAndCancel() }
+        let first = session.dataTask(with: server.url("/first"))
+        if place == .queued {
+            first.resume()
+            try await server.waitForRequests(1)
+        }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        switch place {
+        case .parked: break
+        case .queued: await session.flush()
+        case .connected: try await server.waitForRequests(1)
+        case .receiving: try await delegate.wait(for: task, bytes: 3)
+        }
+        task.suspend()
+        suspended.open()
+        // Twice as long as the task may take.
+        let other = URLSession.forTest()
+        defer { other.invalidateAndCancel() }
+        #expect(await other.load(URLRequest(server.url("/clock"), timeout: 4)).error?.code == .timedOut)
+        #expect(delegate.completionCount(of: task) == 0)
+        #expect(task.state == .suspended)
+        answers.open()
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("Resumed, it has the rest of its time and no more")
+    func resourceAfterResuming() async throws {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -159,10 +208,14 @@ struct TimeoutTests {
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: server.url("/"))
         task.resume()
-        if isConnected { try await server.waitForRequests(1) }
-        task.suspend()
-        let error = try await delegate.completion(of: task)
-        #expect(error?.code == .timedOut)
+        try await server.waitForRequests(1)
+        for _ in 0..<3 {
+            task.suspend()
+            await session.flush()
+            task.resume()
+            await session.flush()
+        }
+        #expect(try await delegate.completion(of: task)?.code == .timedOut)
     }
 
     @Test("Zero and infinity mean no time-out", arguments: [0, .infinity, -1])

@@ -116,8 +116,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// How long a task may take in all from its first `resume()`, in seconds. The default is seven days.
     ///
-    /// It runs on whatever the task does, redirects, suspension and all kinds of waiting included; for a task with a begin
-    /// date, from that date. The task fails with `URLError.timedOut`.
+    /// It runs on whatever the task does, redirects and all kinds of waiting included, but stands still while the task is suspended; for a
+    /// task with a begin date it runs from that date. The task fails with `URLError.timedOut`. See <doc:Time>.
     open var timeoutIntervalForResource: TimeInterval {
         get { current.timeoutIntervalForResource }
         set { lock.withLock { values.timeoutIntervalForResource = newValue } }

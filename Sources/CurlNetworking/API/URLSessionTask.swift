@@ -56,8 +56,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         runner?.resume(self)
     }
 
-    /// Pauses the task, on the same connection if it has one; its idle time-out stands still meanwhile. Suspensions count:
+    /// Pauses the task, on the same connection if it has one; its time-outs stand still meanwhile. Suspensions count:
     /// as many calls of `resume()` take them back.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/suspend()>
     open func suspend() {
         runner?.suspend(self)
     }

@@ -206,7 +206,7 @@ extension TaskRunner: ExchangeOwner {
         do throws(URLError) {
             if let error {
                 if sendsAgain(after: exchange) { return }
-                if waitsForConnectivity(after: error) || triesAgainOnceResumed(after: error) { return }
+                if waitsForConnectivity(after: error) || connectsAgain(after: exchange, error) { return }
                 throw error
             }
             if try continuesAppending(exchange.request) { return }
@@ -243,17 +243,23 @@ extension TaskRunner: ExchangeOwner {
 
     // MARK: - Time
 
-    /// The task wants to run for the first time: that starts the resource clock.
-    func startClocks() {
-        loading.deadline = Deadline { [unowned self] in checkClocks() }
-        loading.resourceEnd = lane.loop.now + putOff() + session.settings.resourceTimeout
-        rearmDeadline()
+    /// The resource clock is there when the task is first resumed, and stands still whenever it is suspended.
+    func setResourceClock(isRunning: Bool) {
+        if loading.resourceClock == nil {
+            loading.deadline = Deadline { [unowned self] in checkClocks() }
+            loading.resourceClock = ResourceClock(session.settings.resourceTimeout, from: lane.loop.now + putOff())
+        }
+        if loading.resourceClock?.setRunning(isRunning, at: lane.loop.now) ?? false { rearmDeadline() }
     }
 
     /// Sets the one deadline to the earlier of the two clocks. The idle clock runs while a transfer runs and isn't paused.
     func rearmDeadline() {
-        guard let deadline = loading.deadline, let resourceEnd = loading.resourceEnd else { return }
-        lane.loop.schedule(deadline, at: idleEnd.map { min($0, resourceEnd) } ?? resourceEnd)
+        guard let deadline = loading.deadline else { return }
+        if let end = [idleEnd, loading.resourceClock?.end].compactMap(\.self).min() {
+            lane.loop.schedule(deadline, at: end)
+        } else {
+            lane.loop.cancel(deadline)
+        }
     }
 
     private var idleEnd: MonotonicTime? {
@@ -264,7 +270,9 @@ extension TaskRunner: ExchangeOwner {
 
     private func checkClocks() {
         let now = lane.loop.now
-        if let resourceEnd = loading.resourceEnd, resourceEnd <= now {
+        // A suspension that the loop hasn't seen yet counts.
+        if let runs = shared.withLock({ $0.machine.runsResourceClock }) { setResourceClock(isRunning: runs) }
+        if let resourceEnd = loading.resourceClock?.end, resourceEnd <= now {
             let cause = loading.waiting.isInWaitingRoom ? loading.waiting.lastFailure : nil
             let description = "The task took longer than its configuration's timeoutIntervalForResource."
             return finish(.failure(timeoutError(description, cause)))

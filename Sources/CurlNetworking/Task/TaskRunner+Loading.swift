@@ -85,7 +85,7 @@ extension TaskRunner {
 
         var deadline: Deadline?
         /// nil before the first resuming.
-        var resourceEnd: MonotonicTime?
+        var resourceClock: ResourceClock?
         var bytesMovedAtLastActivity: Int64 = 0
     }
 }
@@ -94,9 +94,7 @@ extension TaskRunner {
     /// Called after each wish: does whatever the machine says is to be done.
     func runOnLoop() {
         lane.loop.preconditionOnLoop()
-        // The resource clock runs from the first resuming, even if the task was suspended again at once.
-        if loading.resourceEnd == nil, shared.withLock({ $0.machine.wasResumed }) { startClocks() }
-        while let command = shared.withLock({ $0.nextCommand() }) {
+        while let command = nextCommand() {
             switch command {
             case .enterQueue: enterQueue()
             case .leaveQueue: leaveQueue()
@@ -110,6 +108,12 @@ extension TaskRunner {
             case .cancel(let cancellation): end(cancelledBy: cancellation)
             }
         }
+    }
+
+    private func nextCommand() -> TaskStateMachine.Command? {
+        let (command, runsClock) = shared.withLock { ($0.nextCommand(), $0.machine.runsResourceClock) }
+        if let runsClock { setResourceClock(isRunning: runsClock) }
+        return command
     }
 
     // MARK: - Before the transfer

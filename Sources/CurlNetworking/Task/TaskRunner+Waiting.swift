@@ -125,10 +125,10 @@ extension TaskRunner {
     }
 
     /// libcurl goes on connecting for a suspended task, and gives it up in its own time. That is no end of a task whose clock
-    /// stands still: it connects again when it is resumed.
-    func triesAgainOnceResumed(after error: URLError) -> Bool {
+    /// stood still: it connects again, when it is resumed.
+    func connectsAgain(after exchange: Exchange, _ error: URLError) -> Bool {
         guard error.code == .timedOut, ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase),
-            shared.withLock({ $0.machine.isSuspended && $0.machine.cancellation == nil })
+            exchange.wasPaused, shared.withLock({ $0.machine.cancellation == nil })
         else { return false }
         forgetAttempt()
         rearmDeadline()

@@ -43,6 +43,9 @@ struct TaskStateMachine: Sendable {
 
     var isSuspended: Bool { suspensions > 0 }
 
+    /// Whether the resource clock runs; nil before the task was first resumed.
+    var runsResourceClock: Bool? { wasResumed ? !isSuspended : nil }
+
     // MARK: - Wishes (any thread). Each returns whether the loop must look.
 
     /// Takes back one suspension; without any, it does nothing.

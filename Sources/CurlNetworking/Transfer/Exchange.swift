@@ -27,6 +27,8 @@ final class Exchange: TransferHandler {
     /// libcurl has got all of the request's body.
     private var hasReadBody: Bool
     private var isPaused = false
+    /// The task was suspended, or its consumer too slow, at some time.
+    private(set) var wasPaused = false
     /// libcurl was told that there is nothing to send just now.
     private var hasPausedSending = false
     /// libcurl was told to keep the body's bytes.
@@ -103,7 +105,7 @@ final class Exchange: TransferHandler {
     /// False where libcurl can't yet. Outside of libcurl.
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
-        if !isPaused { hasPausedReceiving = false }
+        if isPaused { wasPaused = true } else { hasPausedReceiving = false }
         guard let easy, easy.setPaused(isPaused) else { return false }
         self.isPaused = isPaused
         return true
