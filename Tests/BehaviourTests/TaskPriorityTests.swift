@@ -35,4 +35,67 @@ struct TaskPriorityTests {
         for task in tasks { _ = try await delegate.completion(of: task) }
         #expect(server.requests.map(\.path) == ["/first", "/highest", "/high", "/default1", "/default2", "/low"])
     }
+
+    @Test("It can change while they wait, and counts: up, down and to what is no number", arguments: [1, 4])
+    func change(loops: Int) async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { request in
+            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.useOneConnection()
+            $0.curl.eventLoops = loops
+        }
+        defer { session.invalidateAndCancel() }
+        let first = session.dataTask(with: server.url("/first"))
+        first.resume()
+        try await server.waitForRequests(1)
+        let tasks = (1...5).map { session.dataTask(with: server.url("/\($0)")) }
+        for task in tasks { task.resume() }
+        await session.flush()
+        tasks[4].priority = 1
+        tasks[0].priority = 0
+        tasks[2].priority = URLSessionTask.highPriority
+        tasks[1].priority = .nan
+        // Running already: nothing changes.
+        first.priority = 0
+        #expect(tasks[4].priority == 1)
+        await session.flush()
+        gate.open()
+        for task in tasks { _ = try await delegate.completion(of: task) }
+        #expect(server.requests.map(\.path) == ["/first", "/5", "/3", "/2", "/4", "/1"])
+    }
+
+    @Test("With one connection for all hosts, it counts among them all")
+    func acrossHosts() async throws {
+        let gate = Gate()
+        let servers = try (0..<3).map { _ in
+            try LoopbackServer { request in
+                request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+            }
+        }
+        defer { for server in servers { server.stop() } }
+        let order = Watched<[Int]>([])
+        let session = URLSession.forTest {
+            $0.useOneConnection()
+            $0.curl.maximumConnections = 1
+            $0.curl.eventLoops = 1
+        }
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: servers[0].url("/first")).resume()
+        try await servers[0].waitForRequests(1)
+        let tasks = (0..<3).map { number in
+            session.dataTask(with: servers[number].url("/")) { _, _, _ in order.update { $0.append(number) } }
+        }
+        for task in tasks { task.resume() }
+        await session.flush()
+        tasks[2].priority = 1
+        tasks[0].priority = 0
+        await session.flush()
+        gate.open()
+        try await order.wait { $0.count == 3 }
+        #expect(order.value == [2, 1, 0])
+    }
 }

@@ -105,10 +105,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { runner?.shared.withLock { $0.description = newValue } }
     }
 
-    /// From 0 to 1: of the requests that wait for a connection to a host, those of higher priority go first.
+    /// From 0 to 1: of the requests that wait for a connection to a host, those of higher priority go first. It can be changed while
+    /// the task waits; at a transfer that runs it changes nothing. Any thread.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/priority>
     open var priority: Float {
         get { read(\.priority) ?? Self.defaultPriority }
-        set { runner?.shared.withLock { $0.priority = newValue } }
+        set { runner?.setPriority(newValue) }
     }
 
     /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.

@@ -9,8 +9,14 @@ struct Admission {
     /// One request's claim to a place.
     final class Ticket: IndexedHeapElement {
         struct Key: Comparable {
-            var priority: Float
-            var number: UInt64
+            let priority: Float
+            let number: UInt64
+
+            /// What is no number has the default priority.
+            init(priority: Float, number: UInt64) {
+                self.priority = priority.isNaN ? URLSessionTask.defaultPriority : priority
+                self.number = number
+            }
 
             static func < (a: Key, b: Key) -> Bool {
                 a.priority == b.priority ? a.number < b.number : a.priority > b.priority
@@ -66,6 +72,15 @@ struct Admission {
         host.waiting.insert(ticket)
         // Nobody but the newcomer can have a place that wasn't there before.
         return total != nil && !fillAll(after: host).isEmpty
+    }
+
+    /// Has `ticket`, if it waits, take another place among those who do; equals keep the order in which they came. Returns who may start
+    /// now: where a place counts for all hosts, another may be the next of all.
+    mutating func setPriority(_ priority: Float, of ticket: Ticket) -> [Ticket] {
+        guard let host = ticket.host, ticket.heapIndex != nil else { return [] }
+        ticket.heapKey = Ticket.Key(priority: priority, number: ticket.heapKey.number)
+        host.waiting.keyChanged(of: ticket)
+        return total == nil ? [] : fillAll(after: host)
     }
 
     private mutating func host(of origin: Origin) -> AdmissionHost {

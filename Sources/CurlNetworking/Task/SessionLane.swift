@@ -111,6 +111,11 @@ final class SessionLane: @unchecked Sendable {
         admission.enter(ticket, priority: priority)
     }
 
+    /// Has a ticket that waits go ahead of those of lower priority.
+    func setPriority(_ priority: Float, of ticket: Admission.Ticket) {
+        start(admission.setPriority(priority, of: ticket))
+    }
+
     /// Gives up the ticket's place or its waiting, and lets those start who may instead.
     func leave(_ ticket: Admission.Ticket) {
         if !retiredMultis.isEmpty { closeIdleRetiredMultis() }

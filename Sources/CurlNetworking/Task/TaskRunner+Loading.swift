@@ -127,6 +127,12 @@ extension TaskRunner {
         }
     }
 
+    /// The task's priority has changed while it waited.
+    func reviewPriority() {
+        guard let ticket = loading.ticket else { return }
+        lane.setPriority(shared.withLock { $0.priority }, of: ticket)
+    }
+
     private func leaveQueue() {
         if let ticket = loading.ticket.take() { lane.leave(ticket) }
         rearmDeadline()

@@ -170,6 +170,15 @@ final class TaskRunner: @unchecked Sendable {
         loop?.submit(self)
     }
 
+    /// Counts from now on, also where the task waits for its turn already.
+    func setPriority(_ priority: Float) {
+        let isWaiting = shared.withLock { shared in
+            shared.priority = priority
+            return shared.machine.stage == .queued
+        }
+        if isWaiting { submit { self.reviewPriority() } }
+    }
+
     /// A consumer has caught up: the transfer may go on, unless there is another one that hasn't.
     func consumerCaughtUp() {
         shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? callLoop(&$0) : nil }?.submit(self)
