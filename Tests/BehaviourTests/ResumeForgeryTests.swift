@@ -149,7 +149,7 @@ struct ResumeForgeryTests {
         let data = try paused.forged { try forgery.make(&$0, paused.directory.url) }
         let resumed = try await paused.resume(data)
         let error = try #require(resumed.error)
-        #expect([.cannotDecodeRawData, .badURL, .unsupportedURL].contains(error.code))
+        #expect([.unsupportedURL, .badURL].contains(error.code))
         #expect((error.userInfo[NSLocalizedDescriptionKey] as? String)?.isEmpty == false)
         #expect(resumed.body == nil)
         #expect(resumed.story == ["created", "completed"])
@@ -218,7 +218,7 @@ struct ResumeForgeryTests {
     )
     func garbage(_ text: String) async throws {
         let resumed = try await ResumedDownload(Data(text.utf8), in: TemporaryDirectory())
-        #expect(resumed.error?.code == .cannotDecodeRawData)
+        #expect(resumed.error?.code == .unsupportedURL)
         #expect(resumed.task.originalRequest == nil)
     }
 
@@ -232,9 +232,9 @@ struct ResumeForgeryTests {
                 continuation.resume(returning: error as? URLError)
             }.resume()
         }
-        #expect(error?.code == .cannotDecodeRawData)
+        #expect(error?.code == .unsupportedURL)
         let thrown = await #expect(throws: URLError.self) { try await session.download(resumeFrom: data) }
-        #expect(thrown?.code == .cannotDecodeRawData)
+        #expect(thrown?.code == .unsupportedURL)
     }
 }
 

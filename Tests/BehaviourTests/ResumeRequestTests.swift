@@ -65,6 +65,42 @@ struct ResumeRequestTests {
         #expect(request.header("Accept") == "audio/wav")
     }
 
+    @Test(
+        "One that was told to send no cookies still sends none, and one that was not still sends them",
+        arguments: [true, false]
+    )
+    func cookies(isHandling: Bool) async throws {
+        let origin = try ResumeOrigin()
+        let paused = try await PausedDownload(from: origin, Self.request(origin.url, handlingCookies: isHandling))
+        let session = URLSession.forDownloads(to: paused.directory)
+        defer { session.invalidateAndCancel() }
+        let cookie = HTTPCookie(properties: [.name: "stored", .value: "1", .domain: "127.0.0.1", .path: "/"])
+        try session.configuration.httpCookieStorage?.setCookie(#require(cookie))
+        let (file, _) = try await session.download(resumeFrom: paused.resumeData)
+        #expect(try Data(contentsOf: file) == ResumeOrigin.bytes)
+        #expect(try await origin.server.request(number: 2).header("Cookie") == (isHandling ? "stored=1" : nil))
+    }
+
+    private static func request(_ url: URL, handlingCookies: Bool) -> URLRequest {
+        var request = URLRequest(url: url)
+        request.httpShouldHandleCookies = handlingCookies
+        return request
+    }
+
+    @Test("Its main document and what protocol classes have stored in it come along")
+    func properties() async throws {
+        let origin = try ResumeOrigin()
+        let mutable = NSMutableURLRequest(url: origin.url)
+        URLProtocol.setProperty("seen", forKey: "mark", in: mutable)
+        mutable.mainDocumentURL = URL(string: "http://main.example/page")
+        let paused = try await PausedDownload(from: origin, mutable as URLRequest)
+        let session = URLSession.forDownloads(to: paused.directory)
+        defer { session.invalidateAndCancel() }
+        let request = try #require(session.downloadTask(withResumeData: paused.resumeData).originalRequest)
+        #expect(URLProtocol.property(forKey: "mark", in: request) as? String == "seen")
+        #expect(request.mainDocumentURL?.absoluteString == "http://main.example/page")
+    }
+
     @Test("A redirect is followed again, with the range")
     func redirect() async throws {
         let server = try LoopbackServer { request in

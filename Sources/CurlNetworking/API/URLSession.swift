@@ -255,7 +255,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// A task that goes on with a download that `resumeData` describes.
     ///
-    /// The data is untrusted: where it is damaged or forged the task fails with `URLError.cannotDecodeRawData`, and
+    /// The data is untrusted: where it is damaged or forged the task fails with `URLError.unsupportedURL`, and
     /// where the partial file is gone or changed it starts from zero.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         makeDownloadTask(resumeData, .delegate)

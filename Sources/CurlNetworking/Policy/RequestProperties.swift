@@ -34,6 +34,25 @@ enum RequestProperties {
         _ = store(properties, in: request)
     }
 
+    // MARK: - All at once
+
+    /// A property list in XML; nil where there are none.
+    static func list(of request: URLRequest) -> Data? {
+        let properties = all(request.value(forHTTPHeaderField: fieldName))
+        guard !properties.isEmpty else { return nil }
+        return try? PropertyListSerialization.data(fromPropertyList: properties, format: .xml, options: 0)
+    }
+
+    /// Takes over what `list(of:)` has made. Does nothing with what is no such list; what could be hostile must not come here.
+    static func setList(_ list: Data, in request: inout URLRequest) {
+        guard let properties = try? PropertyListSerialization.propertyList(from: list, format: nil) as? [String: Any],
+            let field = encoded(properties)
+        else { return }
+        request.setValue(field, forHTTPHeaderField: fieldName)
+    }
+
+    // MARK: - In the field
+
     private static func all(_ field: String?) -> [String: Any] {
         guard let field, let data = Data(base64Encoded: field),
             let properties = try? PropertyListSerialization.propertyList(from: data, format: nil)
@@ -46,9 +65,13 @@ enum RequestProperties {
             request.setValue(nil, forHTTPHeaderField: fieldName)
             return true
         }
-        guard let data = try? PropertyListSerialization.data(fromPropertyList: properties, format: .binary, options: 0)
-        else { return false }
-        request.setValue(data.base64EncodedString(), forHTTPHeaderField: fieldName)
+        guard let field = encoded(properties) else { return false }
+        request.setValue(field, forHTTPHeaderField: fieldName)
         return true
+    }
+
+    private static func encoded(_ properties: [String: Any]) -> String? {
+        let data = try? PropertyListSerialization.data(fromPropertyList: properties, format: .binary, options: 0)
+        return data?.base64EncodedString()
     }
 }

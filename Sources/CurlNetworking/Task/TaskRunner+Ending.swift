@@ -81,7 +81,7 @@ extension TaskRunner {
     /// nil where the server gave nothing to validate with.
     private func keepPartialFile() -> Data? {
         guard let request = shared.withLock({ $0.currentRequest }), let original = originalRequest,
-            let url = original.url,
+            let url = original.url, ResumeData.canName(url),
             let validator = loading.head.flatMap({ ResumePolicy.validator(of: $0, to: request) })
                 ?? loading.appendedValidator,
             let partial = loading.file?.keep()

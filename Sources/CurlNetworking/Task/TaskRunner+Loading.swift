@@ -202,7 +202,7 @@ extension TaskRunner {
         if deliversStoredResponse() { return }
         let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
         do throws(URLError) {
-            guard let request else { throw URLError(.badURL, nil, "The task has no request.") }
+            guard let request else { throw URLError(.unsupportedURL, nil, "The task has no request.") }
             guard let origin = try RequestEncoder.origin(of: request) else { return startLocalLoad(request) }
             if let ticket = loading.ticket {
                 // A redirect within an origin keeps its place.

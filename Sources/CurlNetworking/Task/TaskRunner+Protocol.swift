@@ -66,7 +66,7 @@ extension TaskRunner: ProtocolLoadOwner {
     ) {
         let request = shared.withLock { $0.currentRequest }
         guard let url = response?.url ?? request?.url else {
-            return finish(.failure(URLError(.badURL, nil, "The request has no URL.")))
+            return finish(.failure(URLError(.unsupportedURL, nil, "The request has no URL.")))
         }
         let shown =
             response ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)

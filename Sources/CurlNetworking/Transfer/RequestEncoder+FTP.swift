@@ -10,7 +10,7 @@ extension RequestEncoder {
         offset: Int64,
         replyTimeout: Duration
     ) throws(URLError) -> FTPOptions {
-        guard let url = request.url else { throw URLError(.badURL, nil, "The request has no URL.") }
+        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
         let (text, credentials) = try separateCredentials(from: url)
         // They go into lines of their own; a line break would make commands of what follows it.
         if let credentials,

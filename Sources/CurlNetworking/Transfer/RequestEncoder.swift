@@ -10,7 +10,7 @@ enum RequestEncoder {
         settings: SessionSettings,
         keepsCredentials: Bool = true
     ) throws(URLError) -> TransferOptions {
-        guard let url = request.url else { throw URLError(.badURL, nil, "The request has no URL.") }
+        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
         let method = request.httpMethod ?? "GET"
         guard HeaderRules.isToken(method) else {
             throw URLError(.badURL, url, "The method \(method.debugDescription) is not valid.")
@@ -33,7 +33,7 @@ enum RequestEncoder {
     /// The origin of the request's URL; nil where it lies on this machine, as with data and file URLs. Fails for other schemes,
     /// and where there is no host.
     static func origin(of request: URLRequest) throws(URLError) -> Origin? {
-        guard let url = request.url else { throw URLError(.badURL, nil, "The request has no URL.") }
+        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
         if let origin = Origin(url) { return origin }
         switch url.scheme?.lowercased() {
         case "data", "file": return nil

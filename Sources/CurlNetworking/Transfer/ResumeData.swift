@@ -9,6 +9,11 @@ struct ResumeData: Codable, Equatable, Sendable {
     var headers: [String: String]
     /// In seconds.
     var timeoutInterval: TimeInterval
+    /// nil for true, and in older data.
+    private var handlesCookies: Bool?
+    private var mainDocumentURL: URL?
+    /// Those of protocol classes, a property list of its own.
+    private var properties: Data?
     var validator: Resumption.Validator
     /// nil where the server didn't tell.
     var completeLength: Int64?
@@ -18,6 +23,10 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     /// In bytes. No resume data of ours comes near this size.
     private static let maximumSize = 256 * 1024
+
+    /// In elements that contain others.
+    private static let maximumContainers = 16
+    private static let maximumPropertyContainers = 64
 
     /// `request` is the task's original one; its credentials are left out.
     init(
@@ -31,6 +40,9 @@ struct ResumeData: Codable, Equatable, Sendable {
         method = request.httpMethod ?? "GET"
         headers = (request.allHTTPHeaderFields ?? [:]).filter { !Self.isOurs($0.key) }
         timeoutInterval = request.timeoutInterval
+        handlesCookies = request.httpShouldHandleCookies ? nil : false
+        mainDocumentURL = request.mainDocumentURL.map(Self.withoutCredentials)
+        properties = RequestProperties.list(of: request).flatMap(Self.harmlessProperties)
         self.validator = validator
         self.completeLength = completeLength
         self.partialFile = partialFile
@@ -55,12 +67,25 @@ struct ResumeData: Codable, Equatable, Sendable {
         var request = URLRequest(url: url)
         request.httpMethod = method
         request.timeoutInterval = timeoutInterval
+        request.httpShouldHandleCookies = handlesCookies ?? true
+        request.mainDocumentURL = mainDocumentURL
         for (name, value) in headers where !Self.isOurs(name) { request.setValue(value, forHTTPHeaderField: name) }
+        if let list = properties.flatMap(Self.harmlessProperties) { RequestProperties.setList(list, in: &request) }
         return request
+    }
+
+    private static func harmlessProperties(_ list: Data) -> Data? {
+        isHarmless(list, containers: maximumPropertyContainers) ? list : nil
     }
 
     var resumption: Resumption {
         Resumption(offset: partialFile.length, validator: validator, completeLength: completeLength)
+    }
+
+    /// Whether resume data may lead to `url`: an http, https, ftp or ftps URL with a host. Somebody may have written it who has no business
+    /// with this machine's files or sockets.
+    static func canName(_ url: URL) -> Bool {
+        (Origin(url) ?? Origin.ofFTP(url)).map { !$0.isUnixSocket } ?? false
     }
 
     // MARK: - To bytes and back
@@ -74,12 +99,13 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     /// Fails for what is not our resume data, of this version, and plausible.
     init(decoding data: Data) throws(URLError) {
-        guard Self.isHarmless(data), let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
+        guard Self.isHarmless(data, containers: Self.maximumContainers),
+            let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
         else { throw Self.invalid("The resume data can't be read.") }
         guard decoded.version == Self.currentVersion else {
             throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
         }
-        guard (Origin(decoded.url) ?? Origin.ofFTP(decoded.url)) != nil, decoded.method == "GET",
+        guard Self.canName(decoded.url), decoded.method == "GET",
             decoded.partialFile.length >= 0,
             decoded.completeLength.map({ $0 >= decoded.partialFile.length }) ?? true,
             !decoded.validator.fieldValue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
@@ -88,7 +114,7 @@ struct ResumeData: Codable, Equatable, Sendable {
     }
 
     /// Foundation's decoder overflows the stack on deep nesting, and traps on some binary lists: it gets neither to see.
-    private static func isHarmless(_ data: Data) -> Bool {
+    private static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
         guard data.count <= maximumSize, data.starts(with: "<?xml".utf8) else { return false }
         return data.withUnsafeBytes { bytes in
             var containers = 0
@@ -96,11 +122,11 @@ struct ResumeData: Codable, Equatable, Sendable {
                 let tag = bytes[(index + 1)...]
                 if ["dict", "array", "plist"].contains(where: { tag.starts(with: $0.utf8) }) { containers += 1 }
             }
-            return containers <= 16
+            return containers <= maximum
         }
     }
 
     private static func invalid(_ description: String) -> URLError {
-        URLError(.cannotDecodeRawData, nil, description)
+        URLError(.unsupportedURL, nil, description)
     }
 }

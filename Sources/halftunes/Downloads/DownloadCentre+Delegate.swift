@@ -51,7 +51,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         defer { tasks[task.taskIdentifier] = nil }
         guard let error, let download = task as? URLSessionDownloadTask else { return }
-        if (error as? URLError)?.code == .cannotDecodeRawData, let item = owner(of: download)?.item {
+        if (error as? URLError)?.code == .unsupportedURL, let item = owner(of: download)?.item {
             folder.removePauseFile(of: item)
             return change(download) { $0.rejectOrigin(task: task.taskIdentifier, message: error.localizedDescription) }
         }

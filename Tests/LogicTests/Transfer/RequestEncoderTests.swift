@@ -122,7 +122,7 @@ struct RequestEncoderTests {
     func noURL() throws {
         var request = try Sample.request()
         request.url = nil
-        #expect(Self.error(request) == .badURL)
+        #expect(Self.error(request) == .unsupportedURL)
     }
 
     static let originCases: [(String, URLError.Code?)] = [

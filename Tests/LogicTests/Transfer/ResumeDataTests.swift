@@ -40,7 +40,7 @@ struct ResumeDataTests {
             _ = try ResumeData(decoding: data)
             return false
         } catch {
-            return error.code == .cannotDecodeRawData
+            return error.code == .unsupportedURL
         }
     }
 
@@ -67,6 +67,53 @@ struct ResumeDataTests {
         #expect(decoded.httpMethod == "GET")
         #expect(decoded.allHTTPHeaderFields == ["X-A": "b", "Accept": "*/*"])
         #expect(decoded.timeoutInterval == 12.5)
+    }
+
+    @Test("So do the wish for no cookies, the main document's URL, and the properties of protocol classes")
+    func rest() throws {
+        var request = try Sample.request("https://example.com/")
+        request.httpShouldHandleCookies = false
+        request.mainDocumentURL = try Sample.url("https://user:topsecret@main.example/page")
+        let mutable = try #require((request as NSURLRequest).mutableCopy() as? NSMutableURLRequest)
+        CurlNetworking.URLProtocol.setProperty(["a": [1, 2]], forKey: "key", in: mutable)
+        CurlNetworking.URLProtocol.setProperty("text", forKey: "other", in: mutable)
+        let encoded = try #require(Self.sample(mutable as URLRequest).encoded())
+        #expect(!String(decoding: encoded, as: UTF8.self).contains("topsecret"))
+        let decoded = try ResumeData(decoding: encoded).request
+        #expect(!decoded.httpShouldHandleCookies)
+        #expect(decoded.mainDocumentURL == (try Sample.url("https://main.example/page")))
+        #expect(CurlNetworking.URLProtocol.property(forKey: "key", in: decoded) as? [String: [Int]] == ["a": [1, 2]])
+        #expect(CurlNetworking.URLProtocol.property(forKey: "other", in: decoded) as? String == "text")
+    }
+
+    @Test("Data of before, without them, is good")
+    func older() throws {
+        let data = try Self.changed { list in
+            for key in ["handlesCookies", "mainDocumentURL", "properties"] { list[key] = nil }
+        }
+        let request = try ResumeData(decoding: data).request
+        #expect(request.httpShouldHandleCookies && request.mainDocumentURL == nil)
+    }
+
+    @Test(
+        "Properties that could be hostile are dropped",
+        arguments: [
+            "bplist00", "", "<plist/>", "<?xml version=\"1.0\"?><plist>" + String(repeating: "<array>", count: 10_000),
+        ]
+    )
+    func hostileProperties(text: String) throws {
+        let request = try ResumeData(decoding: Self.changed { $0["properties"] = Data(text.utf8) }).request
+        #expect(request.allHTTPHeaderFields == ["X-A": "b"])
+    }
+
+    @Test("No other scheme is taken", arguments: ["http+unix", "https+unix", "file", "data", "gopher", "sftp", ""])
+    func schemes(scheme: String) throws {
+        let url = "\(scheme)://%2Frun%2Fdocker.sock/file"
+        #expect(try Self.isRefused(Self.changed { $0["url"] = ["relative": url] }))
+        #expect(!ResumeData.canName(try Sample.url("http+unix://%2Frun%2Fa.sock/")))
+        for url in ["http://a/", "https://a/", "ftp://a/", "ftps://a/"] {
+            #expect(ResumeData.canName(try Sample.url(url)))
+        }
     }
 
     @Test("It is a property list with a version")
@@ -215,7 +262,7 @@ struct ResumeDataTests {
             return decoded.partialFile.length >= 0 && decoded.method == "GET" && Origin(decoded.url) != nil
                 && decoded.completeLength ?? .max >= decoded.partialFile.length
         } catch {
-            return error.code == .cannotDecodeRawData
+            return error.code == .unsupportedURL
         }
     }
 
