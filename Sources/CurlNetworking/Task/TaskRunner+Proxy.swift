@@ -11,9 +11,11 @@ extension TaskRunner {
     func takeRoute(_ options: inout TransferOptions, of request: URLRequest) throws(URLError) {
         guard let ticket = loading.ticket else { return }
         switch lane.route(for: ticket) {
-        case .direct: break
+        case .direct: options.dropProxyAuthorization()
         case .unusable(let reason): throw URLError(.cannotConnectToHost, request.url, reason)
-        case .through(let server): if server.tunnels(to: ticket.origin) { options.tunnel(through: server) }
+        case .through(let server) where server.tunnels(to: ticket.origin): options.tunnel(through: server)
+        case .through(let server) where server.isSOCKS: options.dropProxyAuthorization()
+        case .through: break
         }
     }
 
@@ -68,18 +70,26 @@ extension TransferOptions {
     /// Has an HTTP proxy make a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which sees nothing of what goes through.
     fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer) {
         usesTunnel = true
-        let isForProxy = { (line: String) in Self.name(of: line).isEqualIgnoringASCIICase(to: "Proxy-Authorization") }
-        tunnelHeaders = headers.filter(isForProxy)
+        tunnelHeaders = headers.filter(Self.isForProxy)
         if let credential = server.credential, tunnelHeaders.isEmpty {
             proxyAuthentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
         }
-        headers.removeAll(where: isForProxy)
+        dropProxyAuthorization()
         tunnelHeaders += headers.filter { Self.name(of: $0).isEqualIgnoringASCIICase(to: "User-Agent") }
+    }
+
+    /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would come to the server (RFC 9110 §11.7.2).
+    fileprivate mutating func dropProxyAuthorization() {
+        if headers.contains(where: Self.isForProxy) { headers.removeAll(where: Self.isForProxy) }
+    }
+
+    private static func isForProxy(_ line: String) -> Bool {
+        name(of: line).isEqualIgnoringASCIICase(to: "Proxy-Authorization")
     }
 
     /// Has libcurl show a credential when it asks for the tunnel.
     mutating func authenticateTunnel(_ use: Authentication.Use) {
-        tunnelHeaders.removeAll { Self.name(of: $0).isEqualIgnoringASCIICase(to: "Proxy-Authorization") }
+        tunnelHeaders.removeAll(where: Self.isForProxy)
         let scheme: ProxyAuthentication.Scheme
         switch use.space.scheme {
         case .basic: scheme = .basic
