@@ -4,21 +4,33 @@ import Glibc
 
 /// The private temporary file that a download is written to.
 ///
-/// Created exclusively, with mode 0600 and a name nobody can guess. Used by one thread at a time: the loop, or the queue
-/// that prepares a resumption. Ends with one of `finish()`, `keep()` and `remove()`.
+/// Created exclusively, with mode 0600 and a name nobody can guess, and locked: see `AbandonedFiles`. Used by one thread at a time: the
+/// loop, or the queue that prepares a resumption. Ends with one of `finish()`, `keep()` and `remove()`.
 final class DownloadFile {
-    let url: URL
+    private(set) var url: URL
     private var descriptor: Int32
     private(set) var length: Int64 = 0
 
     /// Fails where the directory can't be written to or the system has no descriptor left.
     init(in directory: URL) throws(URLError) {
-        url = directory.appendingPathComponent(PartialFile.newName(), isDirectory: false)
-        descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            let error = SystemError.current
-            throw URLError(.cannotCreateFile, url, "The download's file could not be created: \(error).", error)
-        }
+        AbandonedFiles.removeOnce(from: directory)
+        repeat {
+            url = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
+            descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else {
+                let error = SystemError.current
+                throw URLError(.cannotCreateFile, url, "The download's file could not be created: \(error).", error)
+            }
+        } while !isLocked()
+    }
+
+    /// False where somebody who looks for abandoned files has found this one before it could be locked, and taken it away. File systems
+    /// without locks have nobody who can do that.
+    private func isLocked() -> Bool {
+        let hasLost = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        if !hasLost, isInPlace { return true }
+        _ = close()
+        return false
     }
 
     /// A copy of `partial`, to append to: the original stays good to resume from until this download has got further,
@@ -102,9 +114,14 @@ final class DownloadFile {
         return file
     }
 
-    /// Closes the incomplete file, which stays to be resumed from. nil where somebody has taken it away.
+    /// Closes the incomplete file, which stays to be resumed from, under another name. nil where somebody has taken it away.
     func keep() -> PartialFile? {
-        guard isInPlace, let partial = PartialFile(describing: descriptor, at: url) else {
+        guard isInPlace, let kept = renameToKeep(url) else {
+            remove()
+            return nil
+        }
+        url = kept
+        guard let partial = PartialFile(describing: descriptor, at: url) else {
             remove()
             return nil
         }
@@ -142,6 +159,12 @@ final class DownloadedFile: Sendable {
         close(descriptor)
     }
 
+    /// Leaves the file to somebody who alone knows when its time is over, and returns where it is then.
+    func handOver() -> URL {
+        guard isNamed(url, descriptor) else { return url }
+        return renameToKeep(url) ?? url
+    }
+
     /// Deletes the file if it is still where it was; what its owner has put in its place stays.
     func removeIfStillThere() {
         if isNamed(url, descriptor) { unlink(url.path) }
@@ -154,6 +177,13 @@ private func isNamed(_ url: URL, _ descriptor: Int32) -> Bool {
     var named = stat()
     return fstat(descriptor, &open) == 0 && lstat(url.path, &named) == 0
         && open.st_ino == named.st_ino && open.st_dev == named.st_dev
+}
+
+/// Gives the file at `url` a new name by which nobody takes it for abandoned; nil where it can't have one.
+private func renameToKeep(_ url: URL) -> URL? {
+    let name = TemporaryName.kept.make()
+    let kept = url.deletingLastPathComponent().appendingPathComponent(name, isDirectory: false)
+    return rename(url.path, kept.path) == 0 ? kept : nil
 }
 
 /// What is known of a partial file on disk: enough to tell later whether it is still the same, byte for byte.
@@ -180,20 +210,12 @@ struct PartialFile: Codable, Equatable, Sendable {
         changedNanoseconds = Int64(status.st_ctim.tv_nsec)
     }
 
-    private static let namePrefix = "CurlNetworkingDownload_"
-
-    static func newName() -> String {
-        var generator = SystemRandomNumberGenerator()
-        let random = (0..<2).map { _ in String(generator.next(), radix: 16) }
-        return namePrefix + random.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined() + ".tmp"
-    }
-
     /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; else nil.
     ///
     /// The description is untrusted: the name must have the form of ours, so that it names a file in `directory` and
     /// nowhere else; links are not followed; and a file that isn't ours alone is not touched.
     func open(in directory: URL) -> Int32? {
-        guard Self.isOurs(name), directory.standardizedFileURL.path == self.directory else { return nil }
+        guard TemporaryName.kept.matches(name), directory.standardizedFileURL.path == self.directory else { return nil }
         let path = directory.appendingPathComponent(name, isDirectory: false).path
         let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -218,15 +240,5 @@ struct PartialFile: Codable, Equatable, Sendable {
         guard let descriptor = open(in: directory) else { return }
         unlink(directory.appendingPathComponent(name, isDirectory: false).path)
         close(descriptor)
-    }
-
-    private static func isOurs(_ name: String) -> Bool {
-        guard name.hasPrefix(namePrefix), name.hasSuffix(".tmp") else { return false }
-        let middle = name.dropFirst(namePrefix.count).dropLast(4).utf8
-        return middle.count == 32
-            && middle.allSatisfy { byte in
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
-            }
     }
 }

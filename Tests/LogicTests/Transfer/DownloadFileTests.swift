@@ -49,7 +49,7 @@ struct DownloadFileTests {
             let file = try DownloadFile(in: directory.url)
             #expect(Self.mode(of: file.url) == S_IFREG | 0o600)
             let name = file.url.lastPathComponent
-            #expect(name.wholeMatch(of: /CurlNetworkingDownload_[0-9a-f]{32}\.tmp/) != nil)
+            #expect(name.wholeMatch(of: /CurlNetworkingTransfer_[0-9a-f]{32}\.tmp/) != nil)
             names.insert(name)
             file.remove()
         }
@@ -86,7 +86,9 @@ struct DownloadFileTests {
         try file.truncate()
         #expect(file.length == 0)
         try Self.write("abc", to: file)
-        #expect(try String(contentsOf: file.finish().url, encoding: .utf8) == "abc")
+        let finished = try file.finish()
+        #expect(try String(contentsOf: finished.url, encoding: .utf8) == "abc")
+        finished.removeIfStillThere()
     }
 
     @Test("Removed, it is gone")
