@@ -65,7 +65,7 @@ struct AuthenticationAnswerTests {
                 NSURLAuthenticationMethodHTTPBasic,
             ]
         )
-        #expect(delegate.challenges.value.map(\.space.realm) == [nil, "d", nil, "vault"])
+        #expect(delegate.challenges.value.map(\.space.realm) == ["127.0.0.1", "d", "127.0.0.1", "vault"])
     }
 
     @Test("The default handling of a connection's scheme goes on to the next as well")

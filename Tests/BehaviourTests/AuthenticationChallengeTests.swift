@@ -118,7 +118,7 @@ struct AuthenticationChallengeTests {
         defer { session.invalidateAndCancel() }
         let result = await session.load(server.url("/"))
         #expect(result.response?.statusCode == 200)
-        #expect(delegate.challenges.value.map(\.space.realm) == [nil])
+        #expect(delegate.challenges.value.map(\.space.realm) == ["127.0.0.1"])
     }
 
     @Test("Wrong credentials are counted, and asked about again until they are right")

@@ -61,7 +61,7 @@ struct AuthenticationNTLMTests {
         #expect(delegate.bodies.value[task.taskIdentifier] == Data("open GET ".utf8))
         let asked = try await delegate.challenge(number: 1)
         #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodNTLM)
-        #expect(asked.space.realm == nil)
+        #expect(asked.space.realm == "127.0.0.1")
         #expect(server.requests.map(Self.kind) == [nil, 1, 3])
         #expect(server.requests[1].connection == server.requests[2].connection)
     }

@@ -21,12 +21,15 @@ extension URLCredentialStorage {
 
 extension URLProtectionSpace {
     func says(theSameAs other: URLProtectionSpace) -> Bool {
-        host.isEqualIgnoringASCIICase(to: other.host) && port == other.port && realm == other.realm
+        host.isEqualIgnoringASCIICase(to: other.host) && port == other.port && shownRealm == other.shownRealm
             && isProxy() == other.isProxy() && plainProtocol == other.plainProtocol
             && (authenticationMethod == other.authenticationMethod
                 || authenticationMethod == NSURLAuthenticationMethodDefault
                 || other.authenticationMethod == NSURLAuthenticationMethodDefault)
     }
+
+    /// Programs store credentials for challenges without a realm under either.
+    private var shownRealm: String { realm ?? host.lowercased() }
 
     /// Programs name protocols by scheme and by constant.
     private var plainProtocol: String? {

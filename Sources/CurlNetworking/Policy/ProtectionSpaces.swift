@@ -14,7 +14,7 @@ struct ProtectionSpace: Sendable, Hashable {
     var realm: String?
     var scheme: AuthenticationScheme
 
-    /// As the delegate gets it.
+    /// As delegates and storages get it: with the host for a realm where the challenge names none, as on Apple's platforms.
     var forDelegate: URLProtectionSpace { forDelegate(inTunnel: false) }
 
     /// A proxy that makes a tunnel is one for https.
@@ -25,7 +25,7 @@ struct ProtectionSpace: Sendable, Hashable {
                 host: origin.host,
                 port: origin.port,
                 protocol: origin.scheme,
-                realm: realm,
+                realm: realm ?? origin.host,
                 authenticationMethod: scheme.method
             )
         case .proxy:
@@ -33,7 +33,7 @@ struct ProtectionSpace: Sendable, Hashable {
                 proxyHost: origin.host,
                 port: origin.port,
                 type: inTunnel ? NSURLProtectionSpaceHTTPSProxy : NSURLProtectionSpaceHTTPProxy,
-                realm: realm,
+                realm: realm ?? origin.host,
                 authenticationMethod: scheme.method
             )
         }

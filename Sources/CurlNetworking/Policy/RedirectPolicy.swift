@@ -9,15 +9,12 @@ enum RedirectPolicy {
         case fail(URLError)
     }
 
-    /// How many redirects a task follows, as Apple's URLSession does.
-    static let maximumCount = 20
-
     /// What `request` becomes after `head`, its answer; `count` redirects were followed before.
     static func decision(for head: ResponseHead, to request: URLRequest, count: Int) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url
         else { return .deliver }
-        guard count < maximumCount else {
-            return .fail(URLError(.httpTooManyRedirects, base, "More than \(maximumCount) redirects."))
+        guard count < TaskBudget.redirects else {
+            return .fail(.tooManyRedirects(base))
         }
         guard let target = target(of: location, from: base) else {
             return .fail(URLError(.redirectToNonExistentLocation, base, "The redirect to \"\(location)\" is no URL."))
@@ -35,8 +32,8 @@ enum RedirectPolicy {
     /// What becomes of a redirect to `next` that a program's own protocol class reports. Credentials that it has merely taken
     /// over from the request before don't go to another origin; those that it sets are its own decision.
     static func reported(_ next: URLRequest, from request: URLRequest?, count: Int) throws(URLError) -> URLRequest {
-        guard count < maximumCount else {
-            throw URLError(.httpTooManyRedirects, request?.url, "More than \(maximumCount) redirects.")
+        guard count < TaskBudget.redirects else {
+            throw .tooManyRedirects(request?.url)
         }
         guard let target = next.url else {
             throw URLError(.redirectToNonExistentLocation, request?.url, "The redirect's request has no URL.")

@@ -172,7 +172,7 @@ extension TaskRunner {
             if space.scheme.isOfConnection { skipOffer() } else { deliverChallenge() }
         case .cancelAuthenticationChallenge:
             let url = shared.withLock { $0.currentRequest?.url }
-            finish(.failure(URLError(.cancelled, url, "The authentication challenge was cancelled.")))
+            finish(.failure(.cancelled(url)))
         case .rejectProtectionSpace:
             loading.authentication?.rejected.insert(space)
             skipOffer()

@@ -108,8 +108,7 @@ extension TaskRunner {
         guard loading.handshake === talk else { return }
         if answer.isNobodys, let delegates = delegatesForHandshake { SilentDelegates.insert(delegates) }
         if answer.disposition == .cancelAuthenticationChallenge {
-            let error = URLError(.cancelled, talk.url, "The delegate cancelled the TLS handshake.")
-            return finish(.failure(error.with(phase: .securing)))
+            return finish(.failure(.cancelled(talk.url).with(phase: .securing)))
         }
         let origin = talk.subject.origin
         switch talk.subject.question {

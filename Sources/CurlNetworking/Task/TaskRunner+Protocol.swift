@@ -149,7 +149,7 @@ extension TaskRunner: ProtocolLoadOwner {
     func protocolLoad(_ load: ProtocolLoad, challengeEnded disposition: URLSession.AuthChallengeDisposition?) {
         guard disposition == .cancelAuthenticationChallenge else { return rearmDeadline() }
         let url = shared.withLock { $0.currentRequest?.url }
-        finish(.failure(URLError(.cancelled, url, "The authentication challenge was cancelled.")))
+        finish(.failure(.cancelled(url)))
     }
 }
 

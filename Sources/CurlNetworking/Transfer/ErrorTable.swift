@@ -196,7 +196,13 @@ extension URLError {
         return URLError(code, userInfo: userInfo.merging([CurlErrorKey.phase: phase.rawValue]) { $1 })
     }
 
+    /// With the stock module's text, which programs and their tests compare with.
     static func cancelled(_ url: URL?) -> URLError {
-        URLError(.cancelled, url, "The task was cancelled.")
+        URLError(.cancelled, url, "cancelled")
+    }
+
+    /// With the stock module's text.
+    static func tooManyRedirects(_ url: URL?) -> URLError {
+        URLError(.httpTooManyRedirects, url, "too many HTTP redirects")
     }
 }

@@ -134,7 +134,10 @@ struct ProtectionSpacesTests {
     @Test("The delegate's view of a space")
     func views() throws {
         let server = try Self.space(.ntlm, realm: nil).forDelegate
-        #expect(server.host == "example.com" && server.port == 80 && server.protocol == "http" && server.realm == nil)
+        #expect(
+            server.host == "example.com" && server.port == 80 && server.protocol == "http"
+                && server.realm == "example.com"
+        )
         #expect(server.authenticationMethod == NSURLAuthenticationMethodNTLM && !server.isProxy())
         let proxy = try Self.space(party: .proxy).forDelegate
         #expect(proxy.isProxy() && proxy.proxyType == NSURLProtectionSpaceHTTPProxy && proxy.protocol == nil)
@@ -152,6 +155,16 @@ struct CredentialStorageMatchingTests {
         method: String? = NSURLAuthenticationMethodHTTPBasic
     ) -> URLProtectionSpace {
         URLProtectionSpace(host: "Example.com", port: port, protocol: proto, realm: realm, authenticationMethod: method)
+    }
+
+    @Test("What was stored without a realm, and under the host as one, is the same")
+    func withoutRealm() {
+        for (stored, asked) in [(nil, "example.com"), ("example.com", nil), (nil, nil)] as [(String?, String?)] {
+            let storage = URLCredentialStorage()
+            let credential = URLCredential(user: "u", password: "p", persistence: .forSession)
+            storage.set(credential, for: Self.space("http", realm: stored))
+            #expect(storage.matchingDefault(for: Self.space("http", realm: asked)) == credential)
+        }
     }
 
     @Test("A stored space is found by what it says")

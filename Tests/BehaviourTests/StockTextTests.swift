@@ -1,0 +1,66 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Errors whose texts programs know from the stock module", .timeLimit(.minutes(1)))
+struct StockTextTests {
+    @Test("A cancelled task says \"cancelled\"", arguments: [true, false])
+    func cancelled(isRunning: Bool) async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        if isRunning {
+            task.resume()
+            try await server.waitForRequests(1)
+        }
+        task.cancel()
+        let error = try #require(try await delegate.completion(of: task))
+        #expect(error.code == .cancelled && error.localizedDescription == "cancelled")
+        #expect(error.failingURL == server.url("/"))
+    }
+
+    @Test("So does one whose challenge was cancelled")
+    func cancelledChallenge() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.cancelAuthenticationChallenge, nil) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(server.url("/")).error)
+        #expect(error.code == .cancelled && error.localizedDescription == "cancelled")
+    }
+
+    @Test("One that was redirected too often says \"too many HTTP redirects\"")
+    func redirects() async throws {
+        let server = try LoopbackServer { _ in .redirect(to: "/") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(server.url("/")).error)
+        #expect(error.code == .httpTooManyRedirects && error.localizedDescription == "too many HTTP redirects")
+    }
+
+    @Test("A request without a URL is an unsupported one, with every kind of task")
+    func withoutURL() async throws {
+        var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        request.url = nil
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let tasks = [
+            session.dataTask(with: request), session.downloadTask(with: request),
+            session.uploadTask(with: request, from: Data("body".utf8)),
+        ]
+        for task in tasks {
+            task.resume()
+            let error = try #require(try await delegate.completion(of: task))
+            #expect(error.code == .unsupportedURL && error.localizedDescription.contains("URL"))
+        }
+        #expect(await session.load(request).error?.code == .unsupportedURL)
+    }
+}
