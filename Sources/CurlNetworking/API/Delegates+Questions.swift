@@ -86,6 +86,7 @@ extension URLSessionTaskDelegate {
                     }
                     return completionHandler(.performDefaultHandling, nil)
                 }
+                (challenge.sender as? ChallengeSender)?.noteAsking(.session)
                 next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
             }
         }

@@ -13,8 +13,8 @@ struct ChallengeQuestion: Sendable {
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
-    /// No delegate implements a method for challenges: it is the default.
-    var isNobodys = false
+    /// Whose answer it is; nobody's where no delegate implements a method for challenges, and it is the default.
+    var answerer = ChallengeHabits.Answerer.session
 }
 
 /// Takes a delegate's answer: from the completion handler, or as the challenge's `sender`, the older way.
@@ -22,8 +22,8 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
     /// Asks the task's method, where the session's delegate turns out not to have its own.
     private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
-    /// No delegate turns out to have a method.
-    private let hasNobody = Mutex(false)
+    /// Who is being asked, as far as that has turned out.
+    private let asked = Mutex(ChallengeHabits.Answerer.session)
 
     init(_ handler: @escaping @Sendable (ChallengeAnswer) -> Void) {
         self.handler = Mutex(handler)
@@ -34,13 +34,20 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         // It holds the session.
         let alternative = alternative.withLock { $0.take() }
         withExtendedLifetime(alternative) {}
-        let isNobodys = disposition == .performDefaultHandling && hasNobody.withLock { $0 }
-        handler?(ChallengeAnswer(disposition: disposition, credential: credential, isNobodys: isNobodys))
+        let asked = asked.withLock { $0 }
+        // Somebody else than the delegate has answered after all, through the challenge's sender.
+        let answerer = asked == .nobody && disposition != .performDefaultHandling ? .task : asked
+        handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
     }
 
     /// No delegate implements its method: the default handling that follows is nobody's wish.
     func noteMissingMethods() {
-        hasNobody.withLock { $0 = true }
+        noteAsking(.nobody)
+    }
+
+    /// It is `answerer` who is asked now.
+    func noteAsking(_ answerer: ChallengeHabits.Answerer) {
+        asked.withLock { $0 = answerer }
     }
 
     /// Nobody is to answer any more, or to be asked.
@@ -139,6 +146,7 @@ extension ChallengeQuestion {
             sender.noteMissingMethods()
             return sender.answer(.performDefaultHandling, nil)
         }
+        sender.noteAsking(delegate === session.core.delegates.session ? .session : .task)
         delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }
     }
 }

@@ -79,6 +79,6 @@ extension SessionCore {
     /// Later requests are sent without credentials again. Any thread.
     func forgetCredentials() {
         existingAuthenticationDesk?.forgetAll()
-        lanes.visit { $0.existingHandshakeDesk?.forgetAll() }
+        lanes.visit { $0.handshakes.forgetDecisions() }
     }
 }

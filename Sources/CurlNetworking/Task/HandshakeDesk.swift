@@ -1,8 +1,7 @@
 import Curl
-import Locks
 
-/// What a session's delegates have decided about the handshakes of a lane's hosts, and the queue of tasks whose question is another's
-/// already. Loop only.
+/// What one of a session's delegates has decided about the handshakes of a lane's hosts, and the queue of tasks whose question is
+/// another's already. Loop only.
 final class HandshakeDesk {
     /// A question and the origin it is about.
     struct Subject: Hashable {
@@ -109,38 +108,5 @@ final class HandshakeDesk {
         queues[subject] = nil
         // What they find may be the same question, if the answer was for `runner` alone.
         for other in queue { other.handshakeSettledElsewhere() }
-    }
-}
-
-/// Delegates whose types implement neither method for challenges: asking them again is of no use. Any thread.
-enum SilentDelegates {
-    private static let known = Mutex<Set<Pair>>([])
-
-    struct Pair: Hashable, Sendable {
-        private let session: ObjectIdentifier?
-        private let task: ObjectIdentifier?
-
-        init(session: (any URLSessionDelegate)?, task: (any URLSessionDelegate)?) {
-            self.session = session.map { ObjectIdentifier(type(of: $0)) }
-            self.task = task.map { ObjectIdentifier(type(of: $0)) }
-        }
-    }
-
-    static func contains(_ pair: Pair) -> Bool {
-        known.withLock { $0.contains(pair) }
-    }
-
-    static func insert(_ pair: Pair) {
-        known.withLock { _ = $0.insert(pair) }
-    }
-}
-
-extension SessionLane {
-    /// Made when first needed: most sessions never ask. Loop only.
-    var handshakeDesk: HandshakeDesk {
-        if let existingHandshakeDesk { return existingHandshakeDesk }
-        let desk = HandshakeDesk()
-        existingHandshakeDesk = desk
-        return desk
     }
 }

@@ -93,7 +93,7 @@ extension SessionLane {
     private func makeConnectionSnapshot() -> [OriginConnections] {
         var usage = ConnectionUsage()
         multi?.add(to: &usage)
-        for multi in retiredMultis { multi.add(to: &usage) }
+        for multi in handshakes.multis + retiredMultis { multi.add(to: &usage) }
         return admission.hosts
             .compactMap { origin, host in OriginConnections(origin, host, usage, eventLoop: index) }
     }

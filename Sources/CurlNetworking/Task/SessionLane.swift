@@ -23,7 +23,7 @@ final class SessionLane: @unchecked Sendable {
     /// Multis that finish their transfers but get no new ones.
     private(set) var retiredMultis: [Multi] = []
     @exclusivity(unchecked) private var admitted: [Admission.Ticket] = []
-    var existingHandshakeDesk: HandshakeDesk?
+    var handshakes = HandshakeScopes()
     @exclusivity(unchecked) private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var waitingRoom = WaitingRoom(loop: loop)
 
@@ -53,6 +53,7 @@ final class SessionLane: @unchecked Sendable {
         loop.submit {
             self.multi?.close()
             self.multi = nil
+            self.retiredMultis += self.handshakes.takeMultis()
             self.closeIdleRetiredMultis(all: true)
             self.ftp.take()?.close()
             self.responses = ResponseShelf()
@@ -63,6 +64,7 @@ final class SessionLane: @unchecked Sendable {
     func renewConnections() {
         if let multi { retiredMultis.append(multi) }
         multi = nil
+        retiredMultis += handshakes.takeMultis()
         closeIdleRetiredMultis()
         ftp?.renew()
         responses = ResponseShelf()
@@ -81,6 +83,17 @@ final class SessionLane: @unchecked Sendable {
         if let multi { return multi }
         let multi = try Multi(loop: loop, limits: limits)
         self.multi = multi
+        return multi
+    }
+
+    /// The same for one whose handshake goes by the word of `decider`.
+    func multi(for decider: HandshakeDecider) throws(TransferFailure) -> Multi {
+        guard case .task = decider else { return try currentMulti() }
+        let scope = handshakes.scope(of: decider)
+        if let multi = scope.multi { return multi }
+        let multi = try Multi(loop: loop, limits: limits)
+        scope.multi = multi
+        retiredMultis += handshakes.removeSuperfluous()
         return multi
     }
 

@@ -6,13 +6,17 @@ import Foundation
 
 extension TaskRunner {
     /// A handshake that has stopped, and waits for its answer without a connection and without a place at its host.
-    final class HandshakeTalk: Sendable {
+    /// `@unchecked Sendable`: a question carries it as its name; the scope is touched on the loop alone.
+    final class HandshakeTalk: @unchecked Sendable {
         let subject: HandshakeDesk.Subject
         let url: URL?
+        /// Where the question is asked, and others may wait for the answer.
+        let scope: HandshakeScope
 
-        init(_ subject: HandshakeDesk.Subject, _ url: URL?) {
+        init(_ subject: HandshakeDesk.Subject, _ url: URL?, in scope: HandshakeScope) {
             self.subject = subject
             self.url = url
+            self.scope = scope
         }
     }
 
@@ -20,29 +24,45 @@ extension TaskRunner {
 
     /// Has `options` stop the handshake where a delegate wants to be asked, and show what was decided. Without a delegate, nothing.
     func prepareHandshake(_ options: inout TransferOptions, with origin: Origin) {
-        guard origin.isSecure, !origin.isUnixSocket, CurlLibrary.decidesTrust, let delegates = delegatesForHandshake,
-            !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts),
-            !SilentDelegates.contains(delegates)
+        guard origin.isSecure, !origin.isUnixSocket, CurlLibrary.decidesTrust,
+            !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts), let decider = handshakeDecider
         else { return }
-        var decisions = lane.existingHandshakeDesk?.decisions(for: origin) ?? HandshakeDecisions()
+        let desk = lane.handshakes.existing(of: decider)?.desk
+        var decisions = desk?.decisions(for: origin) ?? HandshakeDecisions()
         if session.settings.tls.hasIdentity(origin, session.settings.hosts) { decisions.hasDecidedOnCertificate = true }
         options.inquiry = HandshakeInquiry(
             host: origin.host,
             decisions: decisions,
-            certificate: lane.existingHandshakeDesk?.identity(for: origin)
+            certificate: desk?.identity(for: origin)
         )
     }
 
-    /// nil where there is nobody to ask.
-    private var delegatesForHandshake: SilentDelegates.Pair? {
-        let own = shared.withLock { $0.delegates.session }
-        let sessions = session.delegates.session
-        guard own != nil || sessions != nil else { return nil }
-        return SilentDelegates.Pair(session: sessions, task: own)
+    /// The connections that a transfer with `options` may use.
+    func multi(for options: TransferOptions) throws(TransferFailure) -> Multi {
+        guard options.inquiry != nil, let decider = handshakeDecider else { return try lane.currentMulti() }
+        return try lane.multi(for: decider)
     }
 
-    private var isKnownToBeSilent: Bool {
-        delegatesForHandshake.map(SilentDelegates.contains) ?? true
+    private var delegatesForHandshake: (session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
+        let own = shared.withLock { $0.delegates.session }
+        let sessions = session.delegates.session
+        return (sessions, own === sessions ? nil : own)
+    }
+
+    private var habits: ChallengeHabits.Pair {
+        let delegates = delegatesForHandshake
+        return ChallengeHabits.Pair(session: delegates.session, task: delegates.own)
+    }
+
+    /// nil where there is nobody to ask. As long as it isn't known who of two delegates answers, the task's own may be the one.
+    private var handshakeDecider: HandshakeDecider? {
+        let delegates = delegatesForHandshake
+        guard delegates.session != nil || delegates.own != nil else { return nil }
+        switch (ChallengeHabits.answerer(of: habits), delegates.own) {
+        case (.nobody, _): return nil
+        case (.session, _), (_, nil): return .session
+        case (.task, let own?), (nil, let own?): return .task(own)
+        }
     }
 
     // MARK: - After the exchange
@@ -51,7 +71,9 @@ extension TaskRunner {
     func asksAboutHandshake(after exchange: Exchange, _ error: URLError) -> Bool {
         guard let origin = loading.ticket?.origin else { return false }
         guard let question = exchange.handshakeQuestion else {
-            if error.code == .clientCertificateRejected { lane.existingHandshakeDesk?.forgetIdentity(for: origin) }
+            if error.code == .clientCertificateRejected, let decider = handshakeDecider {
+                lane.handshakes.existing(of: decider)?.desk.forgetIdentity(for: origin)
+            }
             return false
         }
         do throws(URLError) {
@@ -61,14 +83,16 @@ extension TaskRunner {
             return true
         }
         let subject = HandshakeDesk.Subject(origin: origin, question: question)
-        let talk = HandshakeTalk(subject, exchange.request.url)
+        let scope = handshakeDecider.map { lane.handshakes.scope(of: $0) }
         // Another task may have had its answer while this one shook hands.
-        let isOpen = !lane.handshakeDesk.hasDecided(subject) && !isKnownToBeSilent
-        if isOpen { loading.handshake = talk }
+        let open = scope.flatMap {
+            $0.desk.hasDecided(subject) ? nil : HandshakeTalk(subject, exchange.request.url, in: $0)
+        }
+        loading.handshake = open
         forgetAttempt()
         rearmDeadline()
         runOnLoop()
-        if isOpen, loading.handshake === talk, lane.handshakeDesk.enter(self, about: subject) { ask(talk) }
+        if let open, loading.handshake === open, open.scope.desk.enter(self, about: subject) { ask(open) }
         return true
     }
 
@@ -106,7 +130,9 @@ extension TaskRunner {
 
     private func handshakeAnswered(_ talk: HandshakeTalk, _ answer: ChallengeAnswer) {
         guard loading.handshake === talk else { return }
-        if answer.isNobodys, let delegates = delegatesForHandshake { SilentDelegates.insert(delegates) }
+        ChallengeHabits.note(answer.answerer, of: habits)
+        // The decision is whose it turned out to be.
+        let desk = handshakeDecider.map { lane.handshakes.scope(of: $0).desk }
         if answer.disposition == .cancelAuthenticationChallenge {
             return finish(.failure(.cancelled(talk.url).with(phase: .securing)))
         }
@@ -115,7 +141,7 @@ extension TaskRunner {
         case .clientCertificate:
             let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
             // Nobody's answer leaves no trace: without an inquiry, nothing stops the handshake.
-            if !answer.isNobodys { lane.handshakeDesk.show(identity?.certificate, to: origin) }
+            desk?.show(identity?.certificate, to: origin)
         case .serverTrust(let chain, let result, let reason):
             let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
             if answer.disposition == .rejectProtectionSpace {
@@ -123,11 +149,11 @@ extension TaskRunner {
                 let error = URLError(.serverCertificateUntrusted, talk.url, description)
                 return finish(.failure(error.with(phase: .securing)))
             } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
-                lane.handshakeDesk.accept(chain, of: origin)
+                desk?.accept(chain, of: origin)
             } else if result != 0 {
                 return finish(.failure(URLError(.untrusted(result, reason), url: talk.url)))
-            } else if !answer.isNobodys {
-                lane.handshakeDesk.verify(chain, of: origin)
+            } else {
+                desk?.verify(chain, of: origin)
             }
         }
         leaveHandshake()
@@ -143,7 +169,7 @@ extension TaskRunner {
     /// The task waits for no answer any more.
     func leaveHandshake() {
         guard let talk = loading.handshake.take() else { return }
-        lane.handshakeDesk.leave(self, about: talk.subject)
+        talk.scope.desk.leave(self, about: talk.subject)
     }
 }
 

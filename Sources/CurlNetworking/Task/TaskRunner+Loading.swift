@@ -273,7 +273,7 @@ extension TaskRunner {
             }
             let hatches = hatches(for: request)
             do throws(TransferFailure) {
-                try exchange.start(options, hatches, in: lane.currentMulti())
+                try exchange.start(options, hatches, in: multi(for: options))
             } catch {
                 throw URLError(error, of: hatches, url: request.url)
             }
