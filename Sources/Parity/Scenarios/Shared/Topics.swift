@@ -26,6 +26,6 @@ package let topics: [Topic] = [
     cookies, caching,
     cancellation, suspension, sessions, progress,
     timeouts, beginning, metrics,
-    connectionFaults, malformedAnswers,
+    connectionFaults, malformedAnswers, errorTexts,
     urls, schemes, protocols, proxies,
 ]
