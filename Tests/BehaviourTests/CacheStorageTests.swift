@@ -14,51 +14,62 @@ struct CacheStorageTests {
         }
     }
 
-    private static func diskCache(_ directory: TemporaryDirectory) -> URLCache {
-        URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, diskPath: directory.url.path)
+    /// One of ours, or the stock module's.
+    private static func diskCache(_ directory: TemporaryDirectory, isOurs: Bool) -> URLCache {
+        isOurs
+            ? CurlURLCache(memoryCapacity: 0, diskCapacity: 1 << 20, diskPath: directory.url.path)
+            : URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, diskPath: directory.url.path)
     }
 
-    @Test("A response on disk is used by another cache over the same directory, and knows its request and time")
-    func disk() async throws {
+    @Test(
+        "A response on disk is used by another cache over the same directory, and knows its request and time",
+        arguments: [true, false]
+    )
+    func disk(isOurs: Bool) async throws {
         let server = try Self.server()
         defer { server.stop() }
         let directory = try TemporaryDirectory()
         let request = URLRequest(server.url("/?a"), headers: ["X-Kind": "1"])
         for _ in 1...2 {
-            let cache = Self.diskCache(directory)
+            let cache = Self.diskCache(directory, isOurs: isOurs)
             let session = URLSession.forTest { $0.urlCache = cache }
             defer { session.invalidateAndCancel() }
             #expect(await session.load(request).text == "1")
-            CacheStore.store(over: cache).waitForWrites()
+            CacheStores.store(over: cache).waitForWrites()
         }
-        let session = URLSession.forTest { $0.urlCache = Self.diskCache(directory) }
+        let session = URLSession.forTest { $0.urlCache = Self.diskCache(directory, isOurs: isOurs) }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(URLRequest(server.url("/?a"), headers: ["X-Kind": "2"])).text == "2")
         #expect(await session.load(server.url("/?b")).text == "3")
     }
 
-    @Test("What holds credentials is not written to disk")
-    func secrets() async throws {
+    @Test("What holds credentials is not written to disk", arguments: [true, false])
+    func secrets(isOurs: Bool) async throws {
         let server = try Self.server()
         defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let cache = Self.diskCache(directory)
+        let cache = Self.diskCache(directory, isOurs: isOurs)
         let session = URLSession.forTest { $0.urlCache = cache }
         defer { session.invalidateAndCancel() }
         _ = await session.load(URLRequest(server.url("/"), headers: ["Authorization": "Bearer secret"]))
-        CacheStore.store(over: cache).waitForWrites()
+        CacheStores.store(over: cache).waitForWrites()
         #expect(directory.content == [])
     }
 
-    @Test("The stock cache finds what was stored, under the task's request")
-    func stockCache() async throws {
+    @Test(
+        "A cache finds what was stored, under the task's request, once the task has completed",
+        arguments: ["memory", "ours", "stock"]
+    )
+    func found(kind: String) async throws {
         let server = try Self.server()
         defer { server.stop() }
-        let session = URLSession.forTest()
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forTest {
+            if kind != "memory" { $0.urlCache = Self.diskCache(directory, isOurs: kind == "ours") }
+        }
         defer { session.invalidateAndCancel() }
         let cache = try #require(session.configuration.urlCache)
         _ = await session.load(server.url("/"))
-        CacheStore.store(over: cache).waitForWrites()
         let cached = try #require(cache.cachedResponse(for: URLRequest(url: server.url("/"))))
         #expect(cached.data == Data("1".utf8))
         #expect((cached.response as? HTTPURLResponse)?.statusCode == 200)
@@ -72,11 +83,29 @@ struct CacheStorageTests {
         defer { session.invalidateAndCancel() }
         let cache = try #require(session.configuration.urlCache)
         #expect(await session.load(server.url("/")).text == "1")
-        CacheStore.store(over: cache).waitForWrites()
+        CacheStores.store(over: cache).waitForWrites()
         cache.removeCachedResponse(for: URLRequest(url: server.url("/")))
         #expect(await session.load(server.url("/")).text == "2")
         await session.reset()
+        #expect(cache.cachedResponse(for: URLRequest(url: server.url("/"))) == nil)
         #expect(await session.load(server.url("/")).text == "3")
+    }
+
+    @Test("Flushing waits for what is being written")
+    func flush() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let session = URLSession.forTest { $0.urlCache = Self.diskCache(directory, isOurs: true) }
+        defer { session.invalidateAndCancel() }
+        for number in 1...50 { _ = await session.load(server.url("/?\(number)")) }
+        await session.flush()
+        let other = Self.diskCache(directory, isOurs: true)
+        for number in 1...50 {
+            #expect(
+                other.cachedResponse(for: URLRequest(url: server.url("/?\(number)")))?.data == Data("\(number)".utf8)
+            )
+        }
     }
 
     @Test("What the program has stored itself is used by policies that take anything, and by others while it is fresh")
@@ -120,7 +149,7 @@ struct CacheStorageTests {
                 _ = await session.load(server.url("/\(round)/\(path)"))
             }
         }
-        CacheStore.store(over: cache).waitForWrites()
+        CacheStores.store(over: cache).waitForWrites()
         #expect(cache.currentMemoryUsage > 0)
         #expect(cache.currentMemoryUsage <= 20_000)
     }
@@ -161,7 +190,7 @@ struct CacheStorageTests {
         try await delegate.answered(1)
         #expect(try await delegate.load(server.url("/"), session) == ["data changed 1", "completed"])
         let cache = try #require(session.configuration.urlCache)
-        CacheStore.store(over: cache).waitForWrites()
+        CacheStores.store(over: cache).waitForWrites()
         #expect(cache.cachedResponse(for: URLRequest(url: server.url("/")))?.userInfo?["own"] as? String == "1")
     }
 

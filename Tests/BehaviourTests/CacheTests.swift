@@ -107,15 +107,21 @@ struct CacheTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("URLs that differ in their query alone are two, though the stock cache takes them for one")
-    func query() async throws {
+    @Test(
+        "URLs that differ in their query alone are two, though the stock cache takes them for one",
+        arguments: [true, false]
+    )
+    func query(isStock: Bool) async throws {
         let server = try Self.server()
         defer { server.stop() }
-        let session = URLSession.forTest()
+        let session = URLSession.forTest {
+            if isStock { $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none") }
+        }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url("/?a")).text == "1")
         #expect(await session.load(server.url("/?b")).text == "2")
         #expect(await session.load(server.url("/?b")).text == "2")
+        #expect(await session.load(server.url("/?a")).text == (isStock ? "3" : "1"))
     }
 
     @Test("Many tasks at once get the same response, and all of them complete")

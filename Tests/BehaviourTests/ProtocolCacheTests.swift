@@ -35,7 +35,7 @@ struct ProtocolCacheTests {
 
     private func stored(_ session: URLSession, _ url: URL) -> CachedURLResponse? {
         guard let cache = session.configuration.urlCache else { return nil }
-        CacheStore.store(over: cache).waitForWrites()
+        CacheStores.store(over: cache).waitForWrites()
         return cache.cachedResponse(for: URLRequest(url: url))
     }
 

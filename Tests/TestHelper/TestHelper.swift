@@ -15,6 +15,8 @@ struct TestHelper {
         case "unverified": await LoadCommands.getUnverified(arguments)
         case "many": await LoadCommands.many(arguments)
         case "burst": await BurstCommand.run(arguments)
+        case "fill": await CacheCommands.fill(arguments)
+        case "cached": await CacheCommands.cached(arguments)
         case "load": try await LoadCommands.load(arguments)
         case "metrics": await MetricsCommand.run(arguments)
         case "authenticate": await AuthenticateCommand.run(arguments)

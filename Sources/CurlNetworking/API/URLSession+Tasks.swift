@@ -90,7 +90,7 @@ extension URLSession {
 extension URLSessionConfiguration {
     /// Removes all cookies, cached responses and credentials. May write files.
     func emptyStorages() {
-        if let urlCache { CacheStore.store(over: urlCache).removeAll() }
+        if let urlCache { CacheStores.store(over: urlCache).removeAll() }
         if let httpCookieStorage {
             httpCookieStorage.cookies?.forEach(httpCookieStorage.deleteCookie)
         }

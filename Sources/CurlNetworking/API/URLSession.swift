@@ -135,13 +135,15 @@ open class URLSession: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Has later requests use new connections; tasks under way keep theirs.
+    /// Has later requests use new connections; tasks under way keep theirs. Waits for what is being written of the cache.
     ///
     /// `completionHandler` is called on the delegate queue. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
-        let queue = core.deliveryQueue
-        core.renewConnections { queue.addOperation(completionHandler) }
+        let (settings, queue) = (core.settings, core.deliveryQueue)
+        core.renewConnections {
+            settings.afterStorageWrites { queue.addOperation(completionHandler) }
+        }
     }
 
     // MARK: - Its tasks

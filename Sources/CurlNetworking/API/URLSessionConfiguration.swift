@@ -55,7 +55,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         values.protocolClasses = URLProtocol.registeredClasses
         values.httpCookieStorage = .shared
         values.urlCredentialStorage = .shared
-        values.urlCache = .shared
+        values.urlCache = CurlURLCache.ofSessions
         return URLSessionConfiguration(values: values)
     }
 
@@ -68,12 +68,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         values.protocolClasses = URLProtocol.registeredClasses
         values.httpCookieStorage = stock.httpCookieStorage
         values.urlCredentialStorage = stock.urlCredentialStorage
-        // The stock one looks into the shared cache's directory. A path that can't be one leaves it without.
-        values.urlCache = URLCache(
-            memoryCapacity: stock.urlCache?.memoryCapacity ?? 4 << 20,
-            diskCapacity: 0,
-            diskPath: "/dev/null/none"
-        )
+        values.urlCache = CurlURLCache(memoryCapacity: stock.urlCache?.memoryCapacity ?? 4 << 20)
         return URLSessionConfiguration(values: values)
     }
 

@@ -31,7 +31,7 @@ final class SessionSettings: Sendable {
     let storedCookies: CookieStore?
     let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     /// Where responses are cached; nil for nowhere.
-    let cache: CacheStore?
+    let cache: (any CacheStore)?
     let credentialStorage: URLCredentialStorage?
     /// The shared session heeds what is registered while it lives.
     let consultsRegisteredProtocols: Bool
@@ -77,7 +77,7 @@ final class SessionSettings: Sendable {
         sentCookies = configuration.httpShouldSetCookies ? cookies : nil
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
-        cache = configuration.urlCache.map(CacheStore.store(over:))
+        cache = configuration.urlCache.map(CacheStores.store(over:))
     }
 
     /// How many requests one connection carries where it multiplexes; nil for libcurl's default.
@@ -102,6 +102,15 @@ final class SessionSettings: Sendable {
     /// A request's own policy counts when it was changed; see `idleTimeout(for:)`.
     func cachePolicy(for request: URLRequest) -> URLRequest.CachePolicy {
         request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
+    }
+
+    /// Calls `completion` once everything has been written that the session's storages were to write so far, on a queue of its own.
+    func afterStorageWrites(_ completion: @escaping @Sendable () -> Void) {
+        guard let cache else { return completion() }
+        DispatchQueue.global(qos: .utility).async {
+            cache.waitForWrites()
+            completion()
+        }
     }
 
     /// URLRequest's default, in seconds.

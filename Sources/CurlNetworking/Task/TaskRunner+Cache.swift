@@ -184,16 +184,6 @@ extension TaskRunner {
         confirmed.head = CacheValidation.merge(stored.head, with: head)
         confirmed.requested = loading.caching.requested
         confirmed.received = Date()
-        if let url = stored.response.url,
-            let response = HTTPURLResponse(
-                url: url,
-                statusCode: stored.head.status,
-                httpVersion: stored.head.version,
-                headerFields: confirmed.head.combinedFields
-            )
-        {
-            confirmed.response = response
-        }
         // What has to be validated every time is as good as it was.
         if confirmed.freshness(now: Date()).isFresh { session.settings.cache?.store(confirmed) }
         return confirmed
@@ -252,35 +242,44 @@ extension TaskRunner {
         }
     }
 
-    /// The body is complete: it goes into the cache, if the delegate has nothing against it.
-    func finishCaching() {
+    /// The body is complete: it goes into the cache, if the delegate has nothing against it. True when the task's end has to wait for that:
+    /// `completeBody()` is called then.
+    func finishCaching() -> Bool {
+        guard let stored = takeStorableResponse() else { return false }
+        if case .delegate = shared.withLock({ $0.consumer }), delegates.data != nil {
+            post(.willCache(stored))
+            return false
+        }
+        return session.settings.cache?.store(stored) { [weak self] in
+            guard let self else { return }
+            submit { self.completeBody() }
+        } ?? false
+    }
+
+    private func takeStorableResponse() -> StoredResponse? {
         guard let write = loading.caching.write.take(), let url = write.request.url,
-            let response = shared.withLock({ $0.response })
-        else { return }
+            let response = shared.withLock({ $0.response }), let ownURL = response.url
+        else { return nil }
         let body: Data
         switch loading.destination {
         case .memory: body = loading.memory
         case .stream: body = write.body
-        case .file: return
+        case .file: return nil
         }
-        guard body.count <= write.limit else { return }
+        guard body.count <= write.limit else { return nil }
         let variant = CacheVariant.fields(of: write.head) { name in
             self.value(of: name, in: write.request) { self.loading.cookies.field }
         }
-        let stored = StoredResponse(
+        return StoredResponse(
             key: StoredResponse.key(of: url),
-            head: write.head,
+            url: ownURL,
+            form: StoredResponse.form(of: response),
+            head: StoredResponse.head(of: response, version: write.head.version),
             requested: loading.caching.requested,
             received: write.received,
             variant: variant,
-            response: response,
             data: body,
             storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : write.storagePolicy
         )
-        if case .delegate = shared.withLock({ $0.consumer }), delegates.data != nil {
-            post(.willCache(stored))
-        } else {
-            session.settings.cache?.store(stored)
-        }
     }
 }

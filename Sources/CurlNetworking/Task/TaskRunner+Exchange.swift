@@ -219,7 +219,11 @@ extension TaskRunner: ExchangeOwner {
     /// The body is complete.
     func finishWithBody() {
         finishParts()
-        finishCaching()
+        if !finishCaching() { completeBody() }
+    }
+
+    /// Nothing that has to be done with the body is left but handing it over.
+    func completeBody() {
         switch loading.destination {
         case .memory:
             if let ticket = loading.ticket { lane.received(bodyOf: loading.memory.count, for: ticket) }

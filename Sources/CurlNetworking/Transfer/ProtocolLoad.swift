@@ -42,7 +42,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     private let classes: [URLProtocol.Type]
     private let task: URLSessionTask
     /// Where a response for the class is looked up; nil for requests that no stored response answers.
-    private let cache: CacheStore?
+    private let cache: (any CacheStore)?
 
     // MARK: The queue's
 
@@ -62,7 +62,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     init(
         _ classes: [URLProtocol.Type],
         for task: URLSessionTask,
-        cache: CacheStore?,
+        cache: (any CacheStore)?,
         loop: EventLoop,
         owner: any ProtocolLoadOwner
     ) {

@@ -29,6 +29,24 @@ enum Sample {
         )
     }
 
+    /// A response as a cache holds it.
+    static func stored(
+        _ text: String,
+        at url: String,
+        policy: URLCache.StoragePolicy = .allowed
+    ) throws -> StoredResponse {
+        StoredResponse(
+            key: url,
+            url: try Self.url(url),
+            head: head(200, ["Etag": "\"a\""]),
+            requested: Date(timeIntervalSince1970: 1.5),
+            received: Date(timeIntervalSince1970: 2.25),
+            variant: [HeaderField(name: "a", value: "b: c"), HeaderField(name: "d", value: "")],
+            data: Data(text.utf8),
+            storagePolicy: policy
+        )
+    }
+
     /// What a session with this configuration works with.
     static func settings(_ change: (URLSessionConfiguration) -> Void = { _ in }) -> SessionSettings {
         let configuration = URLSessionConfiguration.ephemeral

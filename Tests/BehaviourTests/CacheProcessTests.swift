@@ -1,0 +1,76 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("A cache that several processes use", .timeLimit(.minutes(3)))
+struct CacheProcessTests {
+    private static func cache(_ directory: TemporaryDirectory) -> CurlURLCache {
+        CurlURLCache(memoryCapacity: 0, diskCapacity: 64 << 20, diskPath: directory.url.path)
+    }
+
+    @Test(
+        "Everything that one process has loaded, another gets without asking the server",
+        arguments: [(1000, 1), (100, 100)]
+    )
+    func secondProcess(count: Int, kibibytes: Int) async throws {
+        let body = String(repeating: "x", count: kibibytes << 10)
+        let server = try LoopbackServer { _ in .text(body).headers(["Cache-Control": "max-age=1000"]) }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let cache = Self.cache(directory)
+        let session = URLSession.forTest { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                if number >= 8 { await group.next() }
+                let url = server.url("/?\(number)")
+                group.addTask {
+                    #expect(await session.load(url).text == body)
+                    // Nobody has waited for anything.
+                    #expect(cache.cachedResponse(for: URLRequest(url: url))?.data.count == body.utf8.count)
+                }
+            }
+        }
+        #expect(server.requestCount == count)
+        await session.flush()
+        let helper = try TestHelper.start("cached", directory.url.path, server.url("/?").absoluteString, "\(count)")
+        let words = await helper.line()?.split(separator: " ") ?? []
+        #expect(words.prefix(2) == ["\(count)", "\(count * body.utf8.count)"])
+        #expect(server.requestCount == count)
+    }
+
+    @Test("A process that is killed while it writes leaves no torn response, at each of 100 moments")
+    func kills() async throws {
+        var generator = SystemRandomNumberGenerator()
+        let directory = try TemporaryDirectory()
+        var found = 0
+        for number in 0..<100 {
+            let helper = try TestHelper.start("fill", directory.url.path)
+            for _ in 0...Int.random(in: 0...(number % 10 == 0 ? 60 : 6), using: &generator) { _ = await helper.line() }
+            helper.kill()
+            #expect(await helper.ending() == .signal(SIGKILL))
+            let cache = Self.cache(directory)
+            for path in 0..<40 {
+                let url = try #require(URL(string: "http://example.com/\(path)"))
+                guard let cached = cache.cachedResponse(for: URLRequest(url: url)) else { continue }
+                found += 1
+                let text = String(decoding: cached.data, as: UTF8.self)
+                let piece = url.absoluteString + "\n"
+                #expect(text == String(repeating: piece, count: text.utf8.count / piece.utf8.count))
+                #expect(cached.response.expectedContentLength == cached.data.count)
+            }
+            // What it left behind goes when somebody next counts, and doesn't count.
+            #expect(cache.currentDiskUsage <= cache.diskCapacity)
+            #expect(!directory.allFiles.contains { $0.hasSuffix(".tmp") })
+        }
+        #expect(found > 100)
+    }
+}
+
+extension TemporaryDirectory {
+    fileprivate var allFiles: [String] {
+        FileManager.default.enumerator(atPath: url.path)?.compactMap { $0 as? String } ?? []
+    }
+}
