@@ -17,8 +17,8 @@ struct CacheDemand: Equatable, Sendable {
     /// Without a stored response the request fails.
     var failsWithout = false
     var mayStore = true
-    /// The response is stored even if it can neither be fresh nor be validated: this policy will take it.
-    var storesAnything = false
+    /// The answer is the newest one for its URL: what is stored is of no use any more, whether or not it is stored in turn.
+    var supersedes = true
     /// What goes out with the request, so that caches on the way know as well.
     var fields: [HeaderField] = []
     /// In seconds; nil for no bound.
@@ -38,18 +38,19 @@ struct CacheDemand: Equatable, Sendable {
             if request.value(forHTTPHeaderField: "Cache-Control") == nil { fields = Self.reloadFields }
         case .returnCacheDataElseLoad:
             reading = .anything
-            storesAnything = true
         case .returnCacheDataDontLoad:
             reading = .anything
             failsWithout = true
         case .reloadRevalidatingCacheData:
             reading = .validated
+            if request.value(forHTTPHeaderField: "Cache-Control") == nil { fields = Self.revalidationFields }
         @unknown default:
             reading = .nothing
         }
         guard Self.isCacheable(request) else {
             reading = .nothing
             mayStore = false
+            supersedes = false
             return
         }
         if let headers = request.allHTTPHeaderFields, !headers.isEmpty { apply(request) }
@@ -67,6 +68,7 @@ struct CacheDemand: Equatable, Sendable {
         if request.value(forHTTPHeaderField: "Range") != nil {
             reading = .nothing
             mayStore = false
+            supersedes = false
         }
         // Who sets a condition wants to see the 304.
         if Self.conditions.contains(where: { request.value(forHTTPHeaderField: $0) != nil }) { reading = .nothing }
@@ -92,6 +94,9 @@ struct CacheDemand: Equatable, Sendable {
     private static let reloadFields = [
         HeaderField(name: "Cache-Control", value: "no-cache"), HeaderField(name: "Pragma", value: "no-cache"),
     ]
+
+    /// Caches on the way ask as well.
+    private static let revalidationFields = [HeaderField(name: "Cache-Control", value: "max-age=0")]
 
     private static let conditions = [
         "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",

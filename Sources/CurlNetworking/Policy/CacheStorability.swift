@@ -13,19 +13,19 @@ enum CacheStorability {
         let isExplicit =
             directives.contains("max-age") || directives.contains("public") || directives.contains("private")
             || head["Expires"] != nil
-        guard isExplicit || CacheFreshness.heuristicStatuses.contains(head.status) else { return false }
-        return demand.storesAnything || isOfUse(head)
+        return isExplicit || CacheFreshness.heuristicStatuses.contains(head.status)
     }
 
     /// Parts, confirmations, redirects (of which the one that wasn't followed is no answer to others), and challenges.
     private static let passingStatuses: Set<Int> = [206, 301, 302, 303, 304, 307, 308, 401, 407]
 
-    /// It can be validated, or will be fresh for a while.
-    private static func isOfUse(_ head: ResponseHead) -> Bool {
-        if head["ETag"] != nil || head["Last-Modified"] != nil { return true }
-        let now = Date()
-        return CacheFreshness(head, requested: now, received: now, now: now).isFresh
+    /// Whether `head`, the answer to a request with that demand, leaves what is stored for its URL worthless, stored in turn or not.
+    static func supersedes(_ head: ResponseHead, for demand: CacheDemand) -> Bool {
+        demand.supersedes && !conditionStatuses.contains(head.status)
     }
+
+    /// What the server says of a condition or range rather than of what it has.
+    private static let conditionStatuses: Set<Int> = [206, 304, 412, 416]
 
     /// A response may take up a twentieth of the cache, as Apple documents it.
     static func sizeLimit(memoryCapacity: Int, diskCapacity: Int) -> Int {

@@ -62,25 +62,4 @@ enum CacheValidation {
 
     /// Those that a server in trouble answers with.
     static let errorStatuses: Set<Int> = [500, 502, 503, 504]
-
-    /// The stored head after a 304 (§3.2, §4.3.4): its fields replace the stored ones, but for those about the body.
-    static func merge(_ head: ResponseHead, with update: ResponseHead) -> ResponseHead {
-        var merged = head
-        let news = update.fields.filter { !isAboutMessage($0.name) }
-        // An age is that of one response, and not of another that has none.
-        merged.fields.removeAll { field in news.contains(field.name) || field.name.isEqualIgnoringASCIICase(to: "Age") }
-        merged.fields += news
-        return merged
-    }
-
-    private static func isAboutMessage(_ name: String) -> Bool {
-        let lowercased = name.lowercased()
-        return messageFields.contains(lowercased) || lowercased.hasPrefix("content-")
-    }
-
-    /// The connection's, and what describes one transfer; "content-…" is excluded by its prefix.
-    private static let messageFields: Set<String> = [
-        "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
-        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "set-cookie",
-    ]
 }

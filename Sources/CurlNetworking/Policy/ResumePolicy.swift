@@ -125,10 +125,3 @@ enum ResumePolicy {
         return sent.timeIntervalSince(modified) >= 1
     }
 }
-
-/// Dates of HTTP (RFC 9110 §5.6.7): three formats, all of which the algorithm for cookies reads.
-enum HTTPDate {
-    static func parse(_ text: String) -> Date? {
-        CookieDate.parse(text)
-    }
-}

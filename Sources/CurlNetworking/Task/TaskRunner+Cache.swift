@@ -1,38 +1,40 @@
 import Curl
 import Foundation
 
-// The cache's part in a task: before the network, instead of it, and after it. Everything on the loop.
+// The cache's part in a task: before the network, and instead of it. Everything on the loop.
 
 extension TaskRunner {
     /// What the loop knows of the cache's part in the hop under way.
     struct Caching {
         /// What the hop's request wants; nil for requests whose responses are not cached.
         var demand: CacheDemand?
-        /// What is delivered instead of the network's answer.
-        @Rare var answer: StoredResponse?
-        /// What the server is asked to confirm, and with which fields.
-        @Rare var validated: StoredResponse?
+        var stored = Stored.unknown
+        /// What goes out with the request because of the cache.
         var fields: [HeaderField] = []
         var requested = Date.distantPast
         /// The response under way is to be stored.
         var write: CacheWrite?
     }
 
-    /// A response on its way into the cache.
-    struct CacheWrite {
-        let head: ResponseHead
-        let request: URLRequest
-        let received = Date()
-        let limit: Int
-        var storagePolicy = URLCache.StoragePolicy.allowed
-        /// A copy of what has been handed over, where nobody else gathers it.
-        var body = Data()
+    /// What becomes of the stored response.
+    indirect enum Stored {
+        /// The cache was not asked.
+        case unknown
+        /// There is none that the request could use.
+        case none
+        /// The server is asked for another, or whether this one still is what it would send; it stands in if the server is in trouble.
+        case candidate(StoredResponse, isValidated: Bool)
+        /// It is the task's answer; the server has been asked about it, or not.
+        case answer(StoredResponse, isConfirmed: Bool)
+        /// The server's answer was about another: it is asked again, without conditions.
+        case contradicted
     }
 
     // MARK: - Before the network
 
     /// Asks the cache, where it may have a part in the request; the network comes after it.
     func prepareForNetwork() {
+        let isContradicted = if case .contradicted = loading.caching.stored { true } else { false }
         loading.caching = Caching()
         guard let request = shared.withLock({ $0.currentRequest }), let url = request.url else {
             return prepareExchange()
@@ -49,7 +51,8 @@ extension TaskRunner {
         } else {
             demand.reading = .nothing
         }
-        guard let cache, demand.reading != .nothing else { return decide(on: nil, for: demand) }
+        guard let cache, demand.reading != .nothing, !isContradicted else { return decide(on: nil, for: demand) }
+        loading.caching.stored = .none
         let key = StoredResponse.key(of: url)
         let isInsistent = demand.reading == .anything || demand.failsWithout
         switch cache.find(key, now: lane.loop.now, isInsistent: isInsistent) {
@@ -82,23 +85,37 @@ extension TaskRunner {
 
     private func decide(on stored: StoredResponse?, for demand: CacheDemand) {
         let stored = stored.flatMap { isVariantOfRequest($0, demand) ? $0 : nil }
+        loading.caching.fields = demand.fields
         let freshness = stored?.freshness(now: Date())
-        switch CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness) {
+        let decision = CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness)
+        switch decision {
         case .use:
-            loading.caching.answer = stored
-            prepared()
-        case .validate(let fields):
-            loading.caching.validated = stored
-            loading.caching.fields = fields
-            prepareExchange()
+            answer(with: stored)
+        case .validate(let conditions):
+            ask(about: stored, conditions)
         case .load:
-            loading.caching.fields = demand.fields
-            prepareExchange()
+            ask(about: stored, [])
         case .fail:
-            let url = shared.withLock { $0.currentRequest?.url }
-            let description = "The cache has no response for the request, which must not go to the network."
-            finish(.failure(URLError(.resourceUnavailable, url, description)))
+            failForLackOfResponse()
         }
+    }
+
+    private func failForLackOfResponse() {
+        let url = shared.withLock { $0.currentRequest?.url }
+        let description = "The cache has no response for the request, which must not go to the network."
+        finish(.failure(URLError(.resourceUnavailable, url, description)))
+    }
+
+    private func answer(with stored: StoredResponse?) {
+        if let stored { loading.caching.stored = .answer(stored, isConfirmed: false) }
+        prepared()
+    }
+
+    /// Asks the server, which may confirm `stored` where there are conditions.
+    private func ask(about stored: StoredResponse?, _ conditions: [HeaderField]) {
+        loading.caching.fields += conditions
+        if let stored { loading.caching.stored = .candidate(stored, isValidated: !conditions.isEmpty) }
+        prepareExchange()
     }
 
     /// Whether the stored response answers requests like this one. Of what a program has stored itself nobody knows; there
@@ -117,7 +134,7 @@ extension TaskRunner {
     }
 
     /// The value of a field as it goes out.
-    private func value(of name: String, in request: URLRequest, cookies: () -> String?) -> String? {
+    func value(of name: String, in request: URLRequest, cookies: () -> String?) -> String? {
         let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name, for: request)
         if name == "authorization", let credential = credential(for: request, hasOwnField: own != nil) {
             return credential.basicToken
@@ -149,9 +166,9 @@ extension TaskRunner {
 
     /// True when a stored response is the task's answer: then it has been delivered, or waits for the task to be resumed.
     func deliversStoredResponse() -> Bool {
-        guard let answer = loading.caching.answer else { return false }
+        guard case .answer(let answer, let isConfirmed) = loading.caching.stored else { return false }
         guard shared.withLock({ $0.machine.admit() }) else { return true }
-        deliver(answer)
+        deliver(answer, isConfirmed: isConfirmed)
         return true
     }
 
@@ -163,47 +180,66 @@ extension TaskRunner {
         for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
     }
 
-    /// True when a stored response is the task's answer, as `head` says or in spite of it; it is delivered when the exchange
-    /// is over. Within libcurl.
+    /// True when a stored response is the task's answer, as `head` says or in spite of it, or the server is asked again: that happens when the
+    /// exchange is over. Within libcurl.
     func selectsStoredResponse(_ head: ResponseHead) -> Bool {
-        guard let stored = loading.caching.validated, let demand = loading.caching.demand else { return false }
+        guard case .candidate(let stored, let isValidated) = loading.caching.stored, let demand = loading.caching.demand
+        else { return false }
         if head.status == 304 {
-            loading.caching.answer = confirm(stored, with: head)
+            guard isValidated else { return false }
+            loading.caching.stored = confirm(stored, with: head)
             return true
         }
         guard CacheValidation.errorStatuses.contains(head.status),
             CacheValidation.standsInForError(stored.head, stored.freshness(now: Date()), for: demand)
         else { return false }
-        loading.caching.answer = stored
+        loading.caching.stored = .answer(stored, isConfirmed: false)
         return true
     }
 
-    /// The server says that `stored` still is what it would send.
-    private func confirm(_ stored: StoredResponse, with head: ResponseHead) -> StoredResponse {
-        var confirmed = stored
-        confirmed.head = CacheValidation.merge(stored.head, with: head)
-        confirmed.requested = loading.caching.requested
-        confirmed.received = Date()
-        // What has to be validated every time is as good as it was.
-        if confirmed.freshness(now: Date()).isFresh { session.settings.cache?.store(confirmed) }
-        return confirmed
-    }
-
-    /// True when the exchange is over and its task has got a stored response.
-    func deliversStoredResponse(after exchange: Exchange, _ error: URLError?) -> Bool {
-        if let answer = loading.caching.answer {
-            deliver(answer)
-            return true
+    /// The server says that nothing has changed.
+    private func confirm(_ stored: StoredResponse, with head: ResponseHead) -> Stored {
+        switch CacheFields.confirmation(of: stored.head, by: head) {
+        case .contradicts: return .contradicted
+        case .keeps: return .answer(stored, isConfirmed: true)
+        case .updates: break
         }
-        guard let error, error.code != .cancelled, exchange.head == nil, let stored = loading.caching.validated,
-            let demand = loading.caching.demand,
-            CacheValidation.standsInForError(stored.head, stored.freshness(now: Date()), for: demand)
-        else { return false }
-        deliver(stored)
-        return true
+        var updated = stored
+        let now = Date()
+        updated.head = CacheFields.updated(stored.head, with: head, received: now)
+        updated.requested = loading.caching.requested
+        updated.received = now
+        if CacheDirectives(updated.head.combined("Cache-Control")).contains("no-store") {
+            if let url = URL(string: stored.key) { session.settings.cache?.remove(url) }
+        } else {
+            session.settings.cache?.store(updated)
+        }
+        return .answer(updated, isConfirmed: true)
     }
 
-    private func deliver(_ stored: StoredResponse) {
+    /// True when the exchange is over and its task has got a stored response, or asks again.
+    func deliversStoredResponse(after exchange: Exchange, _ error: URLError?) -> Bool {
+        switch loading.caching.stored {
+        case .answer(let answer, let isConfirmed):
+            deliver(answer, isConfirmed: isConfirmed)
+            return true
+        case .contradicted where error == nil:
+            follow(exchange.request)
+            return true
+        case .candidate(let stored, _):
+            guard let error, error.code != .cancelled, exchange.head == nil, let demand = loading.caching.demand,
+                CacheValidation.standsInForError(stored.head, stored.freshness(now: Date()), for: demand)
+            else { return false }
+            deliver(stored, isConfirmed: false)
+            return true
+        case .unknown, .none, .contradicted:
+            return false
+        }
+    }
+
+    private func deliver(_ stored: StoredResponse, isConfirmed: Bool) {
+        var stored = stored
+        if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.freshness(now: Date()).age) }
         loading.caching = Caching()
         startHop(.cache)
         do throws(URLError) {
@@ -214,72 +250,5 @@ extension TaskRunner {
         } catch {
             finish(.failure(error))
         }
-    }
-
-    // MARK: - After the network
-
-    /// The body that follows is to be stored, if it may be and isn't too large. Within libcurl.
-    func beginCaching(_ head: ResponseHead, to request: URLRequest, expected: Int64) {
-        guard let demand = loading.caching.demand, demand.mayStore, let cache = session.settings.cache, deliversBody,
-            CacheStorability.isStorable(
-                head,
-                for: demand,
-                answersChallenge: loading.authentication?.hasSentSomething ?? false
-            )
-        else { return }
-        let limit = cache.sizeLimit
-        guard expected <= limit else { return }
-        loading.caching.write = CacheWrite(head: head, request: request, limit: limit)
-    }
-
-    /// Within libcurl.
-    func gatherForCache(_ bytes: UnsafeRawBufferPointer) {
-        guard let count = loading.caching.write?.body.count else { return }
-        if count + bytes.count > loading.caching.write?.limit ?? 0 {
-            loading.caching.write = nil
-        } else {
-            loading.caching.write?.body.append(contentsOf: bytes)
-        }
-    }
-
-    /// The body is complete: it goes into the cache, if the delegate has nothing against it. True when the task's end has to wait for that:
-    /// `completeBody()` is called then.
-    func finishCaching() -> Bool {
-        guard let stored = takeStorableResponse() else { return false }
-        if case .delegate = shared.withLock({ $0.consumer }), delegates.data != nil {
-            post(.willCache(stored))
-            return false
-        }
-        return session.settings.cache?.store(stored) { [weak self] in
-            guard let self else { return }
-            submit { self.completeBody() }
-        } ?? false
-    }
-
-    private func takeStorableResponse() -> StoredResponse? {
-        guard let write = loading.caching.write.take(), let url = write.request.url,
-            let response = shared.withLock({ $0.response }), let ownURL = response.url
-        else { return nil }
-        let body: Data
-        switch loading.destination {
-        case .memory: body = loading.memory
-        case .stream: body = write.body
-        case .file: return nil
-        }
-        guard body.count <= write.limit else { return nil }
-        let variant = CacheVariant.fields(of: write.head) { name in
-            self.value(of: name, in: write.request) { self.loading.cookies.field }
-        }
-        return StoredResponse(
-            key: StoredResponse.key(of: url),
-            url: ownURL,
-            form: StoredResponse.form(of: response),
-            head: StoredResponse.head(of: response, version: write.head.version),
-            requested: loading.caching.requested,
-            received: write.received,
-            variant: variant,
-            data: body,
-            storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : write.storagePolicy
-        )
     }
 }

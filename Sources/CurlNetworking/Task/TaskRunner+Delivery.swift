@@ -200,7 +200,11 @@ extension TaskRunner {
                 let delegate = delegates.data
             else { return false }
             delegate.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { answer in
-                if let stored = stored.replaced(by: answer) { cache.store(stored) }
+                if let answer = stored.replaced(by: answer) {
+                    cache.store(answer)
+                } else if let url = URL(string: stored.key) {
+                    cache.remove(url)
+                }
             }
         case .completed:
             let steps = endSteps(of: task, to: delegates)

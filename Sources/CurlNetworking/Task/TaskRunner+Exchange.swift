@@ -15,6 +15,7 @@ extension TaskRunner: ExchangeOwner {
         if selectsStoredResponse(head) { return .discard }
         switch RedirectPolicy.decision(for: head, to: exchange.request, count: loading.redirectCount) {
         case .follow(let next):
+            dropSuperseded(by: head, to: exchange.request)
             return try redirect(to: next, by: head, of: exchange)
         case .fail(let error):
             throw error

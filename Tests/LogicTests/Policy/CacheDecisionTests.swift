@@ -124,6 +124,9 @@ struct CacheDecisionTests {
         let own = try Sample.request("http://a/", "GET", ["Cache-Control": "max-age=0"])
         #expect(CacheDemand(own, policy: policy).fields.isEmpty)
         #expect(try CacheDemand(Sample.request(), policy: .reloadIgnoringLocalCacheData).fields.isEmpty)
+        let revalidating = try CacheDemand(Sample.request(), policy: .reloadRevalidatingCacheData)
+        #expect(revalidating.fields == [HeaderField(name: "Cache-Control", value: "max-age=0")])
+        #expect(CacheDemand(own, policy: .reloadRevalidatingCacheData).fields.isEmpty)
     }
 
     // MARK: - Servers in trouble
@@ -143,31 +146,5 @@ struct CacheDecisionTests {
         #expect(try !standsIn("max-age=100", age: 150))
         #expect(try standsIn("max-age=100", age: 150, request: "stale-if-error=60"))
         #expect(try !standsIn("max-age=100, stale-if-error=100, must-revalidate", age: 150))
-    }
-
-    // MARK: - 304
-
-    @Test("A 304 replaces the stored fields, but for those about the body")
-    func merging() {
-        let stored = Sample.head(
-            200,
-            [
-                "ETag": "\"a\"", "Content-Length": "5", "Content-Type": "text/plain", "X": "old", "Y": "kept",
-                "Age": "50",
-            ]
-        )
-        let update = Sample.head(
-            304,
-            ["etag": "\"a\"", "Content-Length": "0", "x": "new", "Connection": "close", "Z": "1"]
-        )
-        let merged = CacheValidation.merge(stored, with: update)
-        #expect(merged.status == 200)
-        #expect(merged["Content-Length"] == "5")
-        #expect(merged["Content-Type"] == "text/plain")
-        #expect(merged["X"] == "new")
-        #expect(merged["Y"] == "kept")
-        #expect(merged["Z"] == "1")
-        #expect(merged["Connection"] == nil)
-        #expect(merged["Age"] == nil)
     }
 }

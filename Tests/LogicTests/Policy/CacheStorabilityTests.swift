@@ -26,11 +26,11 @@ struct CacheStorabilityTests {
         #expect(try Self.isStored(200, ["Cache-Control": "private, max-age=1"]))
     }
 
-    @Test("What can't isn't, unless the policy takes anything")
+    @Test("What can't is stored as well")
     func useless() throws {
-        #expect(try !Self.isStored(200, [:]))
-        #expect(try !Self.isStored(200, ["Cache-Control": "max-age=0"]))
-        #expect(try Self.isStored(200, [:], policy: .returnCacheDataElseLoad))
+        #expect(try Self.isStored(200, [:]))
+        #expect(try Self.isStored(200, ["Cache-Control": "max-age=0"]))
+        #expect(try Self.isStored(404, [:]))
     }
 
     @Test("Nobody stores what must not be stored")
@@ -52,6 +52,7 @@ struct CacheStorabilityTests {
     func statuses() throws {
         #expect(try Self.isStored(404, ["Last-Modified": "Sat, 01 Jan 2000 00:00:00 GMT"]))
         #expect(try !Self.isStored(500, ["ETag": "\"a\""]))
+        #expect(try !Self.isStored(500, [:]))
         #expect(try Self.isStored(500, ["Cache-Control": "max-age=60"]))
     }
 
@@ -73,6 +74,21 @@ struct CacheStorabilityTests {
         #expect(!isStored("max-age=60"))
         #expect(!isStored("private, max-age=60"))
         #expect(isStored("public, max-age=60"))
+    }
+
+    @Test("What is an answer about the whole makes what is stored old, whatever becomes of it")
+    func superseding() throws {
+        func supersedes(_ status: Int, _ method: String = "GET", _ headers: KeyValuePairs<String, String> = [:]) throws
+            -> Bool
+        {
+            let demand = try CacheDemand(Sample.request("http://a/", method, headers), policy: .useProtocolCachePolicy)
+            return CacheStorability.supersedes(Sample.head(status), for: demand)
+        }
+        for status in [200, 301, 401, 404, 500] { #expect(try supersedes(status), "\(status)") }
+        for status in [206, 304, 412, 416] { #expect(try !supersedes(status), "\(status)") }
+        #expect(try supersedes(200, "GET", ["Cache-Control": "no-store"]))
+        #expect(try !supersedes(200, "GET", ["Range": "bytes=0-1"]))
+        #expect(try !supersedes(200, "HEAD"))
     }
 
     @Test("A response may take up a twentieth of the cache")

@@ -21,6 +21,37 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse("Wed Nov 16 08:49:37 1994") == Date(timeIntervalSince1970: 784_975_777))
     }
 
+    @Test("Letters may be of either case, and a year of two digits is no more than fifty years ahead")
+    func leniency() {
+        #expect(HTTPDate.parse("SUN, 06 nov 1994 08:49:37 gmt") == Date(timeIntervalSince1970: 784_111_777))
+        #expect(HTTPDate.parse("Thursday, 18-Aug-50 02:01:18 GMT") == HTTPDate.parse("Thu, 18 Aug 2050 02:01:18 GMT"))
+    }
+
+    @Test("What is written is read again, whatever the date")
+    func writing() {
+        #expect(HTTPDate.text(of: Date(timeIntervalSince1970: 784_111_777.9)) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        for seconds in [0, 951_782_400, 4_102_444_799, 253_402_300_799] as [TimeInterval] {
+            let date = Date(timeIntervalSince1970: seconds)
+            #expect(HTTPDate.parse(HTTPDate.text(of: date)) == date)
+        }
+        for seconds in [-1e300, 1e300, .infinity, .nan] as [TimeInterval] {
+            #expect(HTTPDate.parse(HTTPDate.text(of: Date(timeIntervalSince1970: seconds))) != nil)
+        }
+    }
+
+    @Test(
+        "What only looks like one is none",
+        arguments: [
+            "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 +0000", "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06-Nov-1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT",
+            "Foo, 06 Nov 1994 08:49:37 GMT", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun Nov 06 08:49:37 94",
+        ]
+    )
+    func lookalikes(text: String) {
+        #expect(HTTPDate.parse(text) == nil)
+    }
+
     @Test(
         "What is no date is none",
         arguments: [

@@ -1,0 +1,175 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("What a 304 does to a stored response", .timeLimit(.minutes(1)))
+struct CacheUpdateTests {
+    /// Answers the first request with `first`, and each later one with the next of `later`, the last again and again.
+    private static func server(
+        _ first: LoopbackServer.Response,
+        _ later: LoopbackServer.Response...
+    ) throws -> LoopbackServer {
+        let count = Counter()
+        return try LoopbackServer { _ in
+            let number = count.next()
+            return number == 1 ? first : later[min(number - 2, later.count - 1)]
+        }
+    }
+
+    private static func head(_ lines: String...) -> LoopbackServer.Response {
+        .raw([.bytes("HTTP/1.1 304 Not Modified\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n")])
+    }
+
+    private static func body(_ lines: String...) -> LoopbackServer.Response {
+        let fields = lines.map { $0 + "\r\n" }.joined()
+        return .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n" + fields + "\r\nbody")])
+    }
+
+    /// A date that was a thousand seconds ago.
+    private static let past = HTTPDateText.text(secondsFromNow: -1000)
+
+    @Test("It counts also where it leaves the response stale: must-revalidate is heeded from then on")
+    func stale() async throws {
+        let server = try Self.server(
+            Self.body("ETag: \"a\"", "Cache-Control: max-age=0, stale-if-error=1000"),
+            Self.head("ETag: \"a\"", "Cache-Control: max-age=0, must-revalidate, stale-if-error=1000"),
+            .text("trouble", status: 503)
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "body")
+        #expect(await session.load(server.url("/")).text == "body")
+        #expect(await session.load(server.url("/")).text == "trouble")
+    }
+
+    @Test(
+        "It changes all fields, those about the content as well, but not what tells how the stored body is to be read"
+    )
+    func fields() async throws {
+        let server = try Self.server(
+            Self.body(
+                "ETag: \"a\"",
+                "Content-Type: text/plain",
+                "Content-Language: de",
+                "X-A: old",
+                "X-Kept: 1",
+                "Set-Cookie: a=1"
+            ),
+            Self.head(
+                "ETag: \"a\"",
+                "Content-Type: text/html",
+                "Content-Language: en",
+                "Content-Length: 99",
+                "X-A: new",
+                "Content-Security-Policy: default-src 'none'",
+                "Connection: X-Hop",
+                "X-Hop: 1",
+                "Keep-Alive: timeout=5"
+            )
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        _ = await session.load(server.url("/"))
+        let request = URLRequest(url: server.url("/"), cachePolicy: .returnCacheDataDontLoad)
+        let response = try #require(await session.load(request).response)
+        func value(_ name: String) -> String? { response.value(forHTTPHeaderField: name) }
+        #expect(value("Content-Type") == "text/html")
+        #expect(value("Content-Language") == "en")
+        #expect(value("Content-Security-Policy") == "default-src 'none'")
+        #expect(value("Content-Length") == "4")
+        #expect(value("X-A") == "new")
+        #expect(value("X-Kept") == "1")
+        #expect(value("X-Hop") == nil)
+        #expect(value("Connection") == nil)
+        #expect(value("Keep-Alive") == nil)
+    }
+
+    @Test("One about another strong tag updates nothing: the server is asked again, without conditions")
+    func otherTag() async throws {
+        let server = try Self.server(
+            Self.body("ETag: \"a\"", "X-A: old", "Cache-Control: max-age=0"),
+            Self.head("ETag: \"b\"", "X-A: new", "Cache-Control: max-age=1000"),
+            .text("newer").headers(["ETag": "\"b\"", "Cache-Control": "max-age=1000"])
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        let second = await session.load(server.url("/"))
+        #expect(second.text == "newer")
+        #expect(second.response?.value(forHTTPHeaderField: "X-A") == nil)
+        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", nil])
+        #expect(await session.load(server.url("/")).text == "newer")
+        #expect(server.requestCount == 3)
+    }
+
+    @Test("A server that says so of every request gets no more than two for a task")
+    func contradiction() async throws {
+        let server = try Self.server(
+            Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
+            Self.head("ETag: \"b\"")
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        #expect(await session.load(server.url("/")).response?.statusCode == 304)
+        #expect(server.requestCount == 3)
+    }
+
+    @Test("One whose tag is the same but for its strength confirms, and updates nothing")
+    func weakly() async throws {
+        let server = try Self.server(
+            Self.body("ETag: W/\"a\"", "X-A: old", "Cache-Control: max-age=0"),
+            Self.head("ETag: \"a\"", "X-A: new", "Cache-Control: max-age=1000")
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for number in 1...3 {
+            let result = await session.load(server.url("/"))
+            #expect(result.text == "body")
+            #expect(result.response?.value(forHTTPHeaderField: "X-A") == "old")
+            #expect(server.requestCount == number)
+        }
+    }
+
+    @Test("One without a date has the time of its receipt: what is stored is as young as that")
+    func date() async throws {
+        let server = try Self.server(
+            Self.body("ETag: \"a\"", "Date: \(Self.past)", "Cache-Control: max-age=100"),
+            Self.head("ETag: \"a\"")
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for _ in 1...4 { #expect(await session.load(server.url("/")).text == "body") }
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("One that says no-store takes the response out of the cache")
+    func noStore() async throws {
+        let server = try Self.server(
+            Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
+            Self.head("ETag: \"a\"", "Cache-Control: no-store"),
+            .text("newer")
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for text in ["body", "body", "newer"] { #expect(await session.load(server.url("/")).text == text) }
+        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", nil])
+    }
+}
+
+/// Dates as servers write them.
+enum HTTPDateText {
+    static func text(secondsFromNow seconds: TimeInterval) -> String {
+        LoopbackServer.HTTPDate.format(Date() + seconds)
+    }
+}

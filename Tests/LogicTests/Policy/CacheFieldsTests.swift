@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Fields that a cache keeps")
+struct CacheFieldsTests {
+    private static let received = Date(timeIntervalSince1970: 784_111_777)
+
+    @Test("A 304 replaces the stored fields, but for those of the connection and of the body's form")
+    func updating() {
+        let stored = Sample.head(
+            200,
+            [
+                "ETag": "\"a\"", "Content-Length": "5", "Content-Type": "text/plain", "X": "old", "Y": "kept",
+                "Age": "50",
+                "Content-Encoding": "gzip",
+            ]
+        )
+        let update = Sample.head(
+            304,
+            [
+                "etag": "\"a\"", "Content-Length": "0", "Content-Type": "text/html", "x": "new",
+                "Connection": "close, hop",
+                "Hop": "1", "Z": "1", "Content-Encoding": "br",
+            ]
+        )
+        let updated = CacheFields.updated(stored, with: update, received: Self.received)
+        #expect(updated.status == 200)
+        #expect(updated["Content-Length"] == "5")
+        #expect(updated["Content-Encoding"] == "gzip")
+        #expect(updated["Content-Type"] == "text/html")
+        #expect(updated["X"] == "new")
+        #expect(updated["Y"] == "kept")
+        #expect(updated["Z"] == "1")
+        for name in ["Connection", "Hop", "Age"] { #expect(updated[name] == nil, "\(name)") }
+    }
+
+    @Test("Without a date it has that of its receipt, with one its own")
+    func date() {
+        let stored = Sample.head(200, ["Date": "Sat, 01 Jan 2000 00:00:00 GMT"])
+        func date(_ fields: KeyValuePairs<String, String>) -> String? {
+            CacheFields.updated(stored, with: Sample.head(304, fields), received: Self.received)["Date"]
+        }
+        #expect(date([:]) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(date(["date": "Sun, 02 Jan 2000 00:00:00 GMT"]) == "Sun, 02 Jan 2000 00:00:00 GMT")
+    }
+
+    @Test("Only a strong tag can contradict")
+    func confirmation() {
+        func confirmation(_ stored: String?, _ update: String?) -> CacheFields.Confirmation {
+            func head(_ tag: String?) -> ResponseHead { Sample.head(200, tag.map { ["ETag": $0] } ?? [:]) }
+            return CacheFields.confirmation(of: head(stored), by: head(update))
+        }
+        #expect(confirmation("\"a\"", "\"a\"") == .updates)
+        #expect(confirmation("\"a\"", nil) == .updates)
+        #expect(confirmation("\"a\"", "W/\"b\"") == .updates)
+        #expect(confirmation("W/\"a\"", "\"a\"") == .keeps)
+        #expect(confirmation("\"a\"", "\"b\"") == .contradicts)
+        #expect(confirmation(nil, "\"b\"") == .contradicts)
+    }
+
+    @Test("An age is a whole number that doesn't run over, and none where nobody knows it")
+    func aged() {
+        let head = Sample.head(200, ["age": "7"])
+        #expect(CacheFields.aged(head, by: 12.9)["Age"] == "12")
+        #expect(CacheFields.aged(head, by: -5)["Age"] == "0")
+        #expect(CacheFields.aged(head, by: 1e30)["Age"] == "2147483648")
+        #expect(CacheFields.aged(head, by: .infinity)["Age"] == nil)
+    }
+}
