@@ -35,4 +35,145 @@ struct CacheStaleTests {
         #expect(result.text == "body")
         #expect(result.response?.value(forHTTPHeaderField: "Age") != nil)
     }
+
+    /// Tells what it has stored.
+    private final class WatchedCache: URLCache, @unchecked Sendable {
+        let stored = Watched<[String]>([])
+
+        init() {
+            super.init(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+        }
+
+        override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+            super.storeCachedResponse(cachedResponse, for: request)
+            stored.update { $0.append(String(decoding: cachedResponse.data, as: UTF8.self)) }
+        }
+    }
+
+    /// Counts what it hears of.
+    private final class Listener: NSObject, URLSessionDataDelegate {
+        let events = Watched<[String: Int]>([:])
+
+        private func note(_ event: String) { events.update { $0[event, default: 0] += 1 } }
+
+        func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { note("created") }
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) { note("data") }
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didFinishCollecting metrics: URLSessionTaskMetrics
+        ) { note("metrics") }
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            note("completed")
+        }
+    }
+
+    @Test(
+        "stale-while-revalidate: the stale response at once, and the newer one from then on",
+        arguments: [true, false]
+    )
+    func staleWhileRevalidate(hasValidator: Bool) async throws {
+        let count = Counter()
+        let answer = Gate()
+        let server = try LoopbackServer { _ in
+            let number = count.next()
+            let control = number == 1 ? "max-age=0, stale-while-revalidate=1000" : "max-age=1000"
+            let response = LoopbackServer.Response.text("\(number)").header("Cache-Control", control)
+            return (hasValidator ? response.header("ETag", "\"\(number)\"") : response)
+                .after(number == 1 ? [] : [.waitFor(answer)])
+        }
+        defer { server.stop() }
+        let cache = WatchedCache()
+        let session = URLSession.forTest { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        // Tasks that overlap with the revalidation get the same, and ask for nothing.
+        for _ in 1...5 { #expect(await session.load(server.url("/")).text == "1") }
+        answer.open()
+        try await cache.stored.wait { $0.last == "2" }
+        #expect(await session.load(server.url("/")).text == "2")
+        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, hasValidator ? "\"1\"" : nil])
+    }
+
+    @Test("Nobody sees the task that revalidates, and nobody is asked about it but for challenges")
+    func hidden() async throws {
+        let count = Counter()
+        let (isAsked, answer) = (Gate(), Gate())
+        let server = try LoopbackServer { _ in
+            let number = count.next()
+            return .text("\(number)")
+                .header("Cache-Control", number == 1 ? "max-age=0, stale-while-revalidate=1000" : "max-age=1000")
+                .after(number == 1 ? [] : [.open(isAsked), .waitFor(answer)])
+        }
+        defer { server.stop() }
+        let (cache, listener) = (WatchedCache(), Listener())
+        let session = URLSession.forTest(delegate: listener) { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        for number in 1...2 {
+            session.dataTask(with: server.url("/")).resume()
+            try await listener.events.wait { $0["completed"] == number }
+        }
+        try await isAsked.wait()
+        #expect(await session.allTasks.isEmpty)
+        answer.open()
+        try await cache.stored.wait { $0.last == "2" }
+        session.dataTask(with: server.url("/")).resume()
+        try await listener.events.wait { $0["completed"] == 3 }
+        #expect(listener.events.value == ["created": 3, "data": 3, "metrics": 3, "completed": 3])
+        #expect(server.requestCount == 2)
+    }
+
+    @Test("A task with a delegate of its own waits for the server")
+    func ownDelegate() async throws {
+        let count = Counter()
+        let server = try LoopbackServer { _ in
+            .text("\(count.next())").header("Cache-Control", "max-age=0, stale-while-revalidate=1000")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        let (data, _) = try await session.data(from: server.url("/"), delegate: Listener())
+        #expect(data == Data("2".utf8))
+    }
+
+    @Test("A session that is cancelled doesn't wait for it")
+    func invalidation() async throws {
+        let count = Counter()
+        let isAsked = Gate()
+        let server = try LoopbackServer { _ in
+            count.next() == 1
+                ? .text("1").header("Cache-Control", "max-age=0, stale-while-revalidate=1000")
+                : LoopbackServer.Response.never.after([.open(isAsked)])
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        _ = await session.load(server.url("/"))
+        _ = await session.load(server.url("/"))
+        try await isAsked.wait()
+        session.invalidateAndCancel()
+        try await delegate.invalidation()
+    }
+
+    @Test(
+        "Where the response or the request won't have it, it isn't done",
+        arguments: [
+            ("max-age=0, stale-while-revalidate=1000, must-revalidate", nil),
+            ("no-cache, stale-while-revalidate=1000", nil),
+            ("max-age=0, stale-while-revalidate=0", nil), ("max-age=0, stale-while-revalidate=1000", "no-cache"),
+            ("max-age=0, stale-while-revalidate=1000", "min-fresh=1"),
+        ] as [(String, String?)]
+    )
+    func refused(control: String, request: String?) async throws {
+        let count = Counter()
+        let server = try LoopbackServer { _ in .text("\(count.next())").header("Cache-Control", control) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let headers = request.map { ["Cache-Control": $0] } ?? [:]
+        for number in 1...3 {
+            #expect(await session.load(URLRequest(server.url("/"), headers: headers)).text == "\(number)")
+        }
+    }
 }

@@ -119,7 +119,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     open func invalidateAndCancel() {
         guard self !== Self.sharedSession else { return }
         core.finishTasksAndInvalidate(self)
-        for task in core.tasks { task.cancel() }
+        for task in core.allTasks { task.cancel() }
     }
 
     /// Empties the session's cookies, cache and credentials, and has later requests use new connections.

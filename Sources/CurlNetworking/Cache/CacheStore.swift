@@ -13,6 +13,8 @@ protocol CacheStore: AnyObject, Sendable {
     /// The largest body that is stored, in bytes.
     var sizeLimit: Int { get }
 
+    var revalidations: Revalidations { get }
+
     /// What is known without asking the cache. `isInsistent` is for requests that rely on it. Loop; never blocks.
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding
 

@@ -42,6 +42,7 @@ final class ResponseCache: CacheStore {
         var epoch = MonotonicTime.now
     }
 
+    let revalidations = Revalidations()
     private let state: Mutex<State>
     /// nil for a cache in memory alone.
     private let directory: CacheDirectory?

@@ -10,6 +10,7 @@ import Locks
 ///
 /// `@unchecked Sendable`: `state` guards what changes, and the cache itself.
 final class StockCacheStore: CacheStore, @unchecked Sendable {
+    let revalidations = Revalidations()
     private let cache: URLCache
     /// A subclass may have reasons of its own: it is always asked.
     private let isAlwaysAsked: Bool

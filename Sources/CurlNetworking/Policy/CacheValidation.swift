@@ -5,6 +5,8 @@ enum CacheValidation {
     enum Decision: Equatable, Sendable {
         /// The stored response is the answer.
         case use
+        /// It is the answer for now, and the server is asked for the next time (RFC 5861 §3).
+        case useAndRevalidate
         /// The server is asked, with these fields, whether it still is.
         case validate([HeaderField])
         /// The server is asked for another.
@@ -23,6 +25,7 @@ enum CacheValidation {
         case .nothing: return demand.failsWithout ? .fail : .load
         case .anything: return .use
         case .fresh where isUsable(head, freshness, for: demand): return .use
+        case .fresh where isUsableMeanwhile(head, freshness, for: demand): return .useAndRevalidate
         case .fresh, .validated:
             if demand.failsWithout { return .fail }
             let fields = conditions(head)
@@ -41,6 +44,20 @@ enum CacheValidation {
         // An unknown age is no age that a bound could allow, but for one without bounds.
         return freshness.staleness + demand.minimumFreshness < allowed
             || (allowed == .infinity && demand.minimumFreshness == 0)
+    }
+
+    /// Stale, but for so short a time that the answer need not wait for the server's (RFC 5861 §3).
+    private static func isUsableMeanwhile(
+        _ head: ResponseHead,
+        _ freshness: CacheFreshness,
+        for demand: CacheDemand
+    ) -> Bool {
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        guard !demand.failsWithout, !directives.contains("no-cache"), !directives.contains("must-revalidate"),
+            demand.minimumFreshness == 0, demand.maximumAge.map({ freshness.age <= $0 }) ?? true,
+            let allowed = directives.seconds("stale-while-revalidate")
+        else { return false }
+        return freshness.staleness < allowed
     }
 
     /// RFC 9110 §13.1: the tag as it is, weak or not, and the date besides for servers without tags.

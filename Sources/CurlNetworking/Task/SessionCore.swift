@@ -112,13 +112,19 @@ final class SessionCore: @unchecked Sendable {
 
     /// Numbers a new task. Traps on an invalidated session, as Apple's does.
     func makeTaskIdentifier() -> Int {
-        let identifier = shared.withLock { shared -> Int? in
+        guard let identifier = makeHiddenTaskIdentifier() else {
+            preconditionFailure("Task created in a session that has been invalidated")
+        }
+        return identifier
+    }
+
+    /// Numbers a task of the session's own; nil where it takes no new tasks.
+    func makeHiddenTaskIdentifier() -> Int? {
+        shared.withLock { shared -> Int? in
             guard case .valid = shared.phase else { return nil }
             shared.lastTaskIdentifier += 1
             return shared.lastTaskIdentifier
         }
-        guard let identifier else { preconditionFailure("Task created in a session that has been invalidated") }
-        return identifier
     }
 
     func add(_ task: URLSessionTask, identifier: Int) {
@@ -158,8 +164,11 @@ final class SessionCore: @unchecked Sendable {
         if let session { becomeInvalid(session) }
     }
 
-    /// The tasks that are neither completed nor cancelled, in the order of their creation.
-    var tasks: [URLSessionTask] {
+    /// The tasks that are neither completed nor cancelled, in the order of their creation, as programs are shown them.
+    var tasks: [URLSessionTask] { allTasks.filter { $0.runner?.isHidden != true } }
+
+    /// The same with those of the session's own.
+    var allTasks: [URLSessionTask] {
         let entries = shared.withLock { $0.tasks.sorted { $0.key < $1.key }.map(\.value) }
         return entries.compactMap { entry in
             switch entry {

@@ -91,6 +91,10 @@ extension TaskRunner {
         switch decision {
         case .use:
             answer(with: stored)
+        case .useAndRevalidate where revalidatesInBackground():
+            answer(with: stored)
+        case .useAndRevalidate:
+            ask(about: stored, stored.map { CacheValidation.conditions($0.head) } ?? [])
         case .validate(let conditions):
             ask(about: stored, conditions)
         case .load:

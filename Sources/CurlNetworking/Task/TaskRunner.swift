@@ -36,6 +36,8 @@ final class TaskRunner: @unchecked Sendable {
     /// What a resuming download goes on from; a failure where the caller's data was no good.
     let resumption: Result<ResumeData, URLError>?
     let creation = Date()
+    /// A task of the session's own, which no list shows.
+    let isHidden: Bool
 
     // MARK: Any thread
 
@@ -94,7 +96,8 @@ final class TaskRunner: @unchecked Sendable {
         body: BodySource = .request,
         resumption: Result<ResumeData, URLError>? = nil,
         destination: Destination,
-        consumer: Consumer
+        consumer: Consumer,
+        isHidden: Bool = false
     ) {
         self.identifier = identifier
         self.session = session
@@ -102,6 +105,7 @@ final class TaskRunner: @unchecked Sendable {
         originalRequest = request
         bodySource = body
         self.resumption = resumption
+        self.isHidden = isHidden
         loading = Loading(destination: destination)
         shared = Mutex(Shared(consumer: consumer, currentRequest: request))
         let expected = body.expectedLength(in: request)

@@ -129,6 +129,28 @@ struct CacheDecisionTests {
         #expect(CacheDemand(own, policy: .reloadRevalidatingCacheData).fields.isEmpty)
     }
 
+    @Test("stale-while-revalidate lets a response be used for so long while the server is asked")
+    func staleWhileRevalidate() throws {
+        func decision(
+            _ age: TimeInterval,
+            _ control: String = "max-age=100, stale-while-revalidate=100",
+            headers: KeyValuePairs<String, String> = [:]
+        ) throws -> CacheValidation.Decision {
+            try Self.decision(age: age, ["Cache-Control": control, "ETag": "\"a\""], headers: headers)
+        }
+        let validates = CacheValidation.Decision.validate([HeaderField(name: "If-None-Match", value: "\"a\"")])
+        #expect(try decision(50) == .use)
+        #expect(try decision(150) == .useAndRevalidate)
+        #expect(try decision(250) == validates)
+        #expect(try decision(150, "max-age=100, stale-while-revalidate=100, must-revalidate") == validates)
+        #expect(try decision(150, "max-age=100, stale-while-revalidate=100, no-cache") == validates)
+        #expect(try decision(150, headers: ["Cache-Control": "max-age=120"]) == validates)
+        #expect(try decision(150, headers: ["Cache-Control": "max-age=160"]) == .useAndRevalidate)
+        #expect(try decision(150, headers: ["Cache-Control": "min-fresh=1"]) == validates)
+        #expect(try decision(150, headers: ["Cache-Control": "no-cache"]) == validates)
+        #expect(try decision(150, headers: ["Cache-Control": "only-if-cached"]) == .fail)
+    }
+
     // MARK: - Servers in trouble
 
     @Test("A stale response stands in for an error where it or the request allows that")
