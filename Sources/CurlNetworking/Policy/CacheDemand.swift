@@ -26,6 +26,8 @@ struct CacheDemand: Equatable, Sendable {
     var minimumFreshness: TimeInterval = 0
     var maximumStaleness: TimeInterval = 0
     var staleIfError: TimeInterval?
+    /// A part is enough: what is stored answers if it is fresh and has it, else the server does.
+    var range: CacheRange?
 
     init(_ request: URLRequest, policy: URLRequest.CachePolicy) {
         switch policy {
@@ -65,8 +67,9 @@ struct CacheDemand: Equatable, Sendable {
     }
 
     private mutating func apply(_ request: URLRequest) {
-        if request.value(forHTTPHeaderField: "Range") != nil {
-            reading = .nothing
+        if let field = request.value(forHTTPHeaderField: "Range") {
+            range = CacheRange(field)
+            if range == nil { reading = .nothing }
             mayStore = false
             supersedes = false
         }

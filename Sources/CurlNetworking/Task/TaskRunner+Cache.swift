@@ -88,6 +88,7 @@ extension TaskRunner {
         loading.caching.fields = demand.fields
         let freshness = stored?.freshness(now: Date())
         let decision = CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness)
+        if let range = demand.range { return decide(on: stored?.part(range), of: decision, for: demand) }
         switch decision {
         case .use:
             answer(with: stored)
@@ -102,6 +103,12 @@ extension TaskRunner {
         case .fail:
             failForLackOfResponse()
         }
+    }
+
+    /// `part` is what the request wants of what is stored.
+    private func decide(on part: StoredResponse?, of decision: CacheValidation.Decision, for demand: CacheDemand) {
+        if let part, decision == .use || decision == .useAndRevalidate { return answer(with: part) }
+        demand.failsWithout ? failForLackOfResponse() : ask(about: nil, [])
     }
 
     private func failForLackOfResponse() {

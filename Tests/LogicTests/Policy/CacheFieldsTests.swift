@@ -69,3 +69,27 @@ struct CacheFieldsTests {
         #expect(CacheFields.aged(head, by: .infinity)["Age"] == nil)
     }
 }
+
+@Suite("The range that a request asks for")
+struct CacheRangeParsingTests {
+    @Test("Numbers of any size are read without harm")
+    func extremes() {
+        let maximum = "\(Int.max)"
+        #expect(CacheRange("bytes=0-\(maximum)")?.bytes(of: 10) == 0..<10)
+        #expect(CacheRange("bytes=\(maximum)-\(maximum)")?.bytes(of: 10) == nil)
+        #expect(CacheRange("bytes=\(maximum)-")?.bytes(of: .max) == nil)
+        #expect(CacheRange("bytes=-\(maximum)")?.bytes(of: 10) == 0..<10)
+        #expect(CacheRange("bytes=-1")?.bytes(of: 0) == nil)
+        #expect(CacheRange("bytes=0-")?.bytes(of: 0) == nil)
+        #expect(CacheRange("bytes=0-\(maximum)0") == nil)
+        #expect(CacheRange("Bytes = 1-2") == .from(1, through: 2))
+    }
+
+    @Test(
+        "What is none is none",
+        arguments: ["", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=1-2-3", "bytes=+1-2", "bytes=1 - 2"]
+    )
+    func nonsense(field: String) {
+        #expect(CacheRange(field) == nil)
+    }
+}

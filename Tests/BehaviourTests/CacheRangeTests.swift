@@ -1,0 +1,105 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Ranges of stored responses", .timeLimit(.minutes(1)))
+struct CacheRangeTests {
+    private static func server(_ fields: KeyValuePairs<String, String> = ["Cache-Control": "max-age=1000"]) throws
+        -> LoopbackServer
+    {
+        try LoopbackServer { request in
+            request.header("Range") == nil
+                ? .text("0123456789").headers(fields)
+                : .text("server", status: 206).header("Content-Range", "bytes 0-5/10")
+        }
+    }
+
+    private static func load(_ range: String, _ session: URLSession, _ url: URL) async -> HandlerResult {
+        await session.load(URLRequest(url, headers: ["Range": range]))
+    }
+
+    @Test(
+        "A complete response that is stored answers a request for a part of it",
+        arguments: [
+            ("bytes=0-0", "0", "bytes 0-0/10"), ("bytes=3-5", "345", "bytes 3-5/10"),
+            ("bytes=8-", "89", "bytes 8-9/10"),
+            ("bytes=-3", "789", "bytes 7-9/10"), ("bytes=-99", "0123456789", "bytes 0-9/10"),
+            ("bytes=8-9999999999999", "89", "bytes 8-9/10"),
+        ]
+    )
+    func part(range: String, text: String, contentRange: String) async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        let result = await Self.load(range, session, server.url("/"))
+        #expect(result.text == text)
+        #expect(result.response?.statusCode == 206)
+        #expect(result.response?.value(forHTTPHeaderField: "Content-Range") == contentRange)
+        #expect(result.response?.value(forHTTPHeaderField: "Content-Length") == "\(text.utf8.count)")
+        #expect(server.requestCount == 1)
+        // The whole is still there.
+        #expect(await session.load(server.url("/")).text == "0123456789")
+        #expect(server.requestCount == 1)
+    }
+
+    @Test(
+        "What it hasn't got, or isn't asked for in one piece, the server is asked for",
+        arguments: [
+            "bytes=10-", "bytes=0-1,4-5", "bytes=5-3", "lines=1-2", "bytes=-0", "bytes=", "bytes=99999999999999999999-",
+        ]
+    )
+    func elsewhere(range: String) async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        #expect(await Self.load(range, session, server.url("/")).text == "server")
+        #expect(server.requests.last?.header("Range") == range)
+    }
+
+    @Test("One that is stale, or was coded, doesn't", arguments: ["Cache-Control", "Content-Encoding"])
+    func unsuitable(field: String) async throws {
+        let server = try Self.server(
+            field == "Cache-Control"
+                ? ["Cache-Control": "max-age=0", "ETag": "\"a\""]
+                : ["Cache-Control": "max-age=1000", "Content-Encoding": "x-unknown"]
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        #expect(await Self.load("bytes=0-1", session, server.url("/")).text == "server")
+        #expect(server.requests.last?.header("If-None-Match") == nil)
+    }
+
+    @Test("A condition of the program's own is the server's business")
+    func condition() async throws {
+        let server = try Self.server(["Cache-Control": "max-age=1000", "ETag": "\"a\""])
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        let request = URLRequest(server.url("/"), headers: ["Range": "bytes=0-1", "If-Range": "\"a\""])
+        #expect(await session.load(request).text == "server")
+    }
+
+    @Test("Don't-load gets its part, or fails")
+    func dontLoad() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        var request = URLRequest(server.url("/"), headers: ["Range": "bytes=1-2"])
+        request.cachePolicy = .returnCacheDataDontLoad
+        #expect(await session.load(request).text == "12")
+        request.setValue("bytes=10-", forHTTPHeaderField: "Range")
+        #expect(await session.load(request).error?.code == .resourceUnavailable)
+        #expect(server.requestCount == 1)
+    }
+}
