@@ -86,14 +86,6 @@ package enum CurlLibrary {
     /// True for the versions that leave a request's field out, without a word, where it has more than 300 KiB: seen with 8.14.
     package static let dropsLargeFields = isAtLeast(8, 0)
 
-    /// The content codings (RFC 9110 §8.4.1) that it can decode, in the order in which it offers them.
-    package static let contentCodings: [String] = {
-        let codings = [
-            (CURL_VERSION_LIBZ, ["deflate", "gzip"]), (CURL_VERSION_BROTLI, ["br"]), (CURL_VERSION_ZSTD, ["zstd"]),
-        ]
-        return codings.flatMap { clibcurl_version_info().pointee.features & $0 != 0 ? $1 : [] }
-    }()
-
     /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
     package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0

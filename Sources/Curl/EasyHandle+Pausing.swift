@@ -34,7 +34,7 @@ extension EasyHandle {
         return code == CURLE_OK
     }
 
-    var isPaused: Bool { pausing.isPaused }
+    package var isPaused: Bool { pausing.isPaused }
 
     /// Keeps how the transfer ended for when it is continued. Outside of libcurl.
     func keep(_ result: CURLcode) {

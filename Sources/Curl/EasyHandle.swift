@@ -18,6 +18,8 @@ package final class EasyHandle {
     private var tracer: TransferTracer?
     /// The lines of heads can be a proxy's answer to CONNECT.
     private var reportsTunnel = false
+    /// Whether bodies are to be decoded, which libcurl leaves to its handler: a program can say no.
+    package internal(set) var decodesContent = true
 
     /// Set while the handle is in a multi.
     @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?

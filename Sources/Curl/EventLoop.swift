@@ -54,6 +54,8 @@ package final class EventLoop: @unchecked Sendable {
     private var descriptorHandlers: [UInt32: any DescriptorHandler] = [:]
     /// The sockets of transfers that say nothing about whom theirs belong to.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
+    /// The bodies that are decoded on it.
+    package private(set) lazy var decodingTurns = DecodingTurns(on: self)
     /// How many transfers run in all of them; kept by them.
     var transferCount = 0
     private var nextOwner: UInt32 = 1
@@ -63,8 +65,9 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var watchfulMultis = Batch<Multi>()
     /// For how many busy rounds they have waited.
     private var roundsWithoutLook = 0
-    /// For how many rounds the sockets have waited for multis that had something due at once.
+    /// For how many rounds the sockets have waited for multis that had something due at once, and since when.
     private var roundsWithoutSockets = 0
+    private var withoutSocketsSince = MonotonicTime.now
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
     @exclusivity(unchecked) private var deliveries = Batch<Delivery>()
     private let source: (any DispatchSourceRead)?
@@ -80,6 +83,8 @@ package final class EventLoop: @unchecked Sendable {
     private static let roundsPerLook = 32
     /// How many rounds in a row may pass the sockets by.
     private static let roundsPerPoll = 32
+    /// For how long, where rounds take their time.
+    private static let nanosecondsPerPoll: Int64 = 1_000_000
     /// How many rounds are not to wait, because waiting was in vain; doubled each time it is.
     private var roundsWithoutWaiting = 0
     private var lastPenalty = 0
@@ -246,8 +251,10 @@ package final class EventLoop: @unchecked Sendable {
 
     /// libcurl may have something due in each round: the sockets have their turn all the same.
     private func serveSocketsNowAndThen() {
+        if roundsWithoutSockets == 0 { withoutSocketsSince = now }
         roundsWithoutSockets += 1
-        guard roundsWithoutSockets >= Self.roundsPerPoll else { return }
+        let isOverdue = now.nanoseconds - withoutSocketsSince.nanoseconds >= Self.nanosecondsPerPoll
+        guard isOverdue || roundsWithoutSockets >= Self.roundsPerPoll else { return }
         roundsWithoutSockets = 0
         serveSockets(sockets.poll())
     }

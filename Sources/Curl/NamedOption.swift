@@ -55,6 +55,8 @@ package struct NamedOption: Sendable {
 /// Setting options by name. The caller has seen to it that the value is of the option's kind.
 extension EasyHandle {
     package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
+        // libcurl's own decoding can't be stopped amid a body, and stays off.
+        if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
         switch option.kind {
         case .largeNumber: try set(option.option, offset: Int64(number))
         default: try set(option.option, number)
@@ -65,6 +67,7 @@ extension EasyHandle {
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
         if let string { try set(option.option, string) } else { try clear(option.option) }
         if option.namesAuthorities { removeTrustStore() }
+        if option.name == "ACCEPT_ENCODING" { decodesContent = string != nil }
         if option.name == "PROXY" { proxyTLS.isUsed = string?.lowercased().hasPrefix("https:") ?? false }
     }
 

@@ -34,7 +34,7 @@ package protocol TransferHandler: AnyObject {
     /// The same for what a proxy says to a request for a tunnel, where `TransferOptions.usesTunnel` is set. Within libcurl.
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
-    /// A piece of the decoded body, at most 16 KiB. Within libcurl.
+    /// A piece of the body, at most 16 KiB, in the codings it came in (RFC 9110 §8.4). Within libcurl.
     func transferReceived(body: UnsafeRawBufferPointer) -> ReceiveVerdict
 
     /// Asks for the next bytes of the request's body. Within libcurl.

@@ -47,8 +47,8 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var connectionAuthentication: ConnectionAuthentication?
     /// User name and password for the server: for `connectionAuthentication`, or else sent ahead as Basic (RFC 7617).
     package var credentials: (user: String, password: String)?
-    /// Offers every content coding this libcurl can decode, and decodes it.
-    package var decodesContent = true
+    /// The codings that libcurl is to offer unless `headers` say something of them; nil for none. It decodes none in any case.
+    package var acceptEncoding: String?
     /// In bytes: what one read from the socket can bring.
     package var receiveBufferSize = 16 * 1024
     /// Leaves kept connections alone, and makes one.
@@ -114,7 +114,10 @@ package struct TransferOptions: EasyOptions, Sendable {
         // libcurl keeps the parsed certificates from one connection to the next only where they come from a file alone;
         // parsing them costs 50 ms of CPU.
         if CurlLibrary.hasCAFile, !isPlainHTTP { try easy.clear(CURLOPT_CAPATH) }
-        if decodesContent { try easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+        if let acceptEncoding {
+            try easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding)
+            try easy.set(CURLOPT_HTTP_CONTENT_DECODING, false)
+        }
         if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
         if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }

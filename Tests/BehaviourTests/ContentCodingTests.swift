@@ -52,7 +52,7 @@ struct ContentCodingTests {
         #expect(bytes == expected)
     }
 
-    @Test("The codings that this libcurl can decode are offered, once")
+    @Test("The codings that can be decoded here are offered, once")
     func offered() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -62,14 +62,14 @@ struct ContentCodingTests {
         let offers = server.requests[0].headers(named: "Accept-Encoding")
         #expect(offers.count == 1)
         let codings = offers.first?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
-        #expect(codings.contains("gzip") && codings.contains("deflate"))
+        #expect(codings == ["deflate", "gzip", "br", "zstd"])
     }
 
-    @Test("The offer is the one that libcurl would make by itself")
+    @Test("The offer is the same where a program can have a say in it")
     func libcurlsOffer() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
-        // Where a program can have a say in the option, the field is libcurl's own.
+        // There the field is libcurl's own.
         for configure in [nil, { @Sendable (_: inout CurlTransfer, _: URLRequest) in }] {
             let session = URLSession.forTest { $0.curl.configureTransfer = configure }
             defer { session.invalidateAndCancel() }
@@ -109,5 +109,157 @@ struct ContentCodingTests {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
+    }
+
+    // MARK: - What comes
+
+    private func load(
+        _ response: LoopbackServer.Response,
+        headers: [String: String] = [:],
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> HandlerResult {
+        let server = try LoopbackServer { _ in response }
+        defer { server.stop() }
+        let session = URLSession.forTest(configure)
+        defer { session.invalidateAndCancel() }
+        return await session.load(URLRequest(server.url("/"), headers: headers))
+    }
+
+    private static let forms: [(fields: [String], body: Data)] = [
+        (["gzip"], CodedBodies.gzip), (["X-GZIP"], CodedBodies.gzip), (["deflate"], CodedBodies.wrappedDeflate),
+        (["deflate"], CodedBodies.bareDeflate), (["br"], CodedBodies.brotli), (["br"], CodedBodies.brotliOfSmallWindow),
+        (["zstd"], CodedBodies.zstd), (["br, gzip"], storedGzip(CodedBodies.brotli)),
+        (["zstd", " , GZip"], storedGzip(CodedBodies.zstd)), (["identity, gzip"], CodedBodies.gzip),
+        (["gzip"], CodedBodies.gzip + Data("what follows is dropped".utf8)),
+    ]
+
+    @Test("Every coding is decoded, and several of them in their order", arguments: forms.indices)
+    func codings(form: Int) async throws {
+        var response = LoopbackServer.Response.data(Self.forms[form].body)
+        for field in Self.forms[form].fields { response = response.header("Content-Encoding", field) }
+        let result = try await load(response)
+        #expect(result.data == CodedBodies.text, "\(String(describing: result.error))")
+        #expect(result.response?.expectedContentLength == NSURLSessionTransferSizeUnknown)
+        #expect(result.response?.value(forHTTPHeaderField: "Content-Length") == nil)
+    }
+
+    @Test(
+        "A coding that nobody knows leaves the body as it came",
+        arguments: ["aws-chunked", "gzip, aws-chunked", "rot13", "identity"]
+    )
+    func unknown(coding: String) async throws {
+        let result = try await load(.data(CodedBodies.gzip).header("Content-Encoding", coding))
+        #expect(result.data == CodedBodies.gzip)
+        #expect(result.response?.value(forHTTPHeaderField: "Content-Encoding") == coding)
+        #expect(result.response?.expectedContentLength == Int64(CodedBodies.gzip.count))
+    }
+
+    @Test("What wasn't asked for is decoded all the same")
+    func unasked() async throws {
+        let response = LoopbackServer.Response.data(CodedBodies.gzip).header("Content-Encoding", "gzip")
+        #expect(try await load(response, headers: ["Accept-Encoding": "identity"]).data == CodedBodies.text)
+    }
+
+    @Test(
+        "Nothing is decoded where the program has libcurl offer nothing, or decode nothing",
+        arguments: [true, false]
+    )
+    func off(offersNothing: Bool) async throws {
+        let response = LoopbackServer.Response.data(CodedBodies.gzip).header("Content-Encoding", "gzip")
+        let result = try await load(response) {
+            $0.curl.configureTransfer = { transfer, _ in
+                if offersNothing {
+                    try transfer.set("ACCEPT_ENCODING", nil)
+                } else {
+                    try transfer.set("HTTP_CONTENT_DECODING", false)
+                }
+            }
+        }
+        #expect(result.data == CodedBodies.gzip)
+        let other = try await load(response) {
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("ACCEPT_ENCODING", "gzip") }
+        }
+        #expect(other.data == CodedBodies.text)
+    }
+
+    @Test(
+        "Responses without a body have nothing to decode",
+        arguments: [("HEAD", 200), ("GET", 204), ("GET", 304), ("GET", 200)]
+    )
+    func bodiless(method: String, status: Int) async throws {
+        let server = try LoopbackServer { _ in .status(status).header("Content-Encoding", "br, gzip") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(URLRequest(server.url("/"), method: method))
+        #expect(result.error == nil && result.data == Data() && result.response?.statusCode == status)
+    }
+
+    @Test("A body that ends before its coding does fails, and the error names the coding")
+    func incomplete() async throws {
+        let result = try await load(.data(CodedBodies.zstd.dropLast(1)).header("Content-Encoding", "zstd"))
+        #expect(result.error?.code == .cannotDecodeRawData)
+        #expect(result.error?.localizedDescription.contains("zstd") == true)
+        #expect(result.error?.phase == "receiving")
+    }
+
+    @Test("A part of a coded body need not be a whole")
+    func part() async throws {
+        let part = LoopbackServer.Response.data(CodedBodies.gzip.prefix(900), status: 206).header(
+            "Content-Encoding",
+            "gzip"
+        )
+        let result = try await load(part, headers: ["Range": "bytes=0-899"])
+        let data = try #require(result.data)
+        #expect(result.error == nil && !data.isEmpty && CodedBodies.text.starts(with: data))
+    }
+
+    @Test("More codings than anybody has reason for fail the task")
+    func tooMany() async throws {
+        let codings = Array(repeating: "gzip", count: 6).joined(separator: ",")
+        let result = try await load(.data(CodedBodies.gzip).header("Content-Encoding", codings))
+        #expect(result.error?.code == .cannotDecodeContentData)
+    }
+
+    @Test(
+        "A transfer coding that wasn't asked for fails the task before it decodes to anything",
+        arguments: ["gzip, chunked", "rot13"]
+    )
+    func transferCoding(coding: String) async throws {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n"
+        let result = try await load(.raw([.bytes(head), .bytes("1\r\na\r\n0\r\n\r\n"), .close]))
+        #expect(result.error?.code == .cannotDecodeContentData)
+    }
+
+    @Test("A delegate gets what could be decoded, and then the error")
+    func delegateAndError() async throws {
+        let server = try LoopbackServer { _ in
+            .data(CodedBodies.gzip.dropLast(8)).header("Content-Encoding", "gzip")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .cannotDecodeRawData)
+        #expect(delegate.body(of: task) == CodedBodies.text)
+    }
+
+    @Test("What is stored of a coded response is the decoded body")
+    func cached() async throws {
+        let server = try LoopbackServer { _ in
+            .data(CodedBodies.brotli).header("Content-Encoding", "br").header("Cache-Control", "max-age=100")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0) }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 {
+            let (bytes, _) = try await session.bytes(from: server.url("/"))
+            var body = Data()
+            for try await chunk in bytes.chunks { body.append(chunk) }
+            #expect(body == CodedBodies.text)
+        }
+        #expect(server.requestCount == 1)
     }
 }

@@ -74,6 +74,22 @@ struct HTTP2FlowControlTests {
         #expect(body == GeneratedBody.bytes(seed: 9, length: length))
     }
 
+    @Test("So it does where a small body decodes to a large one", arguments: [NginxHTTP2.Listener.plain, .tls])
+    func bomb(listener: NginxHTTP2.Listener) async throws {
+        let session = nginx.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let bomb = Bombs.doublyZipped
+        let server = try LoopbackServer { _ in .data(bomb.coded).header("Content-Encoding", "gzip, gzip") }
+        defer { server.stop() }
+        let (bytes, _) = try await session.bytes(from: nginx.url(listener, "/proxy/\(server.port)/bomb"))
+        await expectNeighboursToLoad(listener, in: session, beside: bytes.task)
+        #expect(bytes.task.countOfBytesReceived <= Int64(URLSession.AsyncBytes.maximumWaitingBytes + 32 * 1024))
+        var count: Int64 = 0
+        for try await chunk in bytes.chunks { count += Int64(chunk.count) }
+        #expect(count == bomb.length)
+        await expectNeighboursToLoad(listener, in: session, beside: bytes.task)
+    }
+
     @Test("What still comes for a paused task is bounded", arguments: [NginxHTTP2.Listener.plain, .tls])
     func bounded(listener: NginxHTTP2.Listener) async throws {
         let session = nginx.session(delegate: delegate)

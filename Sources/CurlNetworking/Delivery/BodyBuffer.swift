@@ -4,7 +4,7 @@ import Foundation
 /// pause, at the low mark it is to go on.
 ///
 /// In memory at most are the high mark and what libcurl delivers before it returns to the loop: up to 101 receive
-/// buffers of 16 KiB, or what they decode to.
+/// buffers of 16 KiB. What is decoded comes in smaller pieces, and no more comes above the mark.
 struct BodyBuffer {
     /// In bytes.
     static let highMark = 256 * 1024

@@ -168,6 +168,15 @@ extension TaskRunner: ExchangeOwner {
         if schedules { scheduleDeliveryAtEndOfRound() }
     }
 
+    func exchangeMayDeliver(_ exchange: Exchange) -> Bool {
+        shared.withLock { $0.machine.mayDeliver }
+    }
+
+    func exchangeLeftConnection(_ exchange: Exchange) {
+        noteConnection(of: exchange)
+        if let ticket = loading.ticket.take() { lane.leave(ticket) }
+    }
+
     func exchangeMaySend(_ exchange: Exchange) -> Bool {
         shared.withLock { !$0.machine.isSuspended }
     }

@@ -133,6 +133,9 @@ struct TaskStateMachine: Sendable {
 
     private var wantsPause: Bool { isSuspended || isBacklogged || isHeld }
 
+    /// Whether more of the body may go to the consumer.
+    var mayDeliver: Bool { !wantsPause && cancellation == nil }
+
     /// Whether the idle clock runs: not while the transfer is paused, or is to be as soon as libcurl can.
     var mayTimeOut: Bool { stage == .loading(isPaused: false) && !wantsPause }
 

@@ -98,8 +98,7 @@ enum ErrorTable {
 
     private static let codeByCurlCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.curl, $0.code) })
 
-    /// - Parameter coding: The response's Content-Encoding.
-    static func code(for failure: TransferFailure, contentCoding coding: String? = nil) -> URLError.Code {
+    static func code(for failure: TransferFailure) -> URLError.Code {
         if let code = tlsCode(for: failure) { return code }
         return switch (failure.code.rawValue, failure.systemErrno) {
         case (7, ENETUNREACH), (7, ENETDOWN): .notConnectedToInternet
@@ -107,7 +106,6 @@ enum ErrorTable {
         case (97, _) where failure.proxy == .authentication: .userAuthenticationRequired
         case (97, _) where failure.proxy == .hostNotFound: .cannotFindHost
         case (97, _) where failure.proxy == .connectionLost: .networkConnectionLost
-        case (61, _) where coding.map(isKnown) ?? false: .cannotDecodeRawData
         case (56, _) where isAboutChunks(failure.text): .badServerResponse
         // What libcurl before 8 says of a field that is larger than it takes.
         case (27, _) where failure.phase == .receiving: .badServerResponse
@@ -133,19 +131,11 @@ enum ErrorTable {
         default: return nil
         }
     }
-
-    /// Whether it is the content that is wrong, and not its coding that nobody knows (RFC 9110 §8.4.1).
-    private static func isKnown(_ coding: String) -> Bool {
-        coding.split(separator: ",").allSatisfy { name in
-            ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
-                .contains(name.trimmingCharacters(in: .whitespaces).lowercased())
-        }
-    }
 }
 
 extension URLError {
     /// The error for a transfer to `url` that failed.
-    init(_ failure: TransferFailure, url: URL?, head: ResponseHead? = nil) {
+    init(_ failure: TransferFailure, url: URL?) {
         let systemError = failure.systemErrno == 0 ? nil : SystemError(code: failure.systemErrno)
         var details: [String: Any] = [
             CurlErrorKey.code: Int(failure.code.rawValue),
@@ -153,13 +143,7 @@ extension URLError {
             CurlErrorKey.phase: failure.phase.rawValue,
         ]
         if failure.verification != 0 { details[CurlErrorKey.verification] = failure.verification }
-        self.init(
-            ErrorTable.code(for: failure, contentCoding: head?["Content-Encoding"]),
-            url,
-            failure.text,
-            systemError,
-            details
-        )
+        self.init(ErrorTable.code(for: failure), url, failure.text, systemError, details)
     }
 
     /// An error about `url` with a description, and the system's error below it where there is one.

@@ -12,6 +12,11 @@ final class Exchange: TransferHandler {
         case hold
     }
 
+    struct Ending {
+        /// nil where all has come.
+        let failure: TransferFailure?
+    }
+
     struct StandingConnection {
         /// What TLS has agreed on, such as "h2" (RFC 7301); nil where it isn't known.
         let negotiated: String?
@@ -19,14 +24,14 @@ final class Exchange: TransferHandler {
 
     let request: URLRequest
     private let body: (any RequestBody)?
-    private unowned let owner: any ExchangeOwner
+    unowned let owner: any ExchangeOwner
     @exclusivity(unchecked) private var parser = HeadParser()
     private var route = BodyRoute.discard
     private var discardedBytes = 0
     private var sentBytes: Int64 = 0
     /// libcurl has got all of the request's body.
     private var hasReadBody: Bool
-    private var isPaused = false
+    private(set) var isPaused = false
     /// The task was suspended, or its consumer too slow, at some time.
     private(set) var wasPaused = false
     /// libcurl was told that there is nothing to send just now.
@@ -36,7 +41,11 @@ final class Exchange: TransferHandler {
     /// The head has come, over a connection that others may be waiting to share.
     @exclusivity(unchecked) private var hasFreshAnswer = false
     /// Why a callback has ended the transfer.
-    private var abortError: URLError?
+    var abortError: URLError?
+    /// nil where the body isn't coded, or is not for anybody.
+    private(set) var decoding: BodyDecoding?
+    /// How the transfer ended, while some of its body is still being decoded.
+    private(set) var ending: Ending?
 
     private(set) var head: ResponseHead?
     /// libcurl leads a conversation of several heads, whose last is the response's.
@@ -58,9 +67,9 @@ final class Exchange: TransferHandler {
     private var receivedBytes: Int64 = 0
     /// Since when nothing has moved in either direction.
     @exclusivity(unchecked) private(set) var lastActivity: MonotonicTime
-    private let loop: EventLoop
+    let loop: EventLoop
     private var multi: Multi?
-    private var easy: EasyHandle?
+    private(set) var easy: EasyHandle?
     private var inquiry: HandshakeInquiry?
 
     /// More than this of a dropped body costs more than a new connection.
@@ -100,12 +109,19 @@ final class Exchange: TransferHandler {
         settleMetrics()
         if let easy { multi?.cancel(easy) }
         end()
+        endDecoding()
     }
 
     /// False where libcurl can't yet. Outside of libcurl.
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
         if isPaused { wasPaused = true } else { hasPausedReceiving = false }
+        if let decoding, decoding.isBusy {
+            self.isPaused = isPaused
+            pauseForDecoding()
+            if !isPaused { decoding.proceed() }
+            return true
+        }
         guard let easy, easy.setPaused(isPaused) else { return false }
         self.isPaused = isPaused
         return true
@@ -122,7 +138,7 @@ final class Exchange: TransferHandler {
 
     /// The body, which had nothing to send, has something now. Outside of libcurl.
     func bodyBecameReadable() {
-        guard !isPaused else { return }
+        guard !isPaused, decoding?.isBusy != true else { return }
         _ = easy?.setPaused(false)
     }
 
@@ -137,20 +153,22 @@ final class Exchange: TransferHandler {
     var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
 
     /// How far the transfer has come.
-    var phase: TransferPhase { easy?.phase ?? .preparing }
+    var phase: TransferPhase { easy?.phase ?? (ending == nil ? .preparing : .receiving) }
 
     /// Bytes that libcurl has moved so far, heads included.
     var bytesMoved: Int64 { easy?.bytesMoved ?? 0 }
 
     /// Takes what libcurl knows, while it does.
     private func settleMetrics() {
-        guard metrics != nil, let easy else { return }
+        guard metrics != nil else { return }
+        metrics?.receivedBodySize = receivedBytes
+        guard let easy else { return }
         metrics?.statistics = easy.statistics
         metrics?.head = head
         metrics?.sentBodySize = sentBytes
-        metrics?.receivedBodySize = receivedBytes
     }
 
+    /// The transfer is over.
     private func end() {
         easy = nil
         multi = nil
@@ -190,7 +208,9 @@ final class Exchange: TransferHandler {
             // Later the transfer may have no connection to ask.
             if metrics != nil { metrics?.tls = easy?.tlsSession }
             do throws(URLError) {
+                if head.hasUnwantedTransferCoding { throw Self.unwantedTransferCoding(of: head, request.url) }
                 route = try owner.exchange(self, received: head)
+                try prepareDecoding(of: head)
                 return endsWithHead ? .abort : .accepted
             } catch {
                 abortError = error
@@ -206,23 +226,49 @@ final class Exchange: TransferHandler {
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        receivedBytes += Int64(bytes.count)
         switch route {
         case .deliver:
-            deliveredBytes += Int64(bytes.count)
             do throws(URLError) {
-                try owner.exchange(self, received: bytes)
+                guard let decoding else {
+                    try deliver(bytes)
+                    return .accepted
+                }
+                if decoding.isFull {
+                    hasPausedReceiving = true
+                    return .pause
+                }
+                try decoding.receive(bytes)
                 return .accepted
             } catch {
                 abortError = error
                 return .abort
             }
         case .discard:
+            receivedBytes += Int64(bytes.count)
             discardedBytes += bytes.count
             return discardedBytes > Self.maximumDiscardedBytes ? .abort : .accepted
         case .hold:
             hasPausedReceiving = true
             return .pause
+        }
+    }
+
+    /// The next bytes of the body as the owner gets it.
+    func deliver(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        receivedBytes += Int64(bytes.count)
+        deliveredBytes += Int64(bytes.count)
+        try owner.exchange(self, received: bytes)
+    }
+
+    private func prepareDecoding(of head: ResponseHead) throws(URLError) {
+        if case .discard = route { return }
+        guard easy?.decodesContent ?? true else { return }
+        switch head.contentCoding {
+        case .none: break
+        case .codings(let codings):
+            decoding = BodyDecoding(codings, of: head, at: request.url, on: loop, owner: self)
+        case .tooMany(let count):
+            throw URLError(.cannotDecodeContentData, request.url, "The response's body has \(count) content codings.")
         }
     }
 
@@ -260,6 +306,7 @@ final class Exchange: TransferHandler {
             hasFreshAnswer = false
             if let easy { multi?.reviewWaiting(behind: easy) }
         }
+        pauseForDecoding()
         if hasPausedSending {
             hasPausedSending = false
             _ = setPaused(true)
@@ -286,7 +333,33 @@ final class Exchange: TransferHandler {
             if head == nil { refusal = failure.code.rawValue == Self.timedOut ? nil : tunnel?.refusal }
         }
         end()
-        owner.exchangeFinished(self, error(for: failure))
+        if abortError == nil, let decoding, decoding.isBusy {
+            ending = Ending(failure: failure)
+            owner.exchangeLeftConnection(self)
+            return settleDecoding(decoding)
+        }
+        complete(failure)
+    }
+
+    /// The transfer is over, and what it brought is with the owner.
+    func complete(_ failure: TransferFailure?) {
+        var error = error(for: failure)
+        if error == nil, case .deliver = route { error = decodingError() }
+        settleMetrics()
+        ending = nil
+        endDecoding()
+        owner.exchangeFinished(self, error)
+    }
+
+    /// Has libcurl bring more, where it has. Outside of libcurl; can deliver body bytes before it returns.
+    func continueTransfer() {
+        hasPausedReceiving = false
+        _ = easy?.setPaused(false)
+    }
+
+    private func endDecoding() {
+        decoding?.end()
+        decoding = nil
     }
 
     /// A HEAD with a body, of whose response libcurl would wait for more.
@@ -306,8 +379,17 @@ final class Exchange: TransferHandler {
             return nil
         }
         if let failure, let refusal { return URLError(failure, url: request.url, refusal: refusal) }
-        if let failure { return URLError(failure, url: request.url, head: head) }
+        if let failure { return URLError(failure, url: request.url) }
         return head == nil ? URLError(Self.noHead, url: request.url) : nil
+    }
+
+    private static func unwantedTransferCoding(of head: ResponseHead, _ url: URL?) -> URLError {
+        let coding = (head["Transfer-Encoding"] ?? "").debugDescription
+        return URLError(
+            .cannotDecodeContentData,
+            url,
+            "The response has a transfer coding that wasn't asked for: \(coding)."
+        )
     }
 
     private static let timedOut: UInt32 = 28

@@ -8,8 +8,14 @@ protocol ExchangeOwner: AnyObject {
     /// An informational response has come; its end is none of the exchange's. Within libcurl.
     func exchange(_ exchange: Exchange, receivedInformational head: ResponseHead)
 
-    /// The next bytes of the body; throws where they can't be kept. Within libcurl.
+    /// The next bytes of the body, decoded; throws where they can't be kept. Within libcurl, or outside of it.
     func exchange(_ exchange: Exchange, received body: UnsafeRawBufferPointer) throws(URLError)
+
+    /// Whether more of the response's body may be handed over now; asked where the exchange can stop amid what has come.
+    func exchangeMayDeliver(_ exchange: Exchange) -> Bool
+
+    /// All of the response has come, and some of it has yet to be decoded: the connection is free. Outside of libcurl.
+    func exchangeLeftConnection(_ exchange: Exchange)
 
     /// Whether body bytes may be sent now. Within libcurl.
     func exchangeMaySend(_ exchange: Exchange) -> Bool

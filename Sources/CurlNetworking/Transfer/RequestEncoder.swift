@@ -26,6 +26,7 @@ enum RequestEncoder {
         var options = TransferOptions(url: UnixSocketURL.transportURL(text), method: method)
         options.headers = lines(for: fields, of: request, body: body, defaults: Defaults.of(settings))
         if !fields.contains("Authorization") { options.credentials = credentials }
+        if settings.configureTransfer != nil { options.acceptEncoding = ContentCoding.offer }
         if let body { options.body = body.length.map { .known($0) } ?? .chunked }
         return options
     }
@@ -96,17 +97,12 @@ enum RequestEncoder {
         private static let userAgent = "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"
         private static let language = acceptLanguage(Locale.preferredLanguages)
 
-        /// libcurl would write the codings that it decodes by itself, and twice for each request, byte by byte.
         private static let withCodings =
-            CurlLibrary.contentCodings.isEmpty
-            ? withoutCodings
-            : Defaults([
-                "User-Agent": userAgent,
-                "Accept-Language": language,
-                "Accept-Encoding": CurlLibrary.contentCodings.joined(separator: ", "),
-            ])
+            ContentCoding.offer.map {
+                Defaults(["User-Agent": userAgent, "Accept-Language": language, "Accept-Encoding": $0])
+            } ?? withoutCodings
 
-        /// Where a program can tell libcurl to decode nothing.
+        /// Where a program can have libcurl offer others, or none: then the field is libcurl's.
         private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])
     }
 

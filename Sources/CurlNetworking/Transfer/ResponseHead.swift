@@ -71,12 +71,6 @@ struct ResponseHead: Sendable, Equatable {
         }
         return contradicts && self["Transfer-Encoding"] == nil
     }
-
-    /// Whether the body is coded (RFC 9110 §8.4), so that its length on the wire tells nothing of its decoded length.
-    var isContentCoded: Bool {
-        guard let coding = self["Content-Encoding"] else { return false }
-        return !coding.isEmpty && !coding.isEqualIgnoringASCIICase(to: "identity")
-    }
 }
 
 extension ResponseHead {

@@ -193,12 +193,11 @@ struct MultiTests {
             loud.body = .known(3)
             loud.headers = ["X-A: b", "Accept: text/loud", "User-Agent: loud"]
             loud.credentials = ("user", "password")
-            loud.decodesContent = true
+            loud.acceptEncoding = "gzip"
             loud.waitsForMultiplexing = true
             let first = RecordedTransfer(requestBody: Data("xyz".utf8))
             try await rig.run(first, loud)
-            var quiet = Self.get(server, "/quiet")
-            quiet.decodesContent = false
+            let quiet = Self.get(server, "/quiet")
             let second = try await rig.run(RecordedTransfer(), quiet)
             var head = Self.get(server, "/head")
             head.method = "HEAD"

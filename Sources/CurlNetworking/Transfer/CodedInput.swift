@@ -1,0 +1,28 @@
+import Foundation
+
+/// Pieces of a body that wait to be decoded.
+struct CodedInput {
+    private var pieces: ArraySlice<Data> = []
+    /// In bytes.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Copies `bytes` in.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard !bytes.isEmpty else { return }
+        pieces.append(Data(bytes))
+        count += bytes.count
+    }
+
+    /// Empty where nothing waits.
+    var first: Data { pieces.first ?? Data() }
+
+    /// So many bytes of the first piece were decoded.
+    mutating func drop(_ count: Int) {
+        guard count > 0, let piece = pieces.first else { return }
+        let rest = piece.dropFirst(count)
+        self.count -= piece.count - rest.count
+        if rest.isEmpty { pieces.removeFirst() } else { pieces[pieces.startIndex] = rest }
+    }
+}

@@ -1,0 +1,62 @@
+import Curl
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The codings that a response's head names")
+struct ResponseCodingTests {
+    private static func head(_ name: String, _ values: [String]) -> ResponseHead {
+        var head = Sample.head(200)
+        head.fields += values.map { HeaderField(name: name, value: $0) }
+        return head
+    }
+
+    private static let contents: [([String], ResponseHead.Coding)] = [
+        ([], .none), ([""], .none), ([" , ,"], .none), (["identity"], .none), (["IDENTITY, identity"], .none),
+        (["gzip"], .codings([.gzip])), (["X-GZip"], .codings([.gzip])), (["br,zstd"], .codings([.brotli, .zstd])),
+        (["deflate", "gzip"], .codings([.deflate, .gzip])), ([", gzip ,identity,"], .codings([.gzip])),
+        (["aws-chunked"], .none), (["gzip, aws-chunked"], .none), (["aws-chunked", "gzip"], .none),
+        (["gzip;q=1"], .none),
+        ([Array(repeating: "br", count: 5).joined(separator: ",")], .codings(Array(repeating: .brotli, count: 5))),
+        ([Array(repeating: "br", count: 6).joined(separator: ",")], .tooMany(6)),
+        (Array(repeating: "gzip", count: 100), .tooMany(100)),
+    ]
+
+    @Test("Content codings are read from all lines, in their order", arguments: contents.indices)
+    func content(index: Int) {
+        let (values, coding) = Self.contents[index]
+        let head = Self.head("content-encoding", values)
+        #expect(head.contentCoding == coding)
+        #expect(head.isContentCoded == (coding != .none))
+    }
+
+    @Test("Any transfer coding but chunked is unwanted")
+    func transfer() {
+        for values in [[], ["chunked"], ["Chunked"], ["identity"], ["chunked", "chunked"], [""]] {
+            #expect(!Self.head("Transfer-Encoding", values).hasUnwantedTransferCoding)
+        }
+        for values in [["gzip"], ["gzip, chunked"], ["chunked", "GZIP"], ["rot13"], ["br,"]] {
+            #expect(Self.head("Transfer-Encoding", values).hasUnwantedTransferCoding)
+        }
+    }
+}
+
+@Suite("Input that waits to be decoded")
+struct CodedInputTests {
+    @Test("It is taken from its first piece on, as much as was decoded")
+    func pieces() {
+        var input = CodedInput()
+        #expect(input.isEmpty && input.first.isEmpty)
+        for text in ["hello", "", ", ", "world"] { Data(text.utf8).withUnsafeBytes { input.append($0) } }
+        #expect(input.count == 12)
+        var text = ""
+        for count in [0, 2, 3, 1, 1, 5] {
+            text += String(decoding: input.first.prefix(count), as: UTF8.self)
+            input.drop(count)
+        }
+        #expect(text == "hello, world" && input.isEmpty && input.first.isEmpty)
+        input.drop(1)
+        #expect(input.isEmpty)
+    }
+}
