@@ -210,4 +210,23 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
             cancel { data in continuation.resume(returning: data) }
         }
     }
+
+    /// Resume data for what has been received so far, while the download goes on: for a program that wants to go on where it was
+    /// even if it is killed.
+    ///
+    /// An addition to Apple's interface. The data names the partial file, which goes on growing: whoever resumes from it later
+    /// (``URLSession/downloadTask(withResumeData:)``) has all that was written by then, so one checkpoint serves for as long as the
+    /// download appends to that file. It needn't be taken again until `didWriteData` reports a smaller total than before, which means
+    /// that the download has started over. Once the download has ended in this process, the data is worth no more than its outcome: after
+    /// a completed, cancelled or failed one, resuming from it starts from zero, unless the partial file was kept as resume data. That a
+    /// machine's crash leaves the file whole is not promised.
+    ///
+    /// nil where nothing was received yet, the server gave no validator (a strong ETag, or Last-Modified), or it refuses ranges.
+    /// May be called from any thread; answered on the session's event loop.
+    public func checkpoint() async -> Data? {
+        guard let runner else { return nil }
+        return await withCheckedContinuation { continuation in
+            runner.submit { continuation.resume(returning: runner.checkpoint()) }
+        }
+    }
 }

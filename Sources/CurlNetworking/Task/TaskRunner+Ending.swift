@@ -78,29 +78,42 @@ extension TaskRunner {
         .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
     ]
 
-    /// nil where the server gave nothing to validate with.
     private func keepPartialFile() -> Data? {
-        guard let request = shared.withLock({ $0.currentRequest }), let original = originalRequest,
-            let url = original.url, ResumeData.canName(url),
-            let validator = loading.head.flatMap({ ResumePolicy.validator(of: $0, to: request) })
-                ?? loading.appendedValidator,
-            let partial = loading.file?.keep()
-        else { return nil }
+        guard let validator, let partial = loading.file?.keep() else { return nil }
         loading.file = nil
+        guard let encoded = resumeData(for: partial, validator)?.encoded() else {
+            partial.remove(in: session.settings.temporaryDirectory)
+            return nil
+        }
+        removeSupersededFile()
+        return encoded
+    }
+
+    /// What to resume from should the process end now, while the download goes on; nil where there is nothing.
+    func checkpoint() -> Data? {
+        lane.loop.preconditionOnLoop()
+        guard isUnfinished else { return nil }
+        if loading.head == nil, case .success(let untouched) = resumption { return untouched.encoded() }
+        guard let validator, let partial = loading.file?.describe() else { return nil }
+        return resumeData(for: partial, validator)?.encoded()
+    }
+
+    /// nil where the server gave nothing to validate with.
+    private var validator: Resumption.Validator? {
+        guard let request = shared.withLock({ $0.currentRequest }) else { return nil }
+        return loading.head.flatMap { ResumePolicy.validator(of: $0, to: request) } ?? loading.appendedValidator
+    }
+
+    private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {
+        guard let original = originalRequest, let url = original.url, ResumeData.canName(url) else { return nil }
         let expected = shared.withLock { $0.counters.expectedToReceive }
-        let data = ResumeData(
+        return ResumeData(
             request: original,
             url: url,
             validator: validator,
             completeLength: expected > 0 ? expected : nil,
             partialFile: partial
         )
-        guard let encoded = data.encoded() else {
-            partial.remove(in: session.settings.temporaryDirectory)
-            return nil
-        }
-        removeSupersededFile()
-        return encoded
     }
 
     private func removeSupersededFile() {

@@ -177,7 +177,7 @@ extension TaskRunner {
             }
             if let file {
                 loading.file = file
-                loading.resumption = resumption.resumption
+                loading.resumption = resumption.resumption(from: file.length)
                 loading.supersedesPartialFile = true
             }
             prepared()

@@ -40,10 +40,13 @@ extension TaskRunner {
         }
     }
 
+    /// The next bytes get a file of their own: a checkpoint may have named the old one, and must not find other content under its name.
     private func startOver() throws(URLError) {
         loading.resumption = nil
         loading.appendedValidator = nil
-        try loading.file?.truncate()
+        guard let file = loading.file.take() else { return }
+        file.remove()
+        loading.file = try DownloadFile(in: session.settings.temporaryDirectory)
     }
 
     /// Whether something is still to be asked for, now that an appended body is over; true where that goes on.

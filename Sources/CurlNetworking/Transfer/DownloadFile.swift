@@ -41,7 +41,7 @@ final class DownloadFile {
         defer { Glibc.close(source) }
         try self.init(in: directory)
         do throws(URLError) {
-            try copy(from: source, length: partial.length)
+            try copy(from: source, length: partial.length(of: source))
         } catch {
             remove()
             throw error
@@ -88,12 +88,15 @@ final class DownloadFile {
         }
     }
 
-    /// Starts over.
-    func truncate() throws(URLError) {
-        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
-            throw URLError(.cannotWriteToFile, url, "The download's file could not be emptied.", .current)
+    /// Describes the incomplete file, which goes on growing, and gives it a name by which it is kept should this process end. The lock tells
+    /// other processes that it is still in use. nil where somebody has taken the file away, or the system refuses.
+    func describe() -> PartialFile? {
+        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+        if TemporaryName.active.matches(url.lastPathComponent) {
+            guard let kept = renameToKeep(url) else { return nil }
+            url = kept
         }
-        length = 0
+        return PartialFile(describing: descriptor, at: url, isGrowing: true)
     }
 
     /// Closes the complete file, which stays where it is. Fails where somebody has taken it away in the meantime.
@@ -197,9 +200,11 @@ struct PartialFile: Codable, Equatable, Sendable {
     /// When the file's content or state last changed, by the file system's clock: nothing can set it back.
     var changedSeconds: Int64
     var changedNanoseconds: Int64
+    /// Whether bytes may have been appended since. Without a value: no.
+    var isGrowing: Bool?
 
     /// nil where the system won't tell.
-    init?(describing descriptor: Int32, at url: URL) {
+    init?(describing descriptor: Int32, at url: URL, isGrowing: Bool = false) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
         name = url.lastPathComponent
@@ -208,6 +213,7 @@ struct PartialFile: Codable, Equatable, Sendable {
         inode = UInt64(status.st_ino)
         changedSeconds = Int64(status.st_ctim.tv_sec)
         changedNanoseconds = Int64(status.st_ctim.tv_nsec)
+        self.isGrowing = isGrowing ? true : nil
     }
 
     /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; else nil.
@@ -229,16 +235,28 @@ struct PartialFile: Codable, Equatable, Sendable {
     /// Whether the open file is the one described, and private.
     func isUnchanged(_ descriptor: Int32) -> Bool {
         var status = stat()
-        return fstat(descriptor, &status) == 0
-            && status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1
-            && Int64(status.st_size) == length && UInt64(status.st_ino) == inode
-            && Int64(status.st_ctim.tv_sec) == changedSeconds && Int64(status.st_ctim.tv_nsec) == changedNanoseconds
+        guard fstat(descriptor, &status) == 0,
+            status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1,
+            UInt64(status.st_ino) == inode
+        else { return false }
+        let changed = (Int64(status.st_ctim.tv_sec), Int64(status.st_ctim.tv_nsec))
+        let known = (changedSeconds, changedNanoseconds)
+        if isGrowing == true { return Int64(status.st_size) >= length && changed >= known }
+        return Int64(status.st_size) == length && changed == known
     }
 
-    /// Deletes the file if it is still the one described.
+    /// How many bytes of the open file can be gone on from: all of one that has grown, since its download only ever appends to it.
+    func length(of descriptor: Int32) -> Int64 {
+        var status = stat()
+        guard isGrowing == true, fstat(descriptor, &status) == 0 else { return length }
+        return max(length, Int64(status.st_size))
+    }
+
+    /// Deletes the file if it is still the one described, and no download is appending to it.
     func remove(in directory: URL) {
         guard let descriptor = open(in: directory) else { return }
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
         unlink(directory.appendingPathComponent(name, isDirectory: false).path)
-        close(descriptor)
     }
 }

@@ -78,8 +78,9 @@ struct ResumeData: Codable, Equatable, Sendable {
         isHarmless(list, containers: maximumPropertyContainers) ? list : nil
     }
 
-    var resumption: Resumption {
-        Resumption(offset: partialFile.length, validator: validator, completeLength: completeLength)
+    /// - Parameter offset: How many bytes of the partial file there are, which may have grown since it was described.
+    func resumption(from offset: Int64) -> Resumption {
+        Resumption(offset: offset, validator: validator, completeLength: completeLength)
     }
 
     /// Whether resume data may lead to `url`: an http, https, ftp or ftps URL with a host. Somebody may have written it who has no business

@@ -79,18 +79,6 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("Starting over leaves nothing of what was there")
-    func truncation() throws {
-        let file = try DownloadFile(in: directory.url)
-        try Self.write("first try", to: file)
-        try file.truncate()
-        #expect(file.length == 0)
-        try Self.write("abc", to: file)
-        let finished = try file.finish()
-        #expect(try String(contentsOf: finished.url, encoding: .utf8) == "abc")
-        finished.removeIfStillThere()
-    }
-
     @Test("Removed, it is gone")
     func removal() throws {
         let file = try DownloadFile(in: directory.url)

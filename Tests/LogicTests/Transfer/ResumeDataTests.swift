@@ -53,7 +53,9 @@ struct ResumeDataTests {
                 let original = try Self.sample(validator: validator, completeLength: length)
                 let decoded = try ResumeData(decoding: #require(original.encoded()))
                 #expect(decoded == original)
-                #expect(decoded.resumption == Resumption(offset: 3, validator: validator, completeLength: length))
+                #expect(
+                    decoded.resumption(from: 3) == Resumption(offset: 3, validator: validator, completeLength: length)
+                )
             }
         }
     }
