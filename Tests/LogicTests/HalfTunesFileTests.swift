@@ -104,12 +104,12 @@ struct HalfTunesFileTests {
         let directory = try TemporaryDirectory()
         var forged = try Self.pauseFile("http://h/song.wav")
         forged.item.fileName = "../../etc/passwd"
-        try forged.write(to: directory.url.appendingPathComponent("harmless.wav.resume"))
+        try forged.write(to: directory.url.appendingPathComponent("harmless.wav.resume"), by: directory.url)
         #expect(try DownloadFolder(directory.url.path).pauseFiles.map(\.item.fileName) == ["harmless.wav"])
 
         forged.item.url = URL(fileURLWithPath: "/etc/passwd")
         let file = directory.url.appendingPathComponent("other.resume")
-        try forged.write(to: file)
+        try forged.write(to: file, by: directory.url)
         #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: file) }
     }
 
@@ -124,23 +124,50 @@ struct HalfTunesFileTests {
 
     // MARK: - The folder
 
-    @Test("Partial files stay while something is paused, and go with the last program that uses the folder")
+    @Test("Partial files stay while another program uses the folder, or a pause file names them")
     func tidying() throws {
         let directory = try TemporaryDirectory()
         let path = directory.url.appendingPathComponent("a/b").path
         let (first, second) = (try DownloadFolder(path), try DownloadFolder(path))
         let litter = first.partials.appendingPathComponent("CurlNetworkingDownload_0.tmp")
-        try Data("part".utf8).write(to: litter)
+        let needed = first.partials.appendingPathComponent("where it was.tmp")
+        for file in [litter, needed] { try Data("part".utf8).write(to: file) }
+        var pauseFile = try Self.pauseFile("http://h/song.wav")
+        pauseFile.resumeData = Data("<string>where it was.tmp</string>".utf8)
+        try first.save(pauseFile)
 
         second.tidy()
-        #expect(FileManager.default.fileExists(atPath: litter.path), "another one uses it")
+        let third = try DownloadFolder(path)
+        #expect(FileManager.default.fileExists(atPath: litter.path), "others use it")
+        withExtendedLifetime((first, second, third)) {}
+    }
 
-        try withExtendedLifetime(first) {
-            let third = try DownloadFolder(path)
-            try third.save(Self.pauseFile("http://h/song.wav"))
-            third.tidy()
-            #expect(FileManager.default.fileExists(atPath: litter.path), "something is paused")
+    @Test("What a killed program has left goes when the next one comes, but for what a pause file names")
+    func sweeping() throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let folder = try DownloadFolder(directory.url.path)
+            for name in ["CurlNetworkingDownload_0.tmp", "CurlNetworkingDownload_1.tmp", "x.tmp"] {
+                try Data("part".utf8).write(to: folder.partials.appendingPathComponent(name))
+            }
+            var pauseFile = try Self.pauseFile("http://h/song.wav")
+            pauseFile.resumeData = Data("<string>CurlNetworkingDownload_1.tmp</string>".utf8)
+            try folder.save(pauseFile)
         }
+        let next = try DownloadFolder(directory.url.path)
+        let partials = try FileManager.default.contentsOfDirectory(atPath: next.partials.path)
+        #expect(partials == ["CurlNetworkingDownload_1.tmp"])
+        next.tidy()
+        #expect(directory.content == [".halftunes", "song.wav.resume"])
+    }
+
+    @Test("A pause file of another address isn't removed for its namesake")
+    func namesakesPauseFile() throws {
+        let directory = try TemporaryDirectory()
+        let folder = try DownloadFolder(directory.url.path)
+        try folder.save(Self.pauseFile("http://h/song.wav"))
+        folder.removePauseFile(of: try Self.item("http://other/song.wav"))
+        #expect(folder.pauseFiles.count == 1)
     }
 
     @Test("With nothing paused and nobody else there, nothing is left but the finished files")

@@ -70,8 +70,3 @@ struct APISurfaceTests {
                 && declaration == other.1 + stock.declaration.dropFirst(other.0.count)
     }
 }
-
-/// Where the build under test is.
-enum Products {
-    static let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-}

@@ -6,6 +6,7 @@ extension Invocation.Verb {
         case .demo: Help.demo
         case .search: Help.search
         case .get: Help.get
+        case .play: Help.play
         case .serve: Help.serve
         case .resume: Help.resume
         }
@@ -21,13 +22,16 @@ private enum Help {
                halftunes search TERM…               list the songs that match
                halftunes get URL…                   download
                halftunes get --search TERM          download the previews of all that match
+               halftunes play FILE                  play what was downloaded
                halftunes serve                      the embedded catalogue as a server
                halftunes COMMAND --help             more about a command
 
         The catalogue is an embedded one, which needs no network: its previews are made as they are sent.
         With --api https://itunes.apple.com it is Apple's.
 
-        Keys:  / search   ↑ ↓ or j k move   d or enter download   p pause   r resume   c cancel   q quit
+        Keys:  / search   ↑ ↓ or j k move   d or enter download   p pause   r resume   c cancel
+               enter play what is downloaded, and again to stop   q quit
+        The last line tells which of them apply to the selected song.
 
         options:
           -o, --output DIR     where downloads go (the current directory)
@@ -69,7 +73,8 @@ private enum Help {
                halftunes get --search TERM [options]
 
         Ctrl-C pauses whatever is under way to '.resume' files beside the destinations; the same command
-        goes on from there. What is there already is not downloaded again.
+        goes on from there, and so it does after the program was killed. What is there already is not
+        downloaded again.
 
         options:
           -s, --search TERM    search for songs, and get their previews
@@ -81,6 +86,16 @@ private enum Help {
 
         Exit status: 0 if everything is there, 1 if something failed, 2 for a wrong command line, and
         128 plus the signal's number if one ended it (130 for Ctrl-C).
+
+        """
+
+    static let play = """
+        Plays a file until its end, or Ctrl-C.
+
+        usage: halftunes play FILE
+
+        HALFTUNES_PLAYER names the player, with options if it needs some; without it, that's the first of
+        mpv, ffplay, paplay and aplay that is installed.
 
         """
 

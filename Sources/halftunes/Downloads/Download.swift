@@ -60,6 +60,14 @@ struct Download: Sendable {
         expected = paused.expected
     }
 
+    /// A file of its name, of so many bytes, was there before, and is right as far as one can tell.
+    init(_ item: DownloadItem, foundComplete length: Int64) {
+        self.item = item
+        state = .finished(.alreadyThere)
+        received = length
+        expected = length
+    }
+
     var id: URL { item.url }
 
     /// Of the whole file; nil as long as nobody knows how long it is.

@@ -15,6 +15,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         change(downloadTask) {
             $0.wrote(total: totalBytesWritten, expected: Self.known(totalBytesExpectedToWrite))
         }
+        keepCheckpoint(of: downloadTask, isFirst: bytesWritten == totalBytesWritten)
     }
 
     func urlSession(
@@ -49,7 +50,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        defer { tasks[task.taskIdentifier] = nil }
+        defer { forgetTask(task.taskIdentifier) }
         guard let error, let download = task as? URLSessionDownloadTask else { return }
         if (error as? URLError)?.code == .unsupportedURL, let item = owner(of: download)?.item {
             folder.removePauseFile(of: item)

@@ -20,6 +20,8 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     /// Those that wait for a place, in the order in which they get one.
     private var waiting: [URL] = []
     var tasks: [Int: URLSessionDownloadTask] = [:]
+    /// The tasks of which a checkpoint was asked for.
+    private var checkpointed: Set<Int> = []
     /// Called when nothing moves any more.
     private var whenAtRest: [() -> Void] = []
     private var isClosing = false
@@ -69,6 +71,26 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
             }
             update(download)
             if case .checking = download.state { check(item) } else { enqueue(item.url) }
+        }
+    }
+
+    /// Shows which of these items are in the folder already; what isn't as its checksum says is not shown.
+    func lookFor(_ items: [DownloadItem]) {
+        queue.async { [self] in
+            for item in items where downloads[item.url] == nil && folder.pauseFile(of: item) == nil {
+                guard let length = folder.length(of: item) else { continue }
+                compare(item) { [self] isRight in
+                    guard isRight != false, downloads[item.url] == nil else { return }
+                    update(Download(item, foundComplete: length))
+                }
+            }
+        }
+    }
+
+    /// What is known of a finished download whose file somebody has taken away.
+    func forget(_ id: URL) {
+        queue.async { [self] in
+            if case .finished = downloads[id]?.state { downloads[id] = nil }
         }
     }
 
@@ -150,16 +172,46 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     func check(_ item: DownloadItem) {
+        compare(item) { [self] isRight in
+            if isRight == false { folder.remove(item) }
+            change(item.url) { $0.checked(isRight: isRight) }
+            guard case .waiting = downloads[item.url]?.state else { return }
+            enqueue(item.url)
+        }
+    }
+
+    /// Compares the item's file with its checksum, elsewhere, and calls back on the queue; with nil where there is nothing to compare
+    /// with.
+    private func compare(_ item: DownloadItem, _ completion: @escaping @Sendable (Bool?) -> Void) {
         let file = folder.destination(of: item)
         DispatchQueue.global(qos: .utility).async { [self] in
             let isRight = item.sha256.map { wanted in (try? SHA256.digest(ofFile: file)) == wanted }
+            queue.async { completion(isRight) }
+        }
+    }
+
+    /// From the first bytes on, what a later run needs to go on from is on disk, in case this one is killed.
+    ///
+    /// - Parameter isFirst: Whether the bytes just written are the file's first: the task has started (over).
+    func keepCheckpoint(of task: URLSessionDownloadTask, isFirst: Bool) {
+        let identifier = task.taskIdentifier
+        guard checkpointed.insert(identifier).inserted || isFirst else { return }
+        Task { [self] in
+            guard let resumeData = await task.checkpoint() else { return }
             queue.async { [self] in
-                if isRight == false { folder.remove(item) }
-                change(item.url) { $0.checked(isRight: isRight) }
-                guard case .waiting = downloads[item.url]?.state else { return }
-                enqueue(item.url)
+                guard let download = downloads.values.first(where: { $0.task == identifier }),
+                    case .running = download.state
+                else { return }
+                // The download goes on without it.
+                try? folder.save(PauseFile(download, resumeData: resumeData))
             }
         }
+    }
+
+    /// The task has ended.
+    func forgetTask(_ identifier: Int) {
+        tasks[identifier] = nil
+        checkpointed.remove(identifier)
     }
 
     /// Takes a step of a download's, and tells about it if there was one to take.
@@ -189,12 +241,12 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         for action in actions { action() }
     }
 
-    /// Keeps the `.resume` file as it should be. It stays while the download goes on from it: should the program be
-    /// killed, it's still good.
+    /// Keeps the `.resume` file as it should be. It stays while the download goes on from it, until the first checkpoint takes its
+    /// place: should the program be killed, it's still good.
     private func writeDown(_ download: Download) throws {
         switch download.state {
         case .paused, .failed:
-            guard let pauseFile = PauseFile(download) else { return }
+            guard let pauseFile = PauseFile(download) else { return folder.removePauseFile(of: download.item) }
             try folder.save(pauseFile)
         case .finished, .cancelled:
             folder.removePauseFile(of: download.item)

@@ -6,7 +6,8 @@ import Glibc
 ///
 /// Partial files are on the same file system as the destination, so that a finished one only has to be renamed, and
 /// survive a restart of the machine, which those in `/tmp` need not. Programs that use the folder hold a shared lock on
-/// it; who leaves last, when nothing is paused, removes what is left there.
+/// it; who comes when nobody else is there, or leaves last, removes what no paused download needs: a program that was killed
+/// may have left something.
 final class DownloadFolder: Sendable {
     let url: URL
     /// Where partial files are.
@@ -20,7 +21,7 @@ final class DownloadFolder: Sendable {
         // Resume data names the place of its partial file; by whatever road one comes, it has to be the same.
         self.url = url.resolvingSymlinksInPath()
         partials = self.url.appendingPathComponent(".halftunes", isDirectory: true)
-        lock = try Self.lock(partials.path)
+        lock = try Self.lock(partials, of: self.url)
     }
 
     deinit {
@@ -37,8 +38,9 @@ final class DownloadFolder: Sendable {
         guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemCallError(path) }
     }
 
-    /// Makes the directory, ours alone, and takes a shared lock on it.
-    private static func lock(_ path: String) throws -> Int32 {
+    /// Makes the directory, ours alone, tidies it if nobody else uses it, and takes a shared lock on it.
+    private static func lock(_ partials: URL, of folder: URL) throws -> Int32 {
+        let path = partials.path
         while true {
             if mkdir(path, 0o700) != 0, errno != EEXIST { throw SystemCallError(path) }
             let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -46,6 +48,7 @@ final class DownloadFolder: Sendable {
                 if errno == ENOENT { continue }
                 throw SystemCallError(path)
             }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { sweep(partials, needed: pauseFiles(in: folder)) }
             // Whoever removed it meanwhile had the lock.
             flock(descriptor, LOCK_SH)
             var locked = stat()
@@ -86,7 +89,9 @@ final class DownloadFolder: Sendable {
     }
 
     /// All paused downloads, by name. Files that are none of ours are left out.
-    var pauseFiles: [PauseFile] {
+    var pauseFiles: [PauseFile] { Self.pauseFiles(in: url) }
+
+    private static func pauseFiles(in url: URL) -> [PauseFile] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         return names.filter { $0.hasSuffix(PauseFile.suffix) }.sorted().compactMap {
             try? PauseFile(contentsOf: url.appendingPathComponent($0, isDirectory: false))
@@ -100,22 +105,30 @@ final class DownloadFolder: Sendable {
     }
 
     func save(_ pauseFile: PauseFile) throws {
-        try pauseFile.write(to: pauseFileURL(of: pauseFile.item))
+        try pauseFile.write(to: pauseFileURL(of: pauseFile.item), by: partials)
     }
 
+    /// Leaves that of another address, whose file would have the same name.
     func removePauseFile(of item: DownloadItem) {
+        guard pauseFile(of: item) != nil else { return }
         unlink(pauseFileURL(of: item).path)
     }
 
     // MARK: - Partial files
 
-    /// Removes the partial files if nobody can need them any more: nobody else uses the folder, and nothing is paused.
+    /// Removes the partial files that nobody can need any more, if nobody else uses the folder; and their directory, when nothing is
+    /// paused. For who has finished.
     func tidy() {
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0, pauseFiles.isEmpty else { return }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return }
+        let needed = pauseFiles
+        Self.sweep(partials, needed: needed)
+        if needed.isEmpty { rmdir(partials.path) }
+    }
+
+    private static func sweep(_ partials: URL, needed: [PauseFile]) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: partials.path)) ?? []
-        where name.hasSuffix(".tmp") {
+        where name.hasSuffix(".tmp") && !needed.contains(where: { $0.mentions(name) }) {
             unlink(partials.appendingPathComponent(name, isDirectory: false).path)
         }
-        rmdir(partials.path)
     }
 }

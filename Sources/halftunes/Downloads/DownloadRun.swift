@@ -58,7 +58,7 @@ struct DownloadRun {
         continuation.finish()
         for await case .download(let download) in events { _ = note(download) }
         folder.tidy()
-        withExtendedLifetime(signals) { reporter.finish(summary(signal)) }
+        withExtendedLifetime(signals) { reporter.finish(summary) }
         if let signal { return ExitCode.signal(signal) }
         return failures.isEmpty ? ExitCode.success : ExitCode.failure
     }
@@ -88,11 +88,20 @@ struct DownloadRun {
         latest.values.filter { if case .failed = $0.state { true } else { false } }
     }
 
-    private func summary(_ signal: Int32?) -> [String] {
+    private var summary: [String] {
+        var lines: [String] = []
+        let finished = items.filter { if case .finished = latest[$0.url]?.state { true } else { false } }
+        switch finished.count {
+        case 0: break
+        case 1: lines.append("The file is \(folder.destination(of: finished[0]).path)")
+        default: lines.append("\(finished.count) files are in \(folder.url.path)")
+        }
         let resumable = latest.values.count { $0.resumeData != nil }
-        guard resumable > 0 else { return [] }
-        let subject = resumable == 1 ? "1 download is" : "\(resumable) downloads are"
-        return ["\(subject) paused. The same command goes on from there."]
+        if resumable > 0 {
+            let subject = resumable == 1 ? "1 download is" : "\(resumable) downloads are"
+            lines.append("\(subject) paused. The same command goes on from there.")
+        }
+        return lines
     }
 }
 

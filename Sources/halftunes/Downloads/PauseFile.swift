@@ -17,9 +17,18 @@ struct PauseFile: Codable, Equatable, Sendable {
     static let suffix = ".resume"
     private static let largestSize = 4 << 20
 
+    /// Whether a partial file of this name may be needed. Resume data is opaque; but what it doesn't mention it can't need.
+    func mentions(_ name: String) -> Bool {
+        resumeData.range(of: Data(name.utf8)) != nil
+    }
+
     /// nil where there is nothing to resume from.
     init?(_ download: Download) {
         guard let resumeData = download.resumeData else { return nil }
+        self.init(download, resumeData: resumeData)
+    }
+
+    init(_ download: Download, resumeData: Data) {
         item = download.item
         received = download.received
         expected = download.expected
@@ -42,10 +51,12 @@ struct PauseFile: Codable, Equatable, Sendable {
     }
 
     /// Writes it as `url`, readable for nobody else, and at once: whoever looks sees the old file or the new one.
-    func write(to url: URL) throws {
+    ///
+    /// - Parameter folder: Where it is written before it gets its name, on the same file system.
+    func write(to url: URL, by folder: URL) throws {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
-        try PrivateFile.write(encoder.encode(self), to: url)
+        try PrivateFile.write(encoder.encode(self), to: url, by: folder)
     }
 }
 

@@ -17,9 +17,9 @@ struct SystemCallError: LocalizedError {
 
 /// Files that are nobody else's business.
 enum PrivateFile {
-    /// Writes a file of mode 0600 beside `url` and then renames it, so that `url` is never half written.
-    static func write(_ data: Data, to url: URL) throws {
-        let temporary = url.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString).tmp")
+    /// Writes a file of mode 0600 in `folder` and then renames it, so that `url` is never half written.
+    static func write(_ data: Data, to url: URL, by folder: URL) throws {
+        let temporary = folder.appendingPathComponent("\(UUID().uuidString).tmp")
         let descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(url.path) }
         do {

@@ -1,0 +1,7 @@
+import Foundation
+
+/// Where the build under test is.
+package enum Products {
+    package static let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent()
+}
