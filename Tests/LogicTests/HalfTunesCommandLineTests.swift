@@ -42,6 +42,7 @@ struct HalfTunesCommandLineTests {
         let serve = try Invocation(parsing: ["serve", "--port", "0", "--rate=5000"])
         #expect(serve.port == 0)
         #expect(serve.rate == 5000)
+        #expect(try Invocation(parsing: ["play", "a song.wav"]).operands == ["a song.wav"])
         #expect(try Invocation(parsing: ["resume", "a.resume"]).operands == ["a.resume"])
     }
 
@@ -50,7 +51,7 @@ struct HalfTunesCommandLineTests {
         arguments: [
             (["--help"], Invocation.Verb.interactive), (["-h"], .interactive), (["help"], .interactive),
             (["get", "--help"], .get), (["help", "serve"], .serve), (["search", "-h"], .search),
-            (["demo", "-h"], .demo),
+            (["demo", "-h"], .demo), (["help", "play"], .play),
         ]
     )
     func help(arguments: [String], verb: Invocation.Verb) throws {
@@ -63,7 +64,8 @@ struct HalfTunesCommandLineTests {
     @Test(
         "What makes no sense is refused with a reason",
         arguments: [
-            ["play"], ["help", "play"], ["--fast"], ["demo", "now"], ["search"], ["get"],
+            ["play"], ["play", "a", "b"], ["play", ""], ["play", "a", "--rate", "1"], ["dance"], ["help", "dance"],
+            ["--fast"], ["demo", "now"], ["search"], ["get"],
             ["get", "-s", "a", "http://h/"],
             ["get", "ftp://host/file"], ["get", "file:///etc/passwd"], ["get", "host/file"], ["get", "-o"],
             ["get", "-o", "", "http://h/"], ["get", "-j", "0", "http://h/"], ["get", "-j", "x", "http://h/"],

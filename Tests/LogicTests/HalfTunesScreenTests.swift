@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Half Tunes is used with the keyboard")
 struct HalfTunesScreenTests {
-    private var screen = Screen(source: "test")
+    private var screen = Screen(source: "test", folder: URL(fileURLWithPath: "/music"))
     private let tracks = Song.all.prefix(3).map { Track($0, at: "http://h") }
 
     private mutating func press(_ text: String) -> [Screen.Deed] {
@@ -54,13 +54,118 @@ struct HalfTunesScreenTests {
     mutating func deeds() throws {
         find(tracks)
         let item = try #require(itemAt(1))
-        let early = press("jprc")
-        #expect(early.isEmpty, "there is no download yet")
-        let downloads = press("d\n")
+        let downloads = press("jd\n")
         #expect(downloads == [.download(item), .download(item)])
         screen.show(Download(item))
-        let deeds = press("prc")
-        #expect(deeds == [.pause(item.url), .resume(item.url), .cancel(item.url)])
+        let deeds = press("pc")
+        #expect(deeds == [.pause(item.url), .cancel(item.url)])
+        var paused = Download(item)
+        _ = paused.pause()
+        screen.show(paused)
+        let resuming = press("rd\nc")
+        #expect(resuming == [.resume(item.url), .resume(item.url), .resume(item.url), .cancel(item.url)])
+    }
+
+    @Test("Keys that don't apply say so")
+    mutating func refusals() throws {
+        _ = screen.press(.escape)
+        for key in "dprc\n" {
+            let deeds = press(String(key))
+            #expect(deeds.isEmpty)
+            #expect(screen.message == "Nothing is selected: / searches.")
+        }
+        find(tracks)
+        let early = press("p")
+        #expect(early.isEmpty)
+        #expect(screen.message == "There is nothing to pause: \(tracks[0].title) is not downloaded.")
+        screen.show(Download(try #require(itemAt(0))))
+        let late = press("r")
+        #expect(late.isEmpty)
+        #expect(screen.message == "There is nothing to resume: \(tracks[0].title) is waiting for a place.")
+        let again = press("\n")
+        #expect(again.isEmpty)
+        #expect(screen.message == "There is nothing to play: \(tracks[0].title) is waiting for a place.")
+        let unknown = press("x")
+        #expect(unknown.isEmpty)
+        #expect(screen.message == "There is no key x here.")
+    }
+
+    // MARK: - Playing
+
+    private static func finished(_ item: DownloadItem) -> Download {
+        var download = Download(item)
+        _ = download.start(task: 1)
+        _ = download.arrived(task: 1)
+        _ = download.checked(isRight: true)
+        return download
+    }
+
+    @Test("Enter plays what is downloaded, and stops it again; its path is shown")
+    mutating func playing() throws {
+        find(tracks)
+        let item = try #require(itemAt(0))
+        screen.show(Self.finished(item))
+        #expect(screen.message == "Downloaded to /music/\(item.fileName)")
+        let play = press("\n")
+        #expect(play == [.play(item)])
+        screen.startedPlaying(item, with: "mpv")
+        #expect(screen.message == "Playing /music/\(item.fileName) with mpv")
+        let stop = press("\n")
+        #expect(stop == [.stopPlaying])
+        screen.stoppedPlaying(nil)
+        #expect(screen.message == "/music/\(item.fileName)")
+        let replay = press("\n")
+        #expect(replay == [.play(item)])
+        _ = press("j")
+        #expect(screen.message.isEmpty)
+        _ = press("k")
+        #expect(screen.message == "/music/\(item.fileName)")
+        for key in "dprc" {
+            let deeds = press(String(key))
+            #expect(deeds.isEmpty)
+            #expect(screen.message.hasSuffix("is downloaded."))
+        }
+    }
+
+    @Test("What can't be played says why, and a file that is gone can be downloaded again")
+    mutating func notPlaying() throws {
+        find(tracks)
+        let item = try #require(itemAt(0))
+        screen.show(Self.finished(item))
+        screen.startedPlaying(item, with: "mpv")
+        screen.stoppedPlaying("mpv has failed with status 2.")
+        #expect(screen.message == "mpv has failed with status 2.")
+        screen.forget(item.url)
+        #expect(screen.message.contains("is gone"))
+        let again = press("d")
+        #expect(again == [.download(item)])
+    }
+
+    /// What can be done to the selected row, with its download changed so.
+    private static func keys(of item: DownloadItem, on screen: Screen, _ change: (inout Download) -> Void) -> [String] {
+        var (screen, download) = (screen, Download(item))
+        change(&download)
+        screen.show(download)
+        return screen.help.filter { !["/ search", "↑↓ move", "q quit"].contains($0) }
+    }
+
+    @Test("The line of keys has what applies, and nothing else")
+    mutating func help() throws {
+        #expect(screen.help == ["enter search", "esc list", "ctrl-u clear", "ctrl-c quit"])
+        _ = screen.press(.escape)
+        #expect(screen.help == ["/ search", "q quit"])
+        find(Array(tracks.prefix(1)))
+        #expect(screen.help == ["/ search", "d download", "q quit"])
+        find(tracks)
+        let item = try #require(itemAt(0))
+        #expect(screen.help == ["/ search", "↑↓ move", "d download", "q quit"])
+        #expect(Self.keys(of: item, on: screen) { _ in } == ["p pause", "c cancel"])
+        #expect(Self.keys(of: item, on: screen) { _ = $0.pause() } == ["r resume", "c cancel"])
+        #expect(Self.keys(of: item, on: screen) { _ = $0.found(length: 1) } == [])
+        #expect(Self.keys(of: item, on: screen) { _ = $0.cancel() } == ["d download"])
+        #expect(Self.keys(of: item, on: screen) { $0 = Self.finished(item) } == ["enter play"])
+        screen.startedPlaying(item, with: "mpv")
+        #expect(Self.keys(of: item, on: screen) { $0 = Self.finished(item) } == ["enter stop"])
     }
 
     @Test("A song without a preview isn't downloaded")

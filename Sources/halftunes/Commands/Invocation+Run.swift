@@ -41,6 +41,7 @@ extension Invocation {
         case .demo: return try await DemoCommand(self).run()
         case .search: return try await SearchCommand(self).run()
         case .get: return try await GetCommand(self).run()
+        case .play: return try await PlayCommand(self).run()
         case .serve: return try await ServeCommand(self).run()
         case .resume: return try await ResumeCommand(self).run()
         }

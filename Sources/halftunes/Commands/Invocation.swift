@@ -7,6 +7,7 @@ struct Invocation: Equatable {
         case demo
         case search
         case get
+        case play
         case serve
         /// Goes on with what is paused in one file; for the demo, which has another process do it.
         case resume
@@ -99,8 +100,8 @@ extension Invocation {
             for address in operands where URL(webAddress: address) == nil {
                 throw UsageError("'\(address)' is no http or https URL.")
             }
-        case .resume:
-            guard operands.count == 1 else { throw UsageError("'resume' takes one file.") }
+        case .play, .resume:
+            guard operands.count == 1, operands != [""] else { throw UsageError("'\(verb.rawValue)' takes one file.") }
         case .interactive, .demo, .serve:
             if let operand = operands.first { throw UsageError("'\(operand)' is too much here.") }
         }
@@ -152,7 +153,7 @@ extension Invocation.Verb {
         case .search: [.api, .limit]
         case .get: [.output, .api, .search, .parallel, .limit, .rate]
         case .serve: [.port, .rate]
-        case .resume: []
+        case .play, .resume: []
         }
     }
 }

@@ -8,6 +8,7 @@ struct InteractiveCommand {
         case bytes([UInt8])
         case found(Result<[Track], any Error>, term: String)
         case download(Download)
+        case playbackOver(Playback.Ending, number: Int)
         case signal(Int32)
         case redraw
     }
@@ -24,13 +25,15 @@ struct InteractiveCommand {
     private var screen: Screen
     private var keys = KeyParser()
     private var isDrawingDue = false
+    private var playing: (playback: Playback, player: Player, number: Int)?
+    private var playbacks = 0
 
     init(_ invocation: Invocation) throws {
         folder = try DownloadFolder(invocation.directory ?? ".")
         let paused = folder.pauseFiles
         source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: paused)
         limit = invocation.limit
-        screen = Screen(source: source.name)
+        screen = Screen(source: source.name, folder: folder.url)
         let (events, continuation) = AsyncStream<Event>.makeStream()
         self.events = events
         self.continuation = continuation
@@ -57,6 +60,7 @@ struct InteractiveCommand {
         screen.say("Pausing…")
         draw()
         keyboard.cancel()
+        playing?.playback.stop()
         await centre.close()
         RawTerminal.leave()
         folder.tidy()
@@ -80,8 +84,15 @@ struct InteractiveCommand {
             for key in keys.keys(in: bytes) {
                 if let deed = screen.press(key), let end = try perform(deed) { return end }
             }
-        case .found(let result, let term): screen.show(result, of: term)
+        case .found(let result, let term):
+            screen.show(result, of: term)
+            centre.lookFor(screen.rows.compactMap(\.item))
         case .download(let download): screen.show(download)
+        case .playbackOver(let ending, let number):
+            // Another song may have taken its place.
+            guard let playing, playing.number == number else { return nil }
+            self.playing = nil
+            screen.stoppedPlaying(ending.problem(with: playing.player))
         case .signal(SIGCONT): try RawTerminal.enter()
         case .signal(SIGWINCH): break
         case .signal(let number): return .signal(number)
@@ -90,11 +101,13 @@ struct InteractiveCommand {
         return nil
     }
 
-    private func perform(_ deed: Screen.Deed) throws -> End? {
+    private mutating func perform(_ deed: Screen.Deed) throws -> End? {
         switch deed {
         case .search(let term):
             source.search.search(term, limit: limit) { [continuation] in continuation.yield(.found($0, term: term)) }
         case .download(let item): centre.start(item)
+        case .play(let item): play(item)
+        case .stopPlaying: playing?.playback.stop()
         case .pause(let id): centre.pause(id)
         case .resume(let id): centre.resume(id)
         case .cancel(let id): centre.cancel(id)
@@ -102,6 +115,29 @@ struct InteractiveCommand {
         case .quit: return .wish
         }
         return nil
+    }
+
+    /// In place of what is being played.
+    private mutating func play(_ item: DownloadItem) {
+        playing?.playback.stop()
+        playing = nil
+        playbacks += 1
+        do {
+            let player = try Player()
+            let over: @Sendable (Playback.Ending) -> Void = { [continuation, number = playbacks] in
+                continuation.yield(.playbackOver($0, number: number))
+            }
+            let file = folder.destination(of: item)
+            let playback = try Playback(file, with: player, isQuiet: true, whenOver: over)
+            playing = (playback, player, playbacks)
+            screen.startedPlaying(item, with: player.name)
+        } catch PlayerError.noFile {
+            centre.forget(item.url)
+            screen.stoppedPlaying(nil)
+            screen.forget(item.url)
+        } catch {
+            screen.stoppedPlaying("It can't be played: \(error.localizedDescription).")
+        }
     }
 
     // MARK: - The terminal

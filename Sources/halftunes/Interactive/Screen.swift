@@ -17,6 +17,8 @@ struct Screen {
     enum Deed: Equatable {
         case search(String)
         case download(DownloadItem)
+        case play(DownloadItem)
+        case stopPlaying
         case pause(URL)
         case resume(URL)
         case cancel(URL)
@@ -25,19 +27,44 @@ struct Screen {
     }
 
     let source: String
+    /// Where downloads go.
+    let folder: URL
     private(set) var mode = Mode.typing("")
     private(set) var rows: [Row] = []
     private(set) var selected = 0
     private(set) var downloads: [URL: Download] = [:]
-    private(set) var message = "Try bach, beethoven, folk or dance."
+    /// The song that is being played.
+    private(set) var playing: URL?
+    /// What has happened last; gone when another row is selected.
+    private var news: String? = "Try bach, beethoven, folk or dance."
     /// How many rows a page has; the view knows.
     var pageSize = 10
 
-    init(source: String) {
+    init(source: String, folder: URL) {
         self.source = source
+        self.folder = folder
     }
 
     var selectedRow: Row? { rows.indices.contains(selected) ? rows[selected] : nil }
+
+    /// What has happened last, or else where the selected song's file is.
+    var message: String {
+        if let news { return news }
+        guard let download = selectedDownload, case .finished = download.state else { return "" }
+        return path(of: download.item)
+    }
+
+    /// What the keys do now, for people.
+    var help: [String] {
+        switch mode {
+        case .typing: ["enter search", "esc list", "ctrl-u clear", "ctrl-c quit"]
+        case .browsing: ["/ search"] + (rows.count > 1 ? ["↑↓ move"] : []) + commands.map(\.help) + ["q quit"]
+        }
+    }
+
+    private func path(of item: DownloadItem) -> String {
+        folder.appendingPathComponent(item.fileName, isDirectory: false).path
+    }
 
     // MARK: - News
 
@@ -55,14 +82,14 @@ struct Screen {
             rows = found + kept
             selected = 0
             switch tracks.count {
-            case 0: message = "Nothing matches \"\(term)\"."
-            case 1: message = "1 song matches \"\(term)\"."
-            default: message = "\(tracks.count) songs match \"\(term)\"."
+            case 0: news = "Nothing matches \"\(term)\"."
+            case 1: news = "1 song matches \"\(term)\"."
+            default: news = "\(tracks.count) songs match \"\(term)\"."
             }
         case .failure(let error as URLError) where error.code == .cancelled:
             break
         case .failure(let error):
-            message = "The search failed: \(error.localizedDescription)"
+            news = "The search failed: \(error.localizedDescription)"
         }
     }
 
@@ -71,11 +98,32 @@ struct Screen {
         if !rows.contains(where: { $0.item?.url == download.id }) {
             rows.append(Row(title: download.item.title, item: download.item))
         }
-        if case .failed(let failure) = download.state { message = "\(download.item.title): \(failure.message)" }
+        switch download.state {
+        case .failed(let failure): news = "\(download.item.title): \(failure.message)"
+        case .finished(.verified), .finished(.unverified): news = "Downloaded to \(path(of: download.item))"
+        default: break
+        }
+    }
+
+    /// The song's file isn't there any more: it can be downloaded again.
+    mutating func forget(_ id: URL) {
+        guard let download = downloads.removeValue(forKey: id) else { return }
+        news = "\(path(of: download.item)) is gone; d downloads it again."
+    }
+
+    mutating func startedPlaying(_ item: DownloadItem, with player: String) {
+        playing = item.url
+        news = "Playing \(path(of: item)) with \(player)"
+    }
+
+    /// - Parameter problem: Why, where it wasn't the song's end or the user's wish.
+    mutating func stoppedPlaying(_ problem: String?) {
+        playing = nil
+        news = problem
     }
 
     mutating func say(_ text: String) {
-        message = text
+        news = text
     }
 
     // MARK: - Keys
@@ -103,7 +151,7 @@ struct Screen {
             mode = .browsing
             let term = term.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             guard !term.isEmpty else { return nil }
-            message = "Searching for \"\(term)\"…"
+            news = "Searching for \"\(term)\"…"
             return .search(term)
         case .up, .down, .pageUp, .pageDown, .home, .end:
             mode = .browsing
@@ -123,27 +171,58 @@ struct Screen {
         case .pageDown: select(selected + pageSize)
         case .home, .character("g"): select(0)
         case .end, .character("G"): select(rows.count - 1)
-        case .character("d"), .enter: return download()
-        case .character("p"): return selectedDownload.map { .pause($0.id) }
-        case .character("r"): return selectedDownload.map { .resume($0.id) }
-        case .character("c"): return selectedDownload.map { .cancel($0.id) }
         case .character("q"): return .quit
-        case .character, .control, .escape, .backspace: break
+        case .escape, .backspace, .control: break
+        case .enter, .character: return command(key)
         }
         return nil
     }
 
     private mutating func select(_ index: Int) {
         selected = max(0, min(index, rows.count - 1))
+        news = nil
     }
 
-    private mutating func download() -> Deed? {
-        guard let row = selectedRow else { return nil }
-        guard let item = row.item else {
-            message = "\(row.title) has no preview."
+    // MARK: - What keys do to the selected row
+
+    private mutating func command(_ key: Key) -> Deed? {
+        let wishes = RowCommand.wishes(of: key)
+        guard let wish = wishes.first else {
+            if case .character(let character) = key { news = "There is no key \(character) here." }
             return nil
         }
-        return .download(item)
+        guard let row = selectedRow else {
+            news = "Nothing is selected: / searches."
+            return nil
+        }
+        guard let item = row.item else {
+            news = "\(row.title) has no preview."
+            return nil
+        }
+        let commands = commands
+        guard let command = wishes.first(where: commands.contains) else {
+            let condition = selectedDownload?.condition ?? "not downloaded"
+            news = "There is nothing to \(wish.name): \(row.title) is \(condition)."
+            return nil
+        }
+        return deed(command, item)
+    }
+
+    private func deed(_ command: RowCommand, _ item: DownloadItem) -> Deed {
+        switch command {
+        case .play: .play(item)
+        case .stop: .stopPlaying
+        case .download: .download(item)
+        case .pause: .pause(item.url)
+        case .resume: .resume(item.url)
+        case .cancel: .cancel(item.url)
+        }
+    }
+
+    /// What applies to the selected row.
+    private var commands: [RowCommand] {
+        guard let item = selectedRow?.item else { return [] }
+        return RowCommand.applicable(to: selectedDownload, isPlaying: playing == item.url)
     }
 
     private var selectedDownload: Download? {

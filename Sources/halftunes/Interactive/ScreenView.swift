@@ -6,8 +6,6 @@ struct ScreenView {
     let rows: Int
     var glyphs = ProgressLine.Glyphs.suitable()
 
-    private static let keys = "/ search   ↑↓ move   d download   p pause   r resume   c cancel   q quit"
-
     /// Head, search field and message above the list, the keys below.
     var listRows: Int { max(1, rows - 6) }
 
@@ -20,7 +18,10 @@ struct ScreenView {
         list += Array(repeating: "", count: listRows - list.count)
         let lines =
             [bold("Half Tunes · \(screen.source)".printable.fitted(to: columns)), searchField(screen), rule] + list
-            + [rule, screen.message.printable.fitted(to: columns), faint(Self.keys.fitted(to: columns))]
+            + [
+                rule, screen.message.printable.fitted(to: columns),
+                faint(screen.help.joined(separator: "   ").fitted(to: columns)),
+            ]
         return Array(lines.prefix(rows))
     }
 
@@ -35,7 +36,8 @@ struct ScreenView {
         let download = row.item.flatMap { screen.downloads[$0.url] }
         let text: String
         if let download {
-            text = " " + ProgressLine(glyphs: glyphs, columns: columns - 1).text(download)
+            let note = screen.playing == download.id ? "playing" : nil
+            text = " " + ProgressLine(glyphs: glyphs, columns: columns - 1).text(download, note: note)
         } else {
             text = " " + row.title.printable + (row.item == nil ? " (no preview)" : "")
         }
