@@ -111,6 +111,10 @@ package final class TLSNginx: Sendable {
                 scgi_temp_path \(directory)/scgi;
                 ssl_protocols TLSv1.2 TLSv1.3;
                 add_header X-Connection $connection always;
+                # Sent where the query has a value for it.
+                add_header Strict-Transport-Security $arg_sts always;
+                add_header Cache-Control $arg_cc always;
+                add_header X-Cookie $http_cookie always;
                 \(servers.joined(separator: "\n    "))
             }
             """

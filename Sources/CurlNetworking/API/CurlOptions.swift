@@ -27,6 +27,13 @@ public struct CurlOptions: Sendable {
     /// Whom connections trust, what they show of themselves, and how they are encrypted.
     public var tls = TLSOptions()
 
+    /// Whether hosts that ask for it get requests over https alone; the default is `.off`.
+    ///
+    /// With it, a request for http to a host whose `Strict-Transport-Security` field is remembered goes out over https, before anything of it
+    /// does otherwise: the task's `currentRequest` and its response's `url` say https, `originalRequest` what was asked for, and no delegate
+    /// is asked. Source: RFC 6797; [CURLOPT_HSTS](https://curl.se/libcurl/c/CURLOPT_HSTS.html), whose file is the same.
+    public var strictTransportSecurity = StrictTransportSecurity.off
+
     /// Which proxy requests go through; the default is `.system`. See <doc:Proxies>.
     public var proxy = Proxy.system
 

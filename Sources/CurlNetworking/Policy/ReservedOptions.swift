@@ -19,6 +19,7 @@ enum ReservedOptions {
             "The session follows redirects itself; the delegate decides about them.",
             words("FOLLOWLOCATION REDIR_PROTOCOLS REDIR_PROTOCOLS_STR")
         ),
+        ("The session knows itself which hosts want https: curl.strictTransportSecurity.", words("HSTS HSTS_CTRL")),
         ("The session has cookies of its own: httpCookieStorage.", words("COOKIE COOKIEFILE COOKIEJAR COOKIELIST")),
         (
             "The session answers challenges itself: give a credential to the delegate or the storage.",

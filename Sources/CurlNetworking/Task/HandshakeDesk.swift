@@ -18,6 +18,8 @@ final class HandshakeDesk {
     private struct Known {
         var decisions = HandshakeDecisions()
         var identity = Identity.undecided
+        /// A chain was accepted that verification had turned down.
+        var acceptsProblems = false
     }
 
     private var known: [Origin: Known] = [:]
@@ -48,8 +50,15 @@ final class HandshakeDesk {
         }
     }
 
-    func accept(_ chain: [[UInt8]], of origin: Origin) {
+    /// Whether a connection to `origin` may have a certificate that verification would have turned down.
+    func acceptsProblems(of origin: Origin) -> Bool {
+        known[origin]?.acceptsProblems ?? false
+    }
+
+    /// - Parameter hasProblem: Whether verification had turned it down.
+    func accept(_ chain: [[UInt8]], of origin: Origin, hasProblem: Bool) {
         change(origin) { known in
+            if hasProblem { known.acceptsProblems = true }
             known.decisions.acceptedChains.append(chain)
             if known.decisions.acceptedChains.count > Self.maximumChains {
                 known.decisions.acceptedChains.removeFirst()

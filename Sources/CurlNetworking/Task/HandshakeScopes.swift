@@ -77,6 +77,11 @@ struct HandshakeScopes {
 
     var multis: [Multi] { own.compactMap(\.multi) }
 
+    /// Whether somebody has accepted a certificate of `origin`'s that verification had turned down.
+    func acceptProblems(of origin: Origin) -> Bool {
+        (own + [session].compactMap(\.self)).contains { $0.desk.acceptsProblems(of: origin) }
+    }
+
     func forgetDecisions() {
         for scope in own + [session].compactMap(\.self) { scope.desk.forgetAll() }
     }

@@ -22,6 +22,8 @@ final class SessionSettings: Sendable {
     let connectionOptions: CurlOptions.ConnectionOptions
     let httpVersion: CurlOptions.HTTPVersion
     let tls: TLSPlan
+    /// nil where Strict-Transport-Security is not heeded.
+    let transportSecurity: TransportSecurityStore?
     let proxies: ProxyRules
     let temporaryDirectory: URL
     let protocolClasses: [URLProtocol.Type]
@@ -68,6 +70,7 @@ final class SessionSettings: Sendable {
             streams: curl.maximumStreamsPerConnection
         )
         tls = TLSPlan(configuration)
+        transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
         let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
         proxies = ProxyRules(curl.proxy, system: dictionary ?? .ofEnvironment)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }

@@ -36,6 +36,7 @@ extension TaskRunner {
     func prepareForNetwork() {
         let isContradicted = if case .contradicted = loading.caching.stored { true } else { false }
         loading.caching = Caching()
+        do throws(URLError) { try secureRequest() } catch { return finish(.failure(error)) }
         guard let request = shared.withLock({ $0.currentRequest }), let url = request.url else {
             return prepareExchange()
         }
@@ -162,7 +163,7 @@ extension TaskRunner {
         let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
         let isAtHome =
             loading.redirectCount == 0
-            || originalRequest?.url.flatMap(Origin.init) == request.url.flatMap(Origin.init)
+            || originalOrigin == request.url.flatMap(Origin.init)
         return isCredential && !isAtHome ? nil : field.value
     }
 

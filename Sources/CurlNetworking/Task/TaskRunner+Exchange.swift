@@ -5,6 +5,7 @@ import Foundation
 
 extension TaskRunner: ExchangeOwner {
     func exchange(_ exchange: Exchange, received head: ResponseHead) throws(URLError) -> Exchange.BodyRoute {
+        noteTransportSecurity(of: head, to: exchange.request)
         storeCookies(of: head, to: exchange.request)
         invalidateCache(head, to: exchange.request)
         if loading.authentication != nil || AuthenticationParty(status: head.status) != nil,

@@ -149,7 +149,7 @@ extension TaskRunner {
                 let error = URLError(.serverCertificateUntrusted, talk.url, description)
                 return finish(.failure(error.with(phase: .securing)))
             } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
-                desk?.accept(chain, of: origin)
+                desk?.accept(chain, of: origin, hasProblem: result != 0)
             } else if result != 0 {
                 return finish(.failure(URLError(.untrusted(result, reason), url: talk.url)))
             } else {

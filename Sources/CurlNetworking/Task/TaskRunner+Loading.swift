@@ -200,8 +200,9 @@ extension TaskRunner {
 
     private func enterAdmission() {
         if deliversStoredResponse() { return }
-        let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
         do throws(URLError) {
+            try secureRequest()
+            let request = shared.withLock { $0.currentRequest }
             guard let request else { throw URLError(.unsupportedURL, nil, "The task has no request.") }
             guard let origin = try RequestEncoder.origin(of: request) else { return startLocalLoad(request) }
             if let ticket = loading.ticket {
@@ -288,6 +289,6 @@ extension TaskRunner {
 
     /// False once a redirect has led elsewhere: there the session's own credentials have no business either.
     private var isAtOriginalOrigin: Bool {
-        loading.redirectCount == 0 || originalRequest?.url.flatMap { Origin($0) } == loading.ticket?.origin
+        loading.redirectCount == 0 || originalOrigin == loading.ticket?.origin
     }
 }

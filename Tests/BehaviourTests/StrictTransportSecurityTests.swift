@@ -1,0 +1,191 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("HTTP Strict Transport Security", .timeLimit(.minutes(1)))
+struct StrictTransportSecurityTests {
+    private let nginx: TLSNginx
+
+    init() throws {
+        nginx = try TLSNginx.shared()
+    }
+
+    private func session(
+        delegate: (any URLSessionDelegate)? = nil,
+        _ option: CurlOptions.StrictTransportSecurity = .inMemory,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        URLSession.forTest(delegate: delegate) { configuration in
+            configuration.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
+            configuration.curl.strictTransportSecurity = option
+            configure(configuration)
+        }
+    }
+
+    private func secure(_ path: String, host: String = "localhost", _ port: TLSNginx.Port = .showing(.good)) -> URL {
+        nginx.url(port, host: host, path)
+    }
+
+    private func plain(_ path: String, host: String = "localhost", _ port: TLSNginx.Port = .showing(.good)) throws
+        -> URL
+    {
+        try #require(URL(string: "http" + secure(path, host: host, port).absoluteString.dropFirst(5)))
+    }
+
+    /// Whether a request for http goes out over https: else nginx complains about plain HTTP on its port.
+    private func isUpgraded(_ session: URLSession, host: String = "localhost", _ port: TLSNginx.Port = .showing(.good))
+        async throws
+        -> Bool
+    {
+        let result = await session.load(try plain("/", host: host, port))
+        return result.response?.url?.scheme == "https" && result.response?.statusCode == 200
+    }
+
+    @Test("A host that asks for it gets no request over http any more, on whatever port, and the task shows that")
+    func upgrading() async throws {
+        let session = session()
+        defer { session.invalidateAndCancel() }
+        #expect(try await !isUpgraded(session))
+        #expect(await session.load(secure("/?sts=max-age=600")).response?.statusCode == 200)
+
+        let url = try plain("/a?b")
+        let made = Watched<URLSessionDataTask?>(nil)
+        let result = await withCheckedContinuation { continuation in
+            let task = session.dataTask(with: url) { continuation.resume(returning: HandlerResult($0, $1, $2)) }
+            made.update { $0 = task }
+            task.resume()
+        }
+        #expect(made.value?.originalRequest?.url == url)
+        #expect(made.value?.currentRequest?.url == secure("/a?b"))
+        #expect(result.response?.url == secure("/a?b"))
+        #expect(result.text?.hasPrefix("TLSv1.3") == true)
+    }
+
+    @Test("By default nothing is remembered")
+    func off() async throws {
+        let session = session(.off)
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(secure("/?sts=max-age=600"))
+        #expect(try await !isUpgraded(session))
+        #expect(CurlOptions().strictTransportSecurity == .off)
+    }
+
+    @Test("It ends when the host says so")
+    func ending() async throws {
+        let session = session()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(secure("/?sts=max-age=600"))
+        #expect(try await isUpgraded(session))
+        _ = await session.load(secure("/?sts=max-age=0"))
+        #expect(try await !isUpgraded(session))
+    }
+
+    @Test("Subdomains follow where the host says so")
+    func subdomains() async throws {
+        for (policy, isIncluded) in [("max-age=600", false), ("max-age=600;includeSubDomains", true)] {
+            let session = session { configuration in
+                // No certificate of the tests' has such a name.
+                configuration.curl.hosts["*.localhost"].trustsAnyCertificate = true
+            }
+            defer { session.invalidateAndCancel() }
+            _ = await session.load(secure("/?sts=\(policy)"))
+            #expect(try await isUpgraded(session, host: "sub.localhost") == isIncluded)
+        }
+    }
+
+    @Test("An address never becomes known")
+    func address() async throws {
+        let session = session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(secure("/?sts=max-age=600", host: "127.0.0.1")).response?.statusCode == 200)
+        #expect(try await !isUpgraded(session, host: "127.0.0.1"))
+    }
+
+    @Test("What comes over http says nothing")
+    func overHTTP() async throws {
+        let server = try LoopbackServer { _ in .text("ok").header("Strict-Transport-Security", "max-age=600") }
+        defer { server.stop() }
+        let session = session()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://localhost:\(server.url("/").port ?? 0)/"))
+        #expect(await session.load(url).text == "ok")
+        #expect(await session.load(url).text == "ok")
+    }
+
+    @Test("What comes under a certificate that nobody verified says nothing")
+    func unverified() async throws {
+        let port = TLSNginx.Port.showing(.unknown)
+        let careless = session { $0.curl.hosts["localhost"].trustsAnyCertificate = true }
+        defer { careless.invalidateAndCancel() }
+        #expect(await careless.load(secure("/?sts=max-age=600", port)).response?.statusCode == 200)
+        #expect(try await !isUpgraded(careless, port))
+
+        let accepting = session(delegate: TLSTrustChallengeTests.accepting())
+        defer { accepting.invalidateAndCancel() }
+        #expect(await accepting.load(secure("/?sts=max-age=600", port)).response?.statusCode == 200)
+        #expect(try await !isUpgraded(accepting, port))
+        // A delegate that accepts what is good anyway makes no difference.
+        #expect(await accepting.load(secure("/?sts=max-age=600", .new)).response?.statusCode == 200)
+        #expect(try await isUpgraded(accepting, .new))
+    }
+
+    @Test("A redirect to http goes over https; the delegate is asked about what the server has written")
+    func redirect() async throws {
+        let target = try plain("/there")
+        let server = try LoopbackServer { _ in .status(302).header("Location", target.absoluteString) }
+        defer { server.stop() }
+        let delegate = DecidingDelegate()
+        let session = session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(secure("/?sts=max-age=600"))
+        let (data, response) = try await session.data(from: server.url("/"))
+        #expect(response.url == secure("/there"))
+        #expect(String(decoding: data, as: UTF8.self).hasPrefix("TLSv1.3"))
+    }
+
+    @Test("Cookies and the cache go by the URL that is loaded")
+    func cookiesAndCache() async throws {
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let session = session { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "secret", .value: "1", .domain: "localhost", .path: "/", .secure: "TRUE"])
+        )
+        session.configuration.httpCookieStorage?.setCookie(cookie)
+        _ = await session.load(secure("/?sts=max-age=600"))
+        let result = await session.load(try plain("/?cc=max-age=60"))
+        #expect(result.response?.value(forHTTPHeaderField: "X-Cookie") == "secret=1")
+        #expect(await session.load(try plain("/?cc=max-age=60")).text == result.text)
+        #expect(cache.cachedResponse(for: URLRequest(url: try plain("/?cc=max-age=60"))) == nil)
+        #expect(cache.cachedResponse(for: URLRequest(url: secure("/?cc=max-age=60"))) != nil)
+    }
+
+    @Test("A file makes it known to the next session")
+    func file() async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appendingPathComponent("hsts")
+        do {
+            let session = session(.file(file))
+            defer { session.invalidateAndCancel() }
+            _ = await session.load(secure("/?sts=max-age=600"))
+            while (try? String(contentsOf: file, encoding: .utf8))?.contains("localhost") != true {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+        let next = session(.file(file))
+        defer { next.invalidateAndCancel() }
+        #expect(try await isUpgraded(next))
+    }
+
+    @Test("libcurl's own can't be set beside it")
+    func reserved() async throws {
+        let session = session(.off) { configuration in
+            configuration.curl.configureTransfer = { transfer, _ in try transfer.set("HSTS", "/tmp/hsts") }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(secure("/")).error != nil)
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a session knows of hosts that want https", .timeLimit(.minutes(1)))
+struct TransportSecurityStoreTests {
+    private let directory: TemporaryDirectory
+    private var file: URL { directory.url.appendingPathComponent("hsts") }
+    private let field = TransportSecurityField(maximumAge: 600, includesSubdomains: false)
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func store(_ option: CurlOptions.StrictTransportSecurity? = nil) throws -> TransportSecurityStore {
+        try #require(TransportSecurityStore.store(for: option ?? .file(file)))
+    }
+
+    private func isSecured(_ host: String, by store: TransportSecurityStore) throws -> Bool {
+        try store.secured(Sample.url("http://\(host)/")) != nil
+    }
+
+    /// Returns when the file has this.
+    private func wait(forLine text: String) async throws {
+        while (try? String(contentsOf: file, encoding: .utf8))?.contains(text) != true {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    @Test("Off, there is none; in memory, each session has its own")
+    func memory() throws {
+        #expect(TransportSecurityStore.store(for: .off) == nil)
+        let (first, second) = (try store(.inMemory), try store(.inMemory))
+        first.note(field, from: "example.com")
+        #expect(try isSecured("example.com", by: first))
+        #expect(try !isSecured("example.com", by: second))
+        #expect(try first.secured(Sample.url("https://example.com/")) == nil)
+        #expect(try first.secured(Sample.url("ftp://example.com/")) == nil)
+    }
+
+    @Test("A file is read, written for this user alone, and shared by all who name it")
+    func sharing() async throws {
+        try Data(".known.example \"unlimited\"\n".utf8).write(to: file)
+        do {
+            let (first, second) = (try store(), try store())
+            #expect(first === second)
+            #expect(try isSecured("a.known.example", by: first))
+            first.note(field, from: "new.example")
+            #expect(try isSecured("new.example", by: second))
+            try await wait(forLine: "\nnew.example \"")
+            #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int == 0o600)
+        }
+        #expect(try isSecured("new.example", by: store()))
+        #expect(directory.content == ["hsts"])
+    }
+
+    @Test("What another program has written meanwhile is kept, and what ends is taken out")
+    func merging() async throws {
+        let store = try store()
+        store.note(field, from: "ours.example")
+        store.note(field, from: "gone.example")
+        try await wait(forLine: "gone.example")
+        let text = try String(contentsOf: file, encoding: .utf8) + "theirs.example \"unlimited\"\n"
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        store.note(TransportSecurityField(maximumAge: 0, includesSubdomains: false), from: "gone.example")
+        store.note(field, from: "last.example")
+        try await wait(forLine: "last.example")
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").dropFirst()
+        #expect(
+            lines.compactMap { $0.split(separator: " ").first } == ["last.example", "ours.example", "theirs.example"]
+        )
+    }
+
+    @Test("With a file that can't be read no request goes out over http")
+    func unreadable() throws {
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+        let store = try store(.file(directory.url.appendingPathComponent("hsts", isDirectory: false)))
+        let error = try #require(throws: URLError.self) { try isSecured("example.com", by: store) }
+        #expect(error.code == .cannotOpenFile)
+        #expect(error.localizedDescription.contains(file.path))
+        #expect(try store.secured(Sample.url("https://example.com/")) == nil)
+    }
+
+    @Test("What can't be written is kept, and written with the next news")
+    func unwritable() async throws {
+        let folder = directory.url.appendingPathComponent("folder")
+        let store = try store(.file(folder.appendingPathComponent("hsts")))
+        store.note(field, from: "first.example")
+        #expect(try isSecured("first.example", by: store))
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        store.note(field, from: "second.example")
+        let written = folder.appendingPathComponent("hsts")
+        while (try? String(contentsOf: written, encoding: .utf8))?.contains("second.example") != true {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(try String(contentsOf: written, encoding: .utf8).contains("first.example"))
+    }
+
+    @Test("An option that names no file is refused by name")
+    func validation() throws {
+        var options = CurlOptions()
+        options.strictTransportSecurity = .file(try Sample.url("https://example.com/hsts"))
+        let error = try #require(throws: CurlOptionsError.self) { try options.validate() }
+        #expect(error.option == "strictTransportSecurity")
+    }
+}
