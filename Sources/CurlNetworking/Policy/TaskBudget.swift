@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Each bound is generous beside what an honest server needs, redirects to other hosts included, and none is ever given back.
 struct TaskBudget: Equatable, Sendable {
-    /// Redirects that are followed, as many as Apple's URLSession follows.
+    /// Redirects that are followed, as the Fetch standard (HTTP-redirect fetch) has it; Apple documents 16.
     static let redirects = 20
     /// Handshakes that stop for a question to the delegate. Each of 21 hosts can bring up two: about its certificate and the client's.
     static let handshakes = 50

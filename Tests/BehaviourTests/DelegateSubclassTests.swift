@@ -1,0 +1,44 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Delegates whose subclass adds a method", .timeLimit(.minutes(1)))
+struct DelegateSubclassTests {
+    /// Declares its conformance, and one of the methods.
+    private class Base: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+        // @unchecked is true because nothing changes but what guards itself.
+        let calls = Watched<[String]>([])
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            calls.update { $0.append("base completed") }
+        }
+    }
+
+    /// Overrides that one, and has another that the base class lacks.
+    private final class Derived: Base, @unchecked Sendable {
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            calls.update { $0.append("derived received") }
+        }
+
+        override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+        {
+            calls.update { $0.append("derived completed") }
+        }
+    }
+
+    @Test(
+        "What it overrides is called; what the conforming base class lacks is not, as Swift binds it where the class conforms"
+    )
+    func subclass() async throws {
+        let server = try LoopbackServer { _ in .text("ok") }
+        defer { server.stop() }
+        let delegate = Derived()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        try await delegate.calls.wait { $0.last?.hasSuffix("completed") == true }
+        #expect(delegate.calls.value == ["derived completed"])
+    }
+}
