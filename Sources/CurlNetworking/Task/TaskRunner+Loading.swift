@@ -202,7 +202,7 @@ extension TaskRunner {
         if deliversStoredResponse() { return }
         do throws(URLError) {
             try secureRequest()
-            let request = shared.withLock { $0.currentRequest }
+            let (request, priority) = shared.withLock { ($0.currentRequest, $0.priority) }
             guard let request else { throw URLError(.unsupportedURL, nil, "The task has no request.") }
             guard let origin = try RequestEncoder.origin(of: request) else { return startLocalLoad(request) }
             if let ticket = loading.ticket {
