@@ -35,6 +35,11 @@ open class CurlURLProtocol: FoundationNetworking.URLProtocol {
         ["http", "https"].contains(request.url?.scheme?.lowercased())
     }
 
+    /// Whether `task`'s request is for http or https. A task of this module's own session has no need of the class.
+    open override class func canInit(with task: FoundationNetworking.URLSessionTask) -> Bool {
+        !(task is any StandInTask) && super.canInit(with: task)
+    }
+
     /// The request as it is.
     open override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 

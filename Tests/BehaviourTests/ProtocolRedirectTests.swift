@@ -118,6 +118,30 @@ struct ProtocolRedirectTests {
         #expect(server.requests.allSatisfy { $0.header("Authorization") == nil })
     }
 
+    @Test("A request made out of the one that was seen takes neither cookies nor the session's credentials elsewhere")
+    func takenOver() async throws {
+        let server = try LoopbackServer { request in
+            .text(
+                "\(request.header("Authorization") ?? "-") \(request.header("Cookie") ?? "-") \(request.header("X-S") ?? "-")"
+            )
+        }
+        defer { server.stop() }
+        let target = server.url("/")
+        let network = MockNetwork { $0.redirect(to: target) }
+        let session = network.session {
+            $0.httpAdditionalHeaders = ["Authorization": "Bearer secret", "X-S": "yes"]
+        }
+        defer { session.invalidateAndCancel() }
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "a", .value: "1", .domain: network.host, .path: "/"])
+        )
+        session.configuration.httpCookieStorage?.setCookie(cookie)
+        let request = URLRequest(network.url(), headers: ["Cookie": "own=2"])
+        #expect(await session.load(request).text == "- - yes")
+        #expect(network.requests.value[0].value(forHTTPHeaderField: "Cookie") == "own=2; a=1")
+        #expect(network.requests.value[0].value(forHTTPHeaderField: "Authorization") == "Bearer secret")
+    }
+
     @Test("Without end it is too many, after twenty")
     func tooMany() async throws {
         let network = MockNetwork { $0.redirect(to: $0.request.url) }

@@ -224,22 +224,53 @@ struct ProtocolTaskTests {
         #expect(await session.load(network.url()).text == "from you")
     }
 
-    @Test("Cookies are the class's business: none are sent to it, and none are stored")
+    @Test("Classes see the stored cookies and the session's fields; a response's cookies are the class's business")
     func cookies() async throws {
         let network = MockNetwork { load in
             load.respond(200, ["Set-Cookie": "new=1"])
             load.finish()
         }
-        let session = network.session()
+        let session = network.session { $0.httpAdditionalHeaders = ["X-Session": "yes", "Accept": "session"] }
         defer { session.invalidateAndCancel() }
         let cookie = try #require(
             HTTPCookie(properties: [.name: "old", .value: "1", .domain: network.host, .path: "/"])
         )
         let storage = try #require(session.configuration.httpCookieStorage)
         storage.setCookie(cookie)
-        #expect(await session.load(network.url()).error == nil)
-        #expect(network.requests.value[0].value(forHTTPHeaderField: "Cookie") == nil)
+        let request = URLRequest(network.url(), headers: ["Accept": "own", "Cookie": "own=2"])
+        #expect(await session.load(request).error == nil)
+        let seen = network.requests.value[0]
+        #expect(seen.value(forHTTPHeaderField: "Cookie") == "own=2; old=1")
+        #expect(seen.value(forHTTPHeaderField: "X-Session") == "yes")
+        #expect(seen.value(forHTTPHeaderField: "Accept") == "own")
         #expect(storage.cookies(for: network.url())?.map(\.name) == ["old"])
+        var without = request
+        without.httpShouldHandleCookies = false
+        #expect(await session.load(without).error == nil)
+        #expect(network.requests.value[1].value(forHTTPHeaderField: "Cookie") == "own=2")
+    }
+
+    @Test("A class may decide by the session's fields, and a request that it declines is the task's own again")
+    func fieldsOfDeclined() async throws {
+        final class ByField: MockProtocol, @unchecked Sendable {
+            override class func canInit(with request: URLRequest) -> Bool {
+                request.value(forHTTPHeaderField: "X-Session") == "yes" && super.canInit(with: request)
+            }
+        }
+        let network = Self.network()
+        let server = try LoopbackServer { .text($0.header("X-Session") ?? "none") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = network.session(delegate: delegate, classes: [ByField.self]) {
+            $0.httpAdditionalHeaders = ["X-Session": "yes"]
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).text == "from you")
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("yes".utf8))
+        #expect(task.currentRequest?.allHTTPHeaderFields ?? [:] == [:])
     }
 }
 

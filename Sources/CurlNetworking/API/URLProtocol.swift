@@ -4,8 +4,9 @@ import Locks
 /// Loads requests in a program's own way: the usual means of mocking a network in tests.
 ///
 /// A session asks the classes in ``URLSessionConfiguration/protocolClasses`` first, in their order; what none of them takes goes
-/// to the network. All class and instance methods are called on a queue of the task, never on the event loop, one at a time.
-/// See <doc:Protocols>.
+/// to the network. Class methods are called on a queue of the task. Objects are made, started and stopped on a thread whose run
+/// loop runs, the same for all calls of one object: timers and streams scheduled there fire. Neither is the event loop. See
+/// <doc:Protocols>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol>
 open class URLProtocol: NSObject {
@@ -70,7 +71,7 @@ open class URLProtocol: NSObject {
         )
     }
 
-    /// Stops loading. Called once, on the queue of ``startLoading()``: when the task is cancelled or has failed, and also after
+    /// Stops loading. Called once, on the thread of ``startLoading()``: when the task is cancelled or has failed, and also after
     /// what the object has reported as the end. What it reports later is dropped. Suspending a task doesn't call it.
     open func stopLoading() {}
 
@@ -115,22 +116,28 @@ open class URLProtocol: NSObject {
 
     // MARK: - Registration
 
-    private static let registered = Mutex<[URLProtocol.Type]>([])
+    private static let registered = Mutex<[ProtocolClass]>([])
 
-    /// Puts `protocolClass` ahead of all others in ``URLSession/shared`` and in configurations made from now on; sessions that
-    /// exist already keep theirs. False where it is no subclass of this one. Any thread.
+    /// Puts `protocolClass` ahead of all others in ``URLSession/shared``, at once. Other sessions ask the classes of their
+    /// configuration alone. False where it is no subclass of this class, nor of the stock module's. Any thread.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol/registerclass(_:)>
+    @discardableResult
     open class func registerClass(_ protocolClass: AnyClass) -> Bool {
-        guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
-        registered.withLock { $0.insert(protocolClass, at: 0) }
-        return true
+        switch ProtocolClass(protocolClass) {
+        case nil, .unusable: return false
+        case let usable?:
+            registered.withLock { $0.insert(usable, at: 0) }
+            return true
+        }
     }
 
     /// Takes back the registration of `protocolClass`, however often it was registered. Any thread.
     open class func unregisterClass(_ protocolClass: AnyClass) {
-        registered.withLock { $0.removeAll { $0 == protocolClass } }
+        registered.withLock { $0.removeAll { $0.type == protocolClass } }
     }
 
-    static var registeredClasses: [URLProtocol.Type] { registered.withLock { $0 } }
+    static var registeredClasses: [ProtocolClass] { registered.withLock { $0 } }
 }
 
 /// What a ``URLProtocol`` reports to. All methods may be called from any thread, and return at once.
@@ -168,7 +175,7 @@ public protocol URLProtocolClient: NSObjectProtocol, Sendable {
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
     /// A challenge is to be answered. The delegate is asked as for challenges of servers; its answer goes to the challenge's
-    /// `sender`, on the queue of ``URLProtocol/startLoading()``. Without a delegate that is the default handling. Where the
+    /// `sender`, on the thread of ``URLProtocol/startLoading()``. Without a delegate that is the default handling. Where the
     /// answer is to cancel, the task ends with `URLError.cancelled` besides.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 

@@ -52,7 +52,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/default>
     open class var `default`: URLSessionConfiguration {
         var values = Values()
-        values.protocolClasses = URLProtocol.registeredClasses
         values.httpCookieStorage = .shared
         values.urlCredentialStorage = .shared
         values.urlCache = CurlURLCache.ofSessions
@@ -65,7 +64,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open class var ephemeral: URLSessionConfiguration {
         let stock = FoundationNetworking.URLSessionConfiguration.ephemeral
         var values = Values()
-        values.protocolClasses = URLProtocol.registeredClasses
         values.httpCookieStorage = stock.httpCookieStorage
         values.urlCredentialStorage = stock.urlCredentialStorage
         values.urlCache = CurlURLCache(memoryCapacity: stock.urlCache?.memoryCapacity ?? 4 << 20)
@@ -225,7 +223,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.shouldUseExtendedBackgroundIdleMode = newValue } }
     }
 
-    /// The program's own ``URLProtocol`` classes, asked before the network; those registered by default.
+    /// The program's own ``URLProtocol`` classes, asked before the network, in their order; none by default.
+    ///
+    /// Subclasses of the stock module's `URLProtocol` work here as well, such as those of a mocking library. The stock module's
+    /// built-in classes are passed over, since they stand for the network. A class that is neither fails each request that comes
+    /// to it with `URLError.unsupportedURL`. See <doc:Protocols>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/protocolclasses>
     open var protocolClasses: [AnyClass]? {
         get { current.protocolClasses }
         set { lock.withLock { values.protocolClasses = newValue } }

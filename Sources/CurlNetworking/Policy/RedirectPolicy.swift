@@ -54,6 +54,11 @@ enum RedirectPolicy {
             && a.port == b.port
     }
 
+    static func isSamePlace(_ one: URLRequest?, _ other: URLRequest) -> Bool {
+        guard let one = one?.url, let other = other.url else { return false }
+        return isSamePlace(one, other)
+    }
+
     /// Why a redirect's request, which no protocol class takes, is not loaded: it must not lead to this machine's files.
     static func refusal(of request: URLRequest?) -> URLError? {
         guard let url = request?.url, Origin(url) == nil else { return nil }

@@ -26,7 +26,7 @@ final class SessionSettings: Sendable {
     let transportSecurity: TransportSecurityStore?
     let proxies: ProxyRules
     let temporaryDirectory: URL
-    let protocolClasses: [URLProtocol.Type]
+    let protocolClasses: [ProtocolClass]
     /// Whose cookies requests carry; nil for none.
     let sentCookies: CookieStore?
     /// Where responses' cookies go; nil for nowhere.
@@ -73,7 +73,7 @@ final class SessionSettings: Sendable {
         transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
         let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
         proxies = ProxyRules(curl.proxy, system: dictionary ?? .ofEnvironment)
-        protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
+        protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
         let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
@@ -81,6 +81,14 @@ final class SessionSettings: Sendable {
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
         cache = configuration.urlCache.map(CacheStores.store(over:))
+    }
+
+    /// The fields that the configuration adds to requests. Its credentials are for the origin that the task was created for.
+    func additionalHeaders(withCredentials: Bool) -> [HeaderField] {
+        guard !withCredentials else { return additionalHeaders }
+        return additionalHeaders.filter { field in
+            !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
+        }
     }
 
     /// How many requests one connection carries where it multiplexes; nil for libcurl's default.

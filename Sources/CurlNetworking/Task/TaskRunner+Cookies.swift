@@ -82,18 +82,13 @@ extension TransferOptions {
     /// Adds stored cookies, behind those of a `Cookie` field that the program has set; of two with one name the program's
     /// counts.
     mutating func addCookies(_ stored: String) {
-        let prefix = "cookie:"
-        guard let index = headers.firstIndex(where: { $0.prefix(prefix.count).lowercased() == prefix }) else {
+        let prefix = "Cookie:"
+        let index = headers.firstIndex { String($0.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix) }
+        guard let index else {
             headers.append("Cookie: " + stored)
             return
         }
-        let own = headers[index].dropFirst(prefix.count)
-        let names = Set(own.split(separator: ";").map(Self.cookieName))
-        let rest = stored.split(separator: ";").filter { !names.contains(Self.cookieName($0)) }
-        for pair in rest { headers[index] += ";" + (pair.hasPrefix(" ") ? "" : " ") + pair }
-    }
-
-    private static func cookieName(_ pair: Substring) -> Substring {
-        pair.prefix { $0 != "=" }.drop { $0 == " " }
+        let own = headers[index]
+        headers[index] = own.prefix(prefix.count) + CookieField.merge(String(own.dropFirst(prefix.count)), with: stored)
     }
 }

@@ -4,7 +4,7 @@ import Foundation
 
 extension TaskRunner {
     /// The classes to ask before the network is.
-    private var protocolClasses: [URLProtocol.Type] {
+    private var protocolClasses: [ProtocolClass] {
         session.settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : session.settings.protocolClasses
     }
 
@@ -13,16 +13,37 @@ extension TaskRunner {
     func startsProtocolLoad() -> Bool {
         guard session.settings.hasProtocols, loading.preparation == .none else { return false }
         let classes = protocolClasses
-        guard !classes.isEmpty, let task else { return false }
+        guard !classes.isEmpty, let task, let request = shared.withLock({ $0.currentRequest }) else { return false }
         guard shared.withLock({ $0.machine.admit() }) else { return true }
         loading.caching = Caching()
         let demand = cacheDemand
         let cache = demand == nil || demand?.reading == .nothing ? nil : session.settings.cache
         let load = ProtocolLoad(classes, for: task, cache: cache, loop: lane.loop, owner: self)
         loading.load = load
-        load.start()
         rearmDeadline()
+        findCookies(for: request) { cookies in self.start(load, request, cookies) }
         return true
+    }
+
+    /// Has the classes asked about `request` as it would go out: that is the task's current request, unless they decline.
+    private func start(_ load: ProtocolLoad, _ request: URLRequest, _ cookies: String?) {
+        guard loading.load === load else { return }
+        let isAtOriginalOrigin = loading.redirectCount == 0 || RedirectPolicy.isSamePlace(originalRequest, request)
+        let additional = session.settings.additionalHeaders(withCredentials: isAtOriginalOrigin)
+        let request = ProtocolRequest(request, additional: additional, cookies: cookies)
+        shared.withLock { $0.currentRequest = request.complete }
+        load.start(with: request)
+    }
+
+    /// Calls `completion` on the loop, at once unless cookies are just being written.
+    private func findCookies(for request: URLRequest, _ completion: @escaping @Sendable (String?) -> Void) {
+        guard let store = session.settings.sentCookies, request.httpShouldHandleCookies, let url = request.url else {
+            return completion(nil)
+        }
+        switch store.cookieField(for: url) {
+        case .found(let field): completion(field)
+        case .busy: store.findCookieField(for: url) { field in self.submit { completion(field) } }
+        }
     }
 
     /// What the current request wants of the cache; nil where that has no part in it.
@@ -37,6 +58,7 @@ extension TaskRunner {
 extension TaskRunner: ProtocolLoadOwner {
     func protocolLoadDeclined(_ load: ProtocolLoad) {
         loading.load.take()?.stop()
+        if let plain = load.request?.plain { shared.withLock { $0.currentRequest = plain } }
         if loading.redirectCount > 0, let error = RedirectPolicy.refusal(of: shared.withLock { $0.currentRequest }) {
             return finish(.failure(error))
         }
@@ -92,7 +114,11 @@ extension TaskRunner: ProtocolLoadOwner {
         let from = shared.withLock { $0.currentRequest }
         let next: URLRequest
         do throws(URLError) {
-            next = try RedirectPolicy.reported(request, from: from, count: loading.redirectCount)
+            next = try RedirectPolicy.reported(
+                load.request?.withoutAdditions(request) ?? request,
+                from: from.map { load.request?.withoutAdditions($0) ?? $0 },
+                count: loading.redirectCount
+            )
         } catch {
             return finish(.failure(error))
         }

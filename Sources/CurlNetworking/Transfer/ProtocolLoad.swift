@@ -1,5 +1,6 @@
 import Curl
 import Foundation
+import Locks
 
 /// What a `ProtocolLoad` tells its task besides; on the loop, and like the rest not while it is paused.
 protocol ProtocolLoadOwner: LoadOwner {
@@ -39,19 +40,25 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
 
     private let queue = DispatchQueue(label: "CurlNetworking.protocol")
     private let loop: EventLoop
-    private let classes: [URLProtocol.Type]
+    private let classes: [ProtocolClass]
     private let task: URLSessionTask
     /// Where a response for the class is looked up; nil for requests that no stored response answers.
     private let cache: (any CacheStore)?
 
-    // MARK: The queue's
+    // MARK: Any thread's
 
-    private var taker: URLProtocol.Type?
-    private var urlProtocol: URLProtocol?
-    private var isStopped = false
+    private let isStopped = Mutex(false)
+
+    // MARK: The executor's
+
+    private var object: ProtocolObject?
 
     // MARK: The loop's
 
+    /// The class that takes the task, and where its object's methods run.
+    private var taker: (class: ProtocolClass, executor: RunLoopExecutor)?
+    /// What the classes were asked about; nil before they are.
+    private(set) var request: ProtocolRequest?
     private var owner: (any ProtocolLoadOwner)?
     private var reports = ProtocolReports()
     private var isPaused = false
@@ -60,7 +67,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     private var lastReport: MonotonicTime
 
     init(
-        _ classes: [URLProtocol.Type],
+        _ classes: [ProtocolClass],
         for task: URLSessionTask,
         cache: (any CacheStore)?,
         loop: EventLoop,
@@ -76,17 +83,21 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
 
     // MARK: - The loop's side
 
-    /// Finds the class that takes the task.
-    func start() {
+    /// Finds the class that takes the task, whose current request is `request` by now.
+    func start(with request: ProtocolRequest) {
+        self.request = request
         queue.async { self.findClass() }
     }
 
     /// Has that class load, with a stored response if there is one.
     func begin() {
         lastReport = loop.now
-        guard let cache, let url = task.currentRequest?.url else { return queue.async { self.startLoading(with: nil) } }
+        guard let taker else { return }
+        guard let cache, let url = task.currentRequest?.url else {
+            return taker.executor.run { self.startLoading(taker.class, with: nil) }
+        }
         cache.look(StoredResponse.key(of: url), at: url) { stored in
-            self.queue.async { self.startLoading(with: stored?.proposal) }
+            taker.executor.run { self.startLoading(taker.class, with: stored?.proposal) }
         }
     }
 
@@ -100,14 +111,13 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     }
 
     func stop() {
+        let hasEnded = reports.hasEnded
         owner = nil
         reports = ProtocolReports()
         for sender in challenges.values { sender.withdraw() }
         challenges = [:]
-        queue.async {
-            self.isStopped = true
-            self.urlProtocol.take()?.stopLoading()
-        }
+        isStopped.withLock { $0 = true }
+        taker.take()?.executor.run { self.object.take()?.stopLoading(hasEnded: hasEnded) }
     }
 
     private func drain() {
@@ -128,7 +138,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
 
     // MARK: - Challenges
 
-    /// The answer goes to the class's own sender, on the class's queue; only the first counts.
+    /// The answer goes to the class's own sender, on the object's thread; only the first counts.
     private func put(_ challenge: URLAuthenticationChallenge, to owner: any ProtocolLoadOwner) {
         let identifier = ObjectIdentifier(challenge)
         guard challenges[identifier] == nil else { return }
@@ -148,7 +158,7 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     private func end(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer?) {
         guard let sender = challenges.removeValue(forKey: ObjectIdentifier(challenge)) else { return }
         sender.withdraw()
-        if let answer { queue.async { answer.pass(to: challenge) } }
+        if let answer { taker?.executor.run { answer.pass(to: challenge) } }
         lastReport = loop.now
         owner?.protocolLoad(self, challengeEnded: answer?.disposition)
     }
@@ -156,27 +166,37 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
     // MARK: - The queue's side
 
     private func findClass() {
-        guard !isStopped else { return }
+        guard !isStopped.withLock({ $0 }) else { return }
         guard let taker = classes.first(where: { $0.canInit(with: task) }) else {
             return loop.submit { self.owner?.protocolLoadDeclined(self) }
+        }
+        if case .unusable(let type) = taker {
+            let description = "\(type) in protocolClasses is no subclass of URLProtocol."
+            return report(.failed(URLError(.unsupportedURL, task.currentRequest?.url, description)))
         }
         if let request = task.currentRequest {
             let canonical = taker.canonicalRequest(for: request)
             task.runner?.shared.withLock { $0.currentRequest = canonical }
         }
-        self.taker = taker
-        loop.submit { self.owner?.protocolLoadBegins(self) }
+        loop.submit {
+            guard let owner = self.owner else { return }
+            self.taker = (taker, RunLoopExecutor(.threads(of: taker.type)))
+            owner.protocolLoadBegins(self)
+        }
     }
 
-    private func startLoading(with cachedResponse: CachedURLResponse?) {
-        guard !isStopped, let taker else { return }
-        let urlProtocol = taker.init(task: task, cachedResponse: cachedResponse, client: self)
-        self.urlProtocol = urlProtocol
-        urlProtocol.startLoading()
+    // MARK: - The executor's side
+
+    private func startLoading(_ taker: ProtocolClass, with cachedResponse: CachedURLResponse?) {
+        guard !isStopped.withLock({ $0 }) else { return }
+        object = taker.makeObject(for: task, cachedResponse: cachedResponse, client: self)
+        guard let object else { return report(.failed(URLError(.badURL, nil, "The task has no request."))) }
+        object.startLoading()
     }
 
-    /// Any thread.
-    private func report(_ report: ProtocolReports.Report) {
+    // MARK: - What objects report, from any thread
+
+    func report(_ report: ProtocolReports.Report) {
         loop.submit {
             guard self.owner != nil else { return }
             self.lastReport = self.loop.now
@@ -184,43 +204,8 @@ final class ProtocolLoad: NSObject, Load, @unchecked Sendable {
             self.drain()
         }
     }
-}
 
-/// Any thread.
-extension ProtocolLoad: URLProtocolClient {
-    func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
-        report(.redirect(request, redirectResponse))
-    }
-
-    func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
-        report(.cachedResponseIsValid(cachedResponse))
-    }
-
-    func urlProtocol(
-        _ protocol: URLProtocol,
-        didReceive response: URLResponse,
-        cacheStoragePolicy policy: URLCache.StoragePolicy
-    ) {
-        report(.response(response, policy))
-    }
-
-    func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        report(.data(data))
-    }
-
-    func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
-        report(.finished)
-    }
-
-    func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
-        report(.failed(URLError(reported: error)))
-    }
-
-    func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
-        report(.challenge(challenge))
-    }
-
-    func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
+    func withdraw(_ challenge: URLAuthenticationChallenge) {
         loop.submit { self.end(challenge, nil) }
     }
 }

@@ -32,7 +32,8 @@ struct ProtocolReports {
     /// Those before it were taken.
     private var position = 0
     private var hasResponse = false
-    private var hasEnded = false
+    /// Whether the class has said how the load ends.
+    private(set) var hasEnded = false
     /// What came before the response.
     private var early: [Data] = []
     private var valid: CachedURLResponse?

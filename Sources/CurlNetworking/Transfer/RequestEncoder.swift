@@ -15,12 +15,7 @@ enum RequestEncoder {
         guard HeaderRules.isToken(method) else {
             throw URLError(.badURL, url, "The method \(method.debugDescription) is not valid.")
         }
-        let additional =
-            keepsCredentials
-            ? settings.additionalHeaders
-            : settings.additionalHeaders.filter { field in
-                !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
-            }
+        let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
         var options = TransferOptions(url: UnixSocketURL.transportURL(text), method: method)

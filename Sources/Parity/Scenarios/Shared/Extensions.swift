@@ -160,6 +160,7 @@ private class Mock: URLProtocol {
         case "/redirect": redirect()
         case "/failure": client?.urlProtocol(self, didFailWithError: NSError(domain: "Own", code: 7))
         case "/pieces": answer(["one, ", "two, ", "three"])
+        case "/fields": answer([request.value(forHTTPHeaderField: "Cookie") ?? "none"])
         case "/body": answer([request.httpBody.map { String(decoding: $0, as: UTF8.self) } ?? "none"])
         default: answer(["mocked"])
         }
@@ -184,6 +185,10 @@ private class Mock: URLProtocol {
             HTTPURLResponse(url: $0, statusCode: status, httpVersion: "HTTP/1.1", headerFields: ["X-Mock": "yes"])
         }
     }
+}
+
+private final class Everything: Mock {
+    override class func canInit(with request: URLRequest) -> Bool { true }
 }
 
 let protocols = Topic("protocol classes") {
@@ -251,10 +256,25 @@ let protocols = Topic("protocol classes") {
     .promised("properties stay with a request, and with its copies.", by: "\(page)/setproperty(_:forkey:in:)") {
         $0.has("property", ["value": "handled"])
     }
+    Scenario("registering, and a session of one's own") { stage in
+        let server = try stage.serve { _ in .text("real") }
+        _ = URLProtocol.registerClass(Everything.self)
+        await stage.load(server.url("/"), in: stage.session())
+        URLProtocol.unregisterClass(Everything.self)
+    }
+    Scenario("the session's fields and cookies") { stage in
+        let session = stage.session { configuration in
+            configuration.protocolClasses = [Mock.self]
+            let cookie = HTTPCookie(properties: [.name: "name", .value: "value", .domain: "mock", .path: "/"])
+            if let cookie { configuration.httpCookieStorage?.setCookie(cookie) }
+            configuration.httpAdditionalHeaders = ["X-Session": "yes"]
+        }
+        await stage.load(try stage.url("http://mock/fields"), in: session)
+    }
     Scenario("registering") { stage in
         stage.note("registered", ["Mock": "\(URLProtocol.registerClass(Mock.self))"])
         stage.note("registered", ["NSObject": "\(URLProtocol.registerClass(NSObject.self))"])
-        await stage.load(try stage.url("http://mock/"))
+        await stage.load(try stage.url("http://mock/"), in: .shared)
         URLProtocol.unregisterClass(Mock.self)
     }
     .promised(
