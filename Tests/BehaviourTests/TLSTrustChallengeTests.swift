@@ -132,6 +132,7 @@ struct TLSTrustChallengeTests {
             defer { session.invalidateAndCancel() }
             let error = try #require(await session.load(nginx.url(.showing(.good), path)).error)
             #expect(error.code == code)
+            #expect((error.failureURLPeerTrust == delegate.trusts.last) == (code == .serverCertificateUntrusted))
             #expect(error.phase == "securing")
             #expect(try await nginx.requests(to: path) == 0)
         }

@@ -31,16 +31,25 @@ struct APISurfaceTests {
         #expect(family.subtracting(ours.conformances).sorted() == [])
     }
 
+    @Test("What Apple's URLSession has beyond the stock module's, and has a meaning on Linux, is there")
+    func additions() async throws {
+        let ours = try await Self.graphs().ours
+        let known = Dictionary(grouping: ours.symbols, by: \.path).mapValues { $0.map(\.declaration) }
+        for (path, declaration) in AppleAdditions.present {
+            let declarations = known[path] ?? []
+            #expect(declarations.contains(declaration), "\(path): ours is \(declarations)")
+        }
+        for path in AppleAdditions.toCome {
+            let isThere = (known[path] ?? []).contains { !$0.hasSuffix("unavailable") }
+            #expect(!isThere, "\(path) is there: it belongs to what is present")
+        }
+        for conformance in AppleAdditions.conformances { #expect(ours.conformances.contains(conformance)) }
+    }
+
     // MARK: - What is compared
 
     private static func graphs() async throws -> (stock: SymbolGraph, ours: SymbolGraph) {
         let directory = try TemporaryDirectory()
-        let root = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let modules = Products.directory.appendingPathComponent("Modules").path
-        let maps = ["CLibcurl", "CLinux"].flatMap { module in
-            ["-Xcc", "-fmodule-map-file=\(root.path)/Modules/\(module)/module.modulemap"]
-        }
         let stock = directory.url.appendingPathComponent("stock")
         let ours = directory.url.appendingPathComponent("ours")
         for url in [stock, ours] {
@@ -48,7 +57,7 @@ struct APISurfaceTests {
         }
         return (
             try await SymbolGraph(ofModule: "FoundationNetworking", in: stock),
-            try await SymbolGraph(ofModule: "CurlNetworking", arguments: ["-I", modules] + maps, in: ours)
+            try await SymbolGraph(ofModule: "CurlNetworking", arguments: Products.moduleArguments, in: ours)
         )
     }
 
@@ -69,4 +78,20 @@ struct APISurfaceTests {
             || stock.declaration.hasPrefix(other.0)
                 && declaration == other.1 + stock.declaration.dropFirst(other.0.count)
     }
+}
+
+/// Where the build under test is.
+enum Products {
+    static let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    /// The repository.
+    static let sources = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// What lets the compiler find its modules.
+    static let moduleArguments =
+        ["-I", directory.appendingPathComponent("Modules").path]
+        + ["CLibcurl", "CLinux"].flatMap { module in
+            ["-Xcc", "-fmodule-map-file=\(sources.path)/Modules/\(module)/module.modulemap"]
+        }
 }

@@ -27,7 +27,7 @@ struct SymbolGraph {
         let output = await process.remainingLines().joined(separator: "\n")
         guard await process.ending() == .exit(0) else { throw ExtractionError(description: output) }
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
-        where name == "\(module).symbols.json" || name.hasPrefix("\(module)@FoundationNetworking") {
+        where name == "\(module).symbols.json" || name.hasPrefix("\(module)@Foundation") {
             let data = try Data(contentsOf: directory.appendingPathComponent(name))
             read(try JSONDecoder().decode(File.self, from: data))
         }

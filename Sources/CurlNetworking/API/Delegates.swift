@@ -196,7 +196,7 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
     /// Bytes were written to the file: so many since the last message, so many in all, of so many (or
-    /// ``NSURLSessionTransferSizeUnknown``).
+    /// `NSURLSessionTransferSizeUnknown`).
     func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,

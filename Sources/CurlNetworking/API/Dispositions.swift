@@ -2,7 +2,7 @@ extension URLSession {
     /// What to do with a delayed request when its time has come.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delayedrequestdisposition>
-    public enum DelayedRequestDisposition: Sendable {
+    public enum DelayedRequestDisposition: Int, Sendable {
         /// Send the original request.
         case continueLoading
         /// Send the request that comes with the answer.

@@ -18,6 +18,15 @@ extension URLCache {
         completionHandler(dataTask.currentRequest.flatMap(cachedResponse(for:)))
     }
 
+    /// The response that is cached for the task's request, or nil.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlcache/getcachedresponse(for:completionhandler:)>
+    public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
+        await withCheckedContinuation { continuation in
+            getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }
+        }
+    }
+
     /// Forgets the response that is cached for the task's request.
     public func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = dataTask.currentRequest else { return }
@@ -46,7 +55,35 @@ extension HTTPCookieStorage {
     }
 }
 
+extension HTTPCookieStorage {
+    /// The cookies that the task's request would carry, in their order, or nil where it has no http or https URL.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
+    public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
+        await withCheckedContinuation { continuation in
+            getCookiesFor(task) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
 extension URLCredentialStorage {
+    /// The credentials for `protectionSpace`, by user name, or nil.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getcredentials(for:task:completionhandler:)>
+    public func credentials(
+        for protectionSpace: URLProtectionSpace,
+        task: URLSessionTask
+    ) async -> [String: URLCredential]? {
+        credentials(for: protectionSpace)
+    }
+
+    /// The default credential for `space`, or nil.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getdefaultcredential(for:task:completionhandler:)>
+    public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
+        defaultCredential(for: space)
+    }
+
     /// Hands over the credentials for `protectionSpace`, by user name, or nil.
     public func getCredentials(
         for protectionSpace: URLProtectionSpace,

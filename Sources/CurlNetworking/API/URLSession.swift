@@ -8,7 +8,7 @@ import Foundation
 /// everything as soon as the tasks that were resumed are done. Safe to use from any thread.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
-open class URLSession: NSObject, @unchecked Sendable {
+open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     // @unchecked is true because nothing of it changes, and what it holds guards itself.
     let core: SessionCore
     /// Tasks that were never resumed: with the session's object they go.
@@ -55,7 +55,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         } catch {
             preconditionFailure("\(error)")
         }
-        for warning in copy.curl.warnings { FileHandle.standardError.write(Data((warning + "\n").utf8)) }
+        for warning in copy.warnings + copy.curl.warnings {
+            FileHandle.standardError.write(Data((warning + "\n").utf8))
+        }
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
         return SessionCore(
             copy,
@@ -85,6 +87,14 @@ open class URLSession: NSObject, @unchecked Sendable {
         queue.maxConcurrentOperationCount = 1
         return queue
     }
+
+    /// The session itself: sessions have an identity, and no copies.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession#Foundation-copying-behavior>
+    open override func copy() -> Any { self }
+
+    /// The session itself: sessions have an identity, and no copies.
+    open func copy(with zone: NSZone?) -> Any { self }
 
     // MARK: - What it is made of
 

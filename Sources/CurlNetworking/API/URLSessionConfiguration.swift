@@ -13,13 +13,16 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// Everything a configuration holds, as a value.
     private struct Values {
-        var identifier: String?
         var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
         var timeoutIntervalForRequest: TimeInterval = 60
         var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
         var waitsForConnectivity = false
         var networkServiceType = URLRequest.NetworkServiceType.default
         var allowsCellularAccess = true
+        var allowsExpensiveNetworkAccess = true
+        var allowsConstrainedNetworkAccess = true
+        var allowsUltraConstrainedNetworkAccess = true
+        var multipathServiceType = MultipathServiceType.none
         var isDiscretionary = false
         var connectionProxyDictionary: [AnyHashable: Any]?
         var httpShouldUsePipelining = false
@@ -34,6 +37,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var protocolClasses: [AnyClass]? = []
         var tlsMinimumSupportedProtocolVersion = TLSPlan.defaultMinimum
         var tlsMaximumSupportedProtocolVersion = TLSPlan.defaultMaximum
+        var requiresDNSSECValidation = false
+        var enablesEarlyData = false
+        var usesClassicLoadingMode = true
         var curl = CurlOptions()
     }
 
@@ -84,11 +90,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         lock.withLock { values }
     }
 
-    /// The name of a background session; nil for all others.
-    open var identifier: String? {
-        get { current.identifier }
-        set { lock.withLock { values.identifier = newValue } }
-    }
+    /// The name of a background session; nil for all others, and so always nil here.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/identifier>
+    open var identifier: String? { nil }
 
     /// The cache policy of requests that have none of their own. See <doc:Caching>.
     open var requestCachePolicy: URLRequest.CachePolicy {
@@ -139,6 +144,39 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var allowsCellularAccess: Bool {
         get { current.allowsCellularAccess }
         set { lock.withLock { values.allowsCellularAccess = newValue } }
+    }
+
+    /// Whether connections may be made over a network that the system considers expensive. No effect: Linux doesn't say which
+    /// network is.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsexpensivenetworkaccess>
+    open var allowsExpensiveNetworkAccess: Bool {
+        get { current.allowsExpensiveNetworkAccess }
+        set { lock.withLock { values.allowsExpensiveNetworkAccess = newValue } }
+    }
+
+    /// Whether connections may be made over a network in Low Data Mode. No effect: Linux has no such mode.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsconstrainednetworkaccess>
+    open var allowsConstrainedNetworkAccess: Bool {
+        get { current.allowsConstrainedNetworkAccess }
+        set { lock.withLock { values.allowsConstrainedNetworkAccess = newValue } }
+    }
+
+    /// Whether connections may be made over a satellite network and the like. No effect: Linux doesn't say which network is one.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsultraconstrainednetworkaccess>
+    open var allowsUltraConstrainedNetworkAccess: Bool {
+        get { current.allowsUltraConstrainedNetworkAccess }
+        set { lock.withLock { values.allowsUltraConstrainedNetworkAccess = newValue } }
+    }
+
+    /// How connections share several networks. No effect: libcurl can't open Multipath TCP connections.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/multipathservicetype-swift.property>
+    open var multipathServiceType: MultipathServiceType {
+        get { current.multipathServiceType }
+        set { lock.withLock { values.multipathServiceType = newValue } }
     }
 
     /// Whether the system may choose when to run background transfers; it has no effect on other sessions.
@@ -249,6 +287,41 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
         get { current.tlsMaximumSupportedProtocolVersion }
         set { lock.withLock { values.tlsMaximumSupportedProtocolVersion = newValue } }
+    }
+
+    /// Whether answers to name look-ups must be validated with DNSSEC. **No effect**: neither libcurl nor the system's resolver says
+    /// whether an answer was validated. Since that is a protection which a program may count on, creating a session with it writes
+    /// a warning to standard error. A resolver of your own that validates is named with ``CurlOptions/names``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/requiresdnssecvalidation>
+    open var requiresDNSSECValidation: Bool {
+        get { current.requiresDNSSECValidation }
+        set { lock.withLock { values.requiresDNSSECValidation = newValue } }
+    }
+
+    /// Whether requests may go out with the first bytes of a TLS 1.3 handshake, where an attacker can replay them. No effect:
+    /// handshakes are always complete before a request is sent.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/enablesearlydata>
+    open var enablesEarlyData: Bool {
+        get { current.enablesEarlyData }
+        set { lock.withLock { values.enablesEarlyData = newValue } }
+    }
+
+    /// Which of Apple's two implementations loads. No effect: here there is only one.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/usesclassicloadingmode>
+    open var usesClassicLoadingMode: Bool {
+        get { current.usesClassicLoadingMode }
+        set { lock.withLock { values.usesClassicLoadingMode = newValue } }
+    }
+
+    /// What a session should tell its program of settings that it can't follow.
+    var warnings: [String] {
+        guard current.requiresDNSSECValidation else { return [] }
+        return [
+            "URLSessionConfiguration.requiresDNSSECValidation has no effect: answers to name look-ups are not validated."
+        ]
     }
 
     func validateTLSVersions() throws(CurlOptionsError) {

@@ -124,6 +124,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { runner?.shared.withLock { $0.earliestBeginDate = newValue } }
     }
 
+    /// Whether a delegate would rather have the body in pieces as they come than all at once; the default is true. A hint that
+    /// has no effect: pieces are gathered while the delegate is busy, within the bounds of memory that <doc:FlowOfBytes> names.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
+    open var prefersIncrementalDelivery: Bool {
+        get { read(\.prefersIncrementalDelivery) ?? true }
+        set { runner?.shared.withLock { $0.prefersIncrementalDelivery = newValue } }
+    }
+
     // MARK: - How far it is
 
     /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
@@ -143,10 +152,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Bytes of the request's body sent so far. Each request that the task makes begins anew.
     open var countOfBytesSent: Int64 { read(\.counters.sent) ?? 0 }
 
-    /// How long the response's body will be, or ``NSURLSessionTransferSizeUnknown``.
+    /// How long the response's body will be, or `NSURLSessionTransferSizeUnknown`.
     open var countOfBytesExpectedToReceive: Int64 { read(\.counters.expectedToReceive) ?? 0 }
 
-    /// How long the request's body is, or ``NSURLSessionTransferSizeUnknown``. Known from the creation on for data and files.
+    /// How long the request's body is, or `NSURLSessionTransferSizeUnknown`. Known from the creation on for data and files.
     open var countOfBytesExpectedToSend: Int64 { read(\.counters.expectedToSend) ?? 0 }
 
     /// The program's own guess at what will be received, for scheduling; no effect on Linux.

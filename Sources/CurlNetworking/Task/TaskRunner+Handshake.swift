@@ -101,12 +101,7 @@ extension TaskRunner {
         let space: HandshakeSpace
         switch talk.subject.question {
         case .serverTrust(let chain, let result, let reason):
-            let trust = ServerTrust(
-                host: origin.host,
-                certificates: chain.map { Data($0) },
-                problem: CertificateProblem(verification: result),
-                reason: reason
-            )
+            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
             space = HandshakeSpace(trust, at: origin)
         case .clientCertificate(let authorities):
             space = HandshakeSpace(authorities: authorities.map { Data($0) }, at: origin)
@@ -144,14 +139,15 @@ extension TaskRunner {
             desk?.show(identity?.certificate, to: origin)
         case .serverTrust(let chain, let result, let reason):
             let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
+            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
             if answer.disposition == .rejectProtectionSpace {
                 let description = "The delegate rejected the server's certificate."
                 let error = URLError(.serverCertificateUntrusted, talk.url, description)
-                return finish(.failure(error.with(phase: .securing)))
+                return finish(.failure(error.with(phase: .securing).with(peerTrust: trust)))
             } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
                 desk?.accept(chain, of: origin, hasProblem: result != 0)
             } else if result != 0 {
-                return finish(.failure(URLError(.untrusted(result, reason), url: talk.url)))
+                return finish(.failure(URLError(.untrusted(result, reason), url: talk.url).with(peerTrust: trust)))
             } else {
                 desk?.verify(chain, of: origin)
             }
@@ -170,6 +166,17 @@ extension TaskRunner {
     func leaveHandshake() {
         guard let talk = loading.handshake.take() else { return }
         talk.scope.desk.leave(self, about: talk.subject)
+    }
+}
+
+extension ServerTrust {
+    fileprivate init(host: String, chain: [[UInt8]], verification: Int, reason: String) {
+        self.init(
+            host: host,
+            certificates: chain.map { Data($0) },
+            problem: CertificateProblem(verification: verification),
+            reason: reason
+        )
     }
 }
 

@@ -66,6 +66,7 @@ final class TaskRunner: @unchecked Sendable {
         var description: String?
         var priority = URLSessionTask.defaultPriority
         var earliestBeginDate: Date?
+        var prefersIncrementalDelivery = true
     }
 
     struct Counters {

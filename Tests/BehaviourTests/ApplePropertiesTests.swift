@@ -1,0 +1,130 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+/// Reads and sets properties that are deprecated, without the compiler's warning.
+private protocol OlderTLSNames: AnyObject {
+    var tlsMinimumSupportedProtocol: SSLProtocol { get set }
+    var tlsMaximumSupportedProtocol: SSLProtocol { get set }
+}
+
+extension URLSessionConfiguration: OlderTLSNames {}
+
+@Suite("Properties that Apple's URLSession has and the stock module's has not", .timeLimit(.minutes(1)))
+struct ApplePropertiesTests {
+    @Test("A configuration keeps them, with Apple's defaults, and so does a session's copy")
+    func configuration() {
+        let configuration = URLSessionConfiguration.ephemeral
+        #expect(configuration.allowsExpensiveNetworkAccess)
+        #expect(configuration.allowsConstrainedNetworkAccess)
+        #expect(configuration.allowsUltraConstrainedNetworkAccess)
+        #expect(configuration.multipathServiceType == .none)
+        #expect(!configuration.requiresDNSSECValidation)
+        #expect(!configuration.enablesEarlyData)
+        #expect(configuration.usesClassicLoadingMode)
+        #expect(configuration.identifier == nil)
+        configuration.allowsExpensiveNetworkAccess = false
+        configuration.allowsConstrainedNetworkAccess = false
+        configuration.allowsUltraConstrainedNetworkAccess = false
+        configuration.multipathServiceType = .handover
+        configuration.enablesEarlyData = true
+        configuration.usesClassicLoadingMode = false
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        let copy = session.configuration
+        #expect(!copy.allowsExpensiveNetworkAccess)
+        #expect(!copy.allowsConstrainedNetworkAccess)
+        #expect(!copy.allowsUltraConstrainedNetworkAccess)
+        #expect(copy.multipathServiceType == .handover)
+        #expect(copy.enablesEarlyData)
+        #expect(!copy.usesClassicLoadingMode)
+    }
+
+    @Test("The older names of TLS versions are those of the newer properties")
+    func olderTLSNames() {
+        let configuration = URLSessionConfiguration.ephemeral
+        let older: any OlderTLSNames = configuration
+        #expect(older.tlsMinimumSupportedProtocol == .tlsProtocol12)
+        #expect(older.tlsMaximumSupportedProtocol == .tlsProtocol13)
+        older.tlsMinimumSupportedProtocol = .tlsProtocol13
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv13)
+        older.tlsMinimumSupportedProtocol = .sslProtocolUnknown
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv12)
+        older.tlsMaximumSupportedProtocol = .tlsProtocol12
+        #expect(configuration.tlsMaximumSupportedProtocolVersion == .TLSv12)
+        #expect(SSLProtocol.tlsProtocolMaxSupported.rawValue == 999)
+    }
+
+    @Test("Raw values are Apple's")
+    func rawValues() {
+        #expect(URLSession.DelayedRequestDisposition.continueLoading.rawValue == 0)
+        #expect(URLSession.DelayedRequestDisposition.useNewRequest.rawValue == 1)
+        #expect(URLSession.DelayedRequestDisposition.cancel.rawValue == 2)
+        #expect(URLSessionConfiguration.MultipathServiceType.aggregate.rawValue == 3)
+        #expect(URLError.NetworkUnavailableReason.constrained.rawValue == 2)
+    }
+
+    @Test("A copy of a session is the session")
+    func copy() {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(session.copy() as AnyObject === session)
+        #expect((session as any NSCopying).copy(with: nil) as AnyObject === session)
+    }
+
+    @Test("A task keeps whether its delegate prefers pieces")
+    func prefersIncrementalDelivery() throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "http://localhost/")))
+        #expect(task.prefersIncrementalDelivery)
+        task.prefersIncrementalDelivery = false
+        #expect(!task.prefersIncrementalDelivery)
+    }
+
+    @Test("An error tells why a network may not be used, if somebody has said so")
+    func networkUnavailableReason() {
+        #expect(URLError(.notConnectedToInternet).networkUnavailableReason == nil)
+        let error = URLError(.notConnectedToInternet, userInfo: [NSURLErrorNetworkUnavailableReasonKey: 1])
+        #expect(error.networkUnavailableReason == .expensive)
+    }
+
+    @Test("The storages' async methods answer for a task's request")
+    func storages() async throws {
+        let server = try LoopbackServer { _ in
+            .text("stored").header("Cache-Control", "max-age=600").header("Set-Cookie", "name=value")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        for try await _ in bytes {}
+        #expect(await session.load(server.url("/")).text == "stored")
+        let task = session.dataTask(with: server.url("/"))
+        let configuration = session.configuration
+        let cookies = try #require(configuration.httpCookieStorage)
+        #expect(await cookies.cookies(for: task)?.map(\.name) == ["name"])
+        let cache = try #require(configuration.urlCache)
+        let response = CachedURLResponse(
+            response: URLResponse(url: server.url("/"), mimeType: nil, expectedContentLength: 1, textEncodingName: nil),
+            data: Data("put".utf8)
+        )
+        cache.storeCachedResponse(response, for: task)
+        #expect(await cache.cachedResponse(for: task)?.data == Data("put".utf8))
+        let credentials = try #require(configuration.urlCredentialStorage)
+        let space = URLProtectionSpace(
+            host: "localhost",
+            port: server.port,
+            protocol: "http",
+            realm: "here",
+            authenticationMethod: nil
+        )
+        #expect(await credentials.defaultCredential(for: space, task: task) == nil)
+        let credential = URLCredential(user: "somebody", password: "secret", persistence: .forSession)
+        credentials.setDefaultCredential(credential, for: space, task: task)
+        #expect(await credentials.defaultCredential(for: space, task: task)?.user == "somebody")
+        #expect(await credentials.credentials(for: space, task: task)?.keys.sorted() == ["somebody"])
+    }
+}
