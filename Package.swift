@@ -4,7 +4,7 @@ import PackageDescription
 /// Ways of importing the module, each in both language modes. That they compile is what is tested first.
 let importShapes: [Target] = [
     ("OnlyOurs", ["CurlNetworking"]), ("BesideReexport", ["CurlNetworking", "Reexporting"]),
-    ("BesideStock", ["CurlNetworking"]), ("StockApp", ["OurLibrary"]),
+    ("BesideStock", ["CurlNetworking"]), ("PublicAPI", ["CurlNetworking", "Reexporting"]), ("StockApp", ["OurLibrary"]),
 ].flatMap { (shape: String, dependencies: [Target.Dependency]) in
     [("5", SwiftLanguageMode.v5), ("6", .v6)].map { name, mode in
         .target(
@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "CurlURLProtocol", targets: ["CurlURLProtocol"]),
         .executable(name: "halftunes", targets: ["halftunes"]),
         .executable(name: "urlsession-parity", targets: ["urlsession-parity"]),
+        .executable(name: "switch-to-curlnetworking", targets: ["switch-to-curlnetworking"]),
     ],
     targets: [
         .systemLibrary(
@@ -52,6 +53,7 @@ let package = Package(
         .target(name: "CurlURLProtocol", dependencies: ["CurlNetworking", "Locks"]),
         .target(name: "LoopbackServer", dependencies: ["CLinux"]),
         .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
+        .executableTarget(name: "switch-to-curlnetworking"),
         .executableTarget(name: "connection-tuning", dependencies: ["CurlNetworking", "LoopbackServer"]),
         // `ParityOurs` and `ParityStock` both compile `Scenarios/Shared`: one text, compiled twice; only the imported module
         // differs.
@@ -83,7 +85,9 @@ let package = Package(
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         .testTarget(
             name: "LogicTests",
-            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "halftunes"]
+            dependencies: [
+                "Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "halftunes", "switch-to-curlnetworking",
+            ]
         ),
         .testTarget(
             name: "BehaviourTests",
@@ -95,8 +99,10 @@ let package = Package(
         ),
         .testTarget(
             name: "ParityTests",
-            dependencies: ["Curl", "LoopbackServer", "ParityStage", "TestSupport", "urlsession-parity"]
-                + importShapes.map { .byName(name: $0.name) }
+            dependencies: [
+                "Curl", "LoopbackServer", "ParityStage", "StockLibrary", "TestSupport", "switch-to-curlnetworking",
+                "urlsession-parity",
+            ] + importShapes.map { .byName(name: $0.name) }
         ),
         .testTarget(name: "URLProtocolTests", dependencies: ["CurlURLProtocol", "LoopbackServer", "TestSupport"]),
         .target(name: "CurlNetworkingExampleSupport", path: "Tests/Examples/Support"),
@@ -105,6 +111,7 @@ let package = Package(
             dependencies: ["LoopbackServer", "TestSupport"] + examples.map { .byName(name: $0.name) }
         ),
         .target(name: "Reexporting", path: "Tests/ImportShapes/Reexporting"),
+        .target(name: "StockLibrary", path: "Tests/ImportShapes/StockLibrary"),
         .target(name: "OurLibrary", dependencies: ["CurlNetworking"], path: "Tests/ImportShapes/OurLibrary"),
     ] + examples + importShapes,
     swiftLanguageModes: [.v6]

@@ -46,6 +46,23 @@ struct APISurfaceTests {
         for conformance in AppleAdditions.conformances { #expect(ours.conformances.contains(conformance)) }
     }
 
+    @Test("The list of aliases is complete, and no constant or function has a name of the stock module's")
+    func aliases() async throws {
+        let (stock, ours) = try await Self.graphs()
+        let stockNames = Set(stock.symbols.map(\.path))
+        let common = ours.symbols.filter { symbol in
+            !symbol.path.contains(".") && stockNames.contains(symbol.path) && !symbol.declaration.hasSuffix("unavailable")
+        }
+        let kinds = ["class", "protocol", "struct", "enum"]
+        let types = common.filter { symbol in
+            kinds.contains { symbol.declaration.split(separator: " ").prefix(2).contains(Substring($0)) }
+        }
+        #expect(Set(common).subtracting(types).map(\.path).sorted() == [])
+        let page = try String(contentsOf: Products.sources.appendingPathComponent("README.md"), encoding: .utf8)
+        let aliases = page.split(separator: "\n").filter { $0.hasPrefix("typealias ") }.map { $0.split(separator: " ")[1] }
+        #expect(Set(types.map(\.path)) == Set(aliases.map(String.init)))
+    }
+
     // MARK: - What is compared
 
     private static func graphs() async throws -> (stock: SymbolGraph, ours: SymbolGraph) {

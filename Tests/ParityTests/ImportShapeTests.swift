@@ -6,6 +6,8 @@ import Foundation
 import LoopbackServer
 import OnlyOurs5
 import OnlyOurs6
+import PublicAPI5
+import PublicAPI6
 import StockApp5
 import StockApp6
 import Testing
@@ -41,6 +43,16 @@ struct ImportShapeTests {
         defer { server.stop() }
         #expect(try await BesideStock5.BesideStock.load(server.url("/")) == [200, 200])
         #expect(try await BesideStock6.BesideStock.load(server.url("/")) == [200, 200])
+    }
+
+    @Test(
+        "Ours in a library's public API, beside a library that exports the stock module again, with imports of single names"
+    )
+    func publicAPI() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        #expect(try await PublicAPI5.PublicAPI().status(of: server.url("/")) == 200)
+        #expect(try await PublicAPI6.PublicAPI().status(of: server.url("/")) == 200)
     }
 
     @Test("Ours in a library, the stock module in the app: requests, responses, cookies and caches pass between them")

@@ -14,3 +14,5 @@ typealias URLSessionDataDelegate = CurlNetworking.URLSessionDataDelegate
 typealias URLSessionDownloadDelegate = CurlNetworking.URLSessionDownloadDelegate
 typealias URLSessionTaskMetrics = CurlNetworking.URLSessionTaskMetrics
 typealias URLSessionTaskTransactionMetrics = CurlNetworking.URLSessionTaskTransactionMetrics
+typealias URLProtocol = CurlNetworking.URLProtocol
+typealias URLProtocolClient = CurlNetworking.URLProtocolClient

@@ -1,0 +1,54 @@
+import Foundation
+
+// What Apple's URLSession has and this module has not yet. Without these, the names would resolve to the stock module's types, which
+// no session of this module's takes.
+
+/// Web-socket tasks are to come.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
+@available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {}
+
+/// Web-socket tasks are to come.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsocketdelegate>
+@available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
+public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {}
+
+/// Stream tasks are to come.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
+@available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
+open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}
+
+/// Stream tasks are to come.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
+@available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
+public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {}
+
+extension URLSession {
+    /// Web-socket tasks are to come.
+    @available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
+    public func webSocketTask(with url: URL) -> URLSessionWebSocketTask { URLSessionWebSocketTask() }
+
+    /// Web-socket tasks are to come.
+    @available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
+    public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+        URLSessionWebSocketTask()
+    }
+
+    /// Web-socket tasks are to come.
+    @available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
+    public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask { URLSessionWebSocketTask() }
+
+    /// Stream tasks are to come.
+    @available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
+    public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask { URLSessionStreamTask() }
+}
+
+extension URLSessionConfiguration {
+    /// Background sessions are to come.
+    @available(*, unavailable, message: "CurlNetworking has no background sessions yet.")
+    public class func background(withIdentifier identifier: String) -> URLSessionConfiguration { .default }
+}

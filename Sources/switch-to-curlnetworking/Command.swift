@@ -1,0 +1,39 @@
+import Foundation
+
+/// The program: 0 where all went well, 1 where a file can't be written, 2 where it was called wrongly.
+enum Command {
+    static func run(_ arguments: [String]) -> Int32 {
+        let options: Options
+        do {
+            options = try Options(arguments, home: home)
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n\n\(Options.usage)\n".utf8))
+            return 2
+        }
+        if options.wantsHelp {
+            print(Options.usage)
+            return 0
+        }
+        let root = URL(fileURLWithPath: options.directory).standardizedFileURL
+        var isDirectory = ObjCBool(false)
+        guard FileManager.default.fileExists(atPath: root.path, isDirectory: &isDirectory), isDirectory.boolValue else {
+            FileHandle.standardError.write(Data("There is no folder \(root.path).\n".utf8))
+            return 2
+        }
+        let package = PackageSwitch(root, dependency: options.dependency)
+        do {
+            if !options.isDryRun { try package.write() }
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            return 1
+        }
+        print(Report(package, isDryRun: options.isDryRun).text)
+        return 0
+    }
+
+    /// The package that this file belongs to.
+    private static var home: String {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().path
+    }
+}

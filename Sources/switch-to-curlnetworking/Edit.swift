@@ -1,0 +1,40 @@
+/// A replacement of some bytes of a text.
+struct Edit: Equatable {
+    let range: Range<Int>
+    let replacement: String
+
+    init(_ range: Range<Int>, _ replacement: String) {
+        self.range = range
+        self.replacement = replacement
+    }
+
+    init(insertingAt position: Int, _ text: String) {
+        self.init(position..<position, text)
+    }
+}
+
+extension String {
+    /// The text with all `edits`, which don't overlap, made.
+    func applying(_ edits: [Edit]) -> String {
+        var bytes = Array(utf8)
+        for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
+            bytes.replaceSubrange(edit.range, with: Array(edit.replacement.utf8))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func text(of range: Range<Int>) -> String {
+        String(decoding: Array(utf8)[range], as: UTF8.self)
+    }
+
+    /// What the line with the byte at `position` begins with.
+    func indentation(at position: Int) -> String {
+        let bytes = Array(utf8)
+        let start = bytes[..<position].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        let blanks = bytes[start...].prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        return String(decoding: blanks, as: UTF8.self)
+    }
+
+    /// How the text ends its lines.
+    var lineBreak: String { utf8.contains(UInt8(ascii: "\r")) ? "\r\n" : "\n" }
+}

@@ -1,0 +1,146 @@
+/// Adds the dependency to a `Package.swift`. A value: text in, text out. What isn't written out in the manifest, such as targets
+/// that it computes, is left for a hand.
+struct ManifestEditor {
+    /// A target whose declaration is written out.
+    struct Target {
+        let name: String
+        let directory: String
+        fileprivate let call: Call
+    }
+
+    private static let kinds = ["target": "Sources", "executableTarget": "Sources", "testTarget": "Tests"]
+
+    private let text: String
+    private let tokens: [Token]
+    private let package: Call?
+    let targets: [Target]
+
+    init(_ text: String) {
+        self.text = text
+        let tokens = Lexer.tokens(of: text)
+        self.tokens = tokens
+        package = Call.all(of: ["Package"], isMember: false, in: tokens).first { $0["name"] != nil }
+        var targets: [Target] = []
+        var end = 0
+        // Within a target's declaration, `.target(name:)` is a dependency.
+        for call in Call.all(of: Set(Self.kinds.keys), isMember: true, in: tokens) where call.name >= end {
+            end = call.end
+            guard let name = call.string("name", in: tokens), let folder = Self.kinds[tokens[call.name].text],
+                call["path"] == nil || call.string("path", in: tokens) != nil
+            else { continue }
+            let directory = call.string("path", in: tokens) ?? "\(folder)/\(name)"
+            targets.append(Target(name: name, directory: directory, call: call))
+        }
+        self.targets = targets
+    }
+
+    /// Whether the manifest names one of Apple's platforms.
+    var namesApplePlatform: Bool {
+        guard let platforms = package?["platforms"]?.value else { return false }
+        let apple: Set = ["macOS", "iOS", "tvOS", "watchOS", "visionOS", "macCatalyst", "driverKit"]
+        return tokens[platforms].contains { apple.contains($0.text) }
+    }
+
+    /// The target that the file at `path`, from the package's root, belongs to.
+    func target(of path: String) -> Target? {
+        targets.filter { $0.directory == "." || path.hasPrefix($0.directory + "/") }
+            .max { $0.directory.utf8.count < $1.directory.utf8.count }
+    }
+
+    /// The manifest with the dependency for the targets of these names.
+    func adding(
+        _ dependency: PackageDependency,
+        to names: Set<String>,
+        onlyOnLinux: Bool,
+        file: String
+    ) -> (text: String, findings: [Finding]) {
+        var edits: [Edit] = []
+        var findings: [Finding] = []
+        let product = dependency.product(onlyOnLinux: onlyOnLinux)
+        for target in targets where names.contains(target.name) {
+            let line = tokens[target.call.name].line
+            switch entry(product, to: target.call, after: "name", unlessNamed: SourceRewriter.ours) {
+            case .some(let new): edits += new
+            case nil: findings.append(Finding(file: file, line: line, text: "add \(product) to “\(target.name)”"))
+            }
+        }
+        if !names.isEmpty {
+            let added = package.flatMap {
+                entry(dependency.package, to: $0, before: "targets", unlessNamed: dependency.identity)
+            }
+            if let added {
+                edits += added
+            } else {
+                findings.append(Finding(file: file, line: nil, text: "add \(dependency.package) to the dependencies"))
+            }
+        }
+        return (text.applying(edits), findings)
+    }
+
+    // MARK: - Entries of lists
+
+    /// What adds `entry` to the call's list of dependencies; nothing where a string there has `name` in it, and nil where the list
+    /// isn't written out.
+    private func entry(
+        _ entry: String,
+        to call: Call,
+        after: String? = nil,
+        before: String? = nil,
+        unlessNamed name: String
+    ) -> [Edit]? {
+        guard let list = call["dependencies"]?.value else {
+            return insertion(of: "dependencies: [\(entry)]", into: call, after: after, before: before)
+        }
+        guard tokens[list.lowerBound].text == "[", tokens[list.upperBound - 1].text == "]",
+            closing(of: list.lowerBound) == list.upperBound - 1
+        else { return nil }
+        if tokens[list].contains(where: { $0.kind == .string && names($0.text, name) }) { return [] }
+        let close = tokens[list.upperBound - 1]
+        guard list.count > 2 else { return [Edit(insertingAt: close.range.lowerBound, entry)] }
+        let (first, last) = (tokens[list.lowerBound + 1], tokens[list.upperBound - 2])
+        let hasComma = last.text == ","
+        if first.line == tokens[list.lowerBound].line {
+            return [Edit(insertingAt: last.range.upperBound, (hasComma ? " " : ", ") + entry)]
+        }
+        let indentation = text.lineBreak + text.indentation(at: first.range.lowerBound)
+        return [Edit(insertingAt: last.range.upperBound, (hasComma ? "" : ",") + indentation + entry + ",")]
+    }
+
+    /// Whether a literal names a package or product, alone or at the end of a path.
+    private func names(_ literal: String, _ name: String) -> Bool {
+        let place = literal.filter { $0 != "\"" }
+        let last = place.split(separator: "/").last.map(String.init) ?? place
+        return last == name || last == name + ".git"
+    }
+
+    private func insertion(of argument: String, into call: Call, after: String?, before: String?) -> [Edit]? {
+        if let after = after.flatMap({ call[$0] }) {
+            let name = tokens[after.tokens.lowerBound]
+            let separator = separator(before: name, in: call)
+            return [Edit(insertingAt: tokens[after.tokens.upperBound - 1].range.upperBound, "," + separator + argument)]
+        }
+        guard let before = before.flatMap({ call[$0] }) else { return nil }
+        let next = tokens[before.tokens.lowerBound]
+        return [Edit(insertingAt: next.range.lowerBound, argument + "," + separator(before: next, in: call))]
+    }
+
+    /// A line break where the call has its arguments on lines of their own, else a space.
+    private func separator(before argument: Token, in call: Call) -> String {
+        argument.line == tokens[call.name].line ? " " : text.lineBreak + text.indentation(at: argument.range.lowerBound)
+    }
+
+    /// The index of what closes the bracket at `index`.
+    private func closing(of index: Int) -> Int? {
+        var depth = 0
+        for position in index..<tokens.count where tokens[position].kind == .punctuation {
+            switch tokens[position].text {
+            case "(", "[", "{": depth += 1
+            case ")", "]", "}":
+                depth -= 1
+                if depth == 0 { return position }
+            default: continue
+            }
+        }
+        return nil
+    }
+}

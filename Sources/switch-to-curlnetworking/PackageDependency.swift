@@ -1,0 +1,39 @@
+/// How a package names this one in its manifest.
+struct PackageDependency: Equatable {
+    enum Source: Equatable {
+        case path(String)
+        case branch(url: String, String)
+        case from(url: String, String)
+    }
+
+    let source: Source
+
+    /// SwiftPM's name for the package: the last component of where it comes from.
+    var identity: String {
+        let place =
+            switch source {
+            case .path(let path): path
+            case .branch(let url, _), .from(let url, _): url
+            }
+        let last = place.split(separator: "/").last.map(String.init) ?? place
+        return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
+    }
+
+    var package: String {
+        switch source {
+        case .path(let path): ".package(path: \(quoted(path)))"
+        case .branch(let url, let branch): ".package(url: \(quoted(url)), branch: \(quoted(branch)))"
+        case .from(let url, let version): ".package(url: \(quoted(url)), from: \(quoted(version)))"
+        }
+    }
+
+    /// What a target depends on; on Linux alone where the package is also built for others.
+    func product(onlyOnLinux: Bool) -> String {
+        let condition = onlyOnLinux ? ", condition: .when(platforms: [.linux])" : ""
+        return ".product(name: \"\(SourceRewriter.ours)\", package: \(quoted(identity))\(condition))"
+    }
+
+    private func quoted(_ text: String) -> String {
+        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+
+/// What switching a package comes to: which files change how, and what is left for a hand. Nothing is written before `write()`.
+struct PackageSwitch {
+    struct Change {
+        /// From the package's root.
+        let path: String
+        let old: String
+        let new: String
+    }
+
+    private let root: URL
+    private(set) var changes: [Change] = []
+    private(set) var findings: [Finding] = []
+
+    init(_ root: URL, dependency: PackageDependency) {
+        self.root = root
+        var users: [String] = []
+        var isConditional = false
+        for file in SourceTree(root).files where !Self.isManifest(file.lastPathComponent) {
+            let path = Self.path(of: file, in: root)
+            guard let text = Self.text(of: file) else {
+                findings.append(Finding(file: path, line: nil, text: "can't be read as UTF-8, and is left as it is"))
+                continue
+            }
+            let rewritten = SourceRewriter(text, file: path)
+            findings += rewritten.findings
+            isConditional = isConditional || rewritten.isConditional || rewritten.hasFallback
+            if rewritten.importsOurs { users.append(path) }
+            if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
+        }
+        editManifests(for: users, dependency, isConditional: isConditional)
+        findings += DependencyInspector(root.appendingPathComponent(".build/checkouts")).findings
+    }
+
+    private mutating func editManifests(for users: [String], _ dependency: PackageDependency, isConditional: Bool) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: root.path)) ?? []
+        let manifests = names.filter(Self.isManifest).sorted()
+        if manifests.isEmpty, !users.isEmpty {
+            let note = "there is none: add the dependency on CurlNetworking where the build is described"
+            findings.append(Finding(file: "Package.swift", line: nil, text: note))
+        }
+        for name in manifests {
+            guard let text = Self.text(of: root.appendingPathComponent(name)) else { continue }
+            let editor = ManifestEditor(text)
+            let orphans = users.filter { editor.target(of: $0) == nil }
+            for path in orphans {
+                let note = "its target isn't written out in \(name): see that it depends on CurlNetworking"
+                findings.append(Finding(file: path, line: nil, text: note))
+            }
+            let edited = editor.adding(
+                dependency,
+                to: Set(users.compactMap { editor.target(of: $0)?.name }),
+                onlyOnLinux: isConditional || editor.namesApplePlatform,
+                file: name
+            )
+            findings += edited.findings
+            if edited.text != text { changes.append(Change(path: name, old: text, new: edited.text)) }
+        }
+    }
+
+    /// Writes all changes, each file as a whole or not at all.
+    func write() throws {
+        for change in changes {
+            try AtomicFile(root.appendingPathComponent(change.path)).write(change.new)
+        }
+    }
+
+    private static func isManifest(_ name: String) -> Bool {
+        name == "Package.swift" || (name.hasPrefix("Package@swift-") && name.hasSuffix(".swift"))
+    }
+
+    private static func text(of file: URL) -> String? {
+        guard let data = try? Data(contentsOf: file) else { return nil }
+        // Lossless, or nothing.
+        return String(validating: data, as: UTF8.self)
+    }
+
+    private static func path(of file: URL, in root: URL) -> String {
+        String(file.standardizedFileURL.path.dropFirst(root.standardizedFileURL.path.count + 1))
+    }
+}

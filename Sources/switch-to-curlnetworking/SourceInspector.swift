@@ -1,0 +1,76 @@
+/// Finds what may not work as before when a file's URLSession is another one.
+struct SourceInspector {
+    private let tokens: [Token]
+    private let file: String
+    private(set) var findings: [Finding] = []
+
+    /// Types whose subclasses are usually stand-ins for tests.
+    private static let mocked: Set = [
+        "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
+    ]
+    private static let missing: [String: String] = [
+        "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
+        "webSocketTask": "web-socket tasks", "URLSessionStreamTask": "stream tasks",
+        "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
+    ]
+    private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
+
+    init(_ tokens: [Token], _ imports: [ImportStatement], file: String) {
+        self.tokens = tokens
+        self.file = file
+        // A file that has nothing to do with either module is of no interest.
+        let modules = [SourceRewriter.stock, SourceRewriter.ours]
+        guard imports.contains(where: { modules.contains(tokens[$0.module].text) }) else { return }
+        let imported = imports.reduce(into: Set<Int>()) { $0.formUnion($1.tokens) }
+        for index in tokens.indices where tokens[index].kind == .word && !imported.contains(index) { inspect(index) }
+    }
+
+    private mutating func inspect(_ index: Int) {
+        let word = tokens[index].text
+        if word == SourceRewriter.stock, text(index + 1) == "." {
+            note(index, "\(word).\(text(index + 2) ?? "") stays the stock module's")
+        } else if let what = Self.missing[word], text(index - 1) != "func" {
+            note(index, "CurlNetworking has no \(what) yet")
+        } else if word == "background", text(index + 1) == "(", text(index + 2) == "withIdentifier" {
+            note(index, "CurlNetworking has no background sessions yet")
+        } else if word == "class", let type = inheritedType(of: index) {
+            note(index, "a subclass of \(type): where it stands in for the stock one, see that nobody expects that")
+        } else if word == "extension", text(index + 1) == "URLSession" {
+            inspectExtension(index)
+        }
+    }
+
+    /// The type of the family that the class declared at `index` inherits from.
+    private func inheritedType(of index: Int) -> String? {
+        guard index + 2 < tokens.count, tokens[index + 1].kind == .word, text(index + 2) == ":" else { return nil }
+        let inherited = tokens[(index + 3)...].prefix { $0.text != "{" }
+        return inherited.first { Self.mocked.contains($0.text) }?.text
+    }
+
+    /// Async methods that older versions of the stock module had not, and this one has.
+    private mutating func inspectExtension(_ index: Int) {
+        guard let open = tokens[index...].firstIndex(where: { $0.text == "{" }) else { return }
+        var depth = 0
+        for position in tokens[open...].indices {
+            switch tokens[position].text {
+            case "{": depth += 1
+            case "}": depth -= 1
+            case "func" where depth == 1:
+                guard let name = text(position + 1), Self.asyncMethods.contains(name),
+                    tokens[position...].prefix(while: { $0.text != "{" }).contains(where: { $0.text == "async" })
+                else { continue }
+                note(position, "URLSession has an async \(name)(…) of its own: this one is probably superfluous")
+            default: continue
+            }
+            if depth == 0 { return }
+        }
+    }
+
+    private func text(_ index: Int) -> String? {
+        tokens.indices.contains(index) ? tokens[index].text : nil
+    }
+
+    private mutating func note(_ index: Int, _ text: String) {
+        findings.append(Finding(file: file, line: tokens[index].line, text: text))
+    }
+}

@@ -1,0 +1,99 @@
+/// Turns the imports of FoundationNetworking in a Swift file into imports of CurlNetworking. A value: text in, text out.
+///
+/// A block that is there only for the import keeps the stock module where this one isn't:
+///
+/// ```swift
+/// #if canImport(CurlNetworking)
+/// import CurlNetworking
+/// #elseif canImport(FoundationNetworking)
+/// import FoundationNetworking
+/// #endif
+/// ```
+struct SourceRewriter {
+    static let stock = "FoundationNetworking"
+    static let ours = "CurlNetworking"
+
+    /// The new text; the old one where there is nothing to change.
+    let text: String
+    /// How many imports were changed.
+    private(set) var importCount = 0
+    /// Whether the file imports this module now, changed or not.
+    private(set) var importsOurs = false
+    /// Whether one of the imports is under a condition, as in files that are also built for Apple's platforms.
+    private(set) var isConditional = false
+    /// Whether there are imports of the stock module for where this one isn't.
+    private(set) var hasFallback = false
+    private(set) var findings: [Finding] = []
+
+    init(_ text: String, file: String) {
+        let tokens = Lexer.tokens(of: text)
+        let imports = ImportStatement.all(in: tokens)
+        let blocks = ConditionalBlock.all(in: tokens)
+        importsOurs = imports.contains { tokens[$0.module].text == Self.ours }
+        var edits: [Edit] = []
+        let stock = imports.filter { statement in
+            guard tokens[statement.module].text == Self.stock else { return false }
+            return !blocks.contains { Self.isFallback($0, for: statement.module, tokens) }
+        }
+        hasFallback = blocks.contains { block in
+            imports.contains { tokens[$0.module].text == Self.stock && Self.isFallback(block, for: $0.module, tokens) }
+        }
+        let hasBoth = stock.contains { statement in
+            imports.contains { tokens[$0.module].text == Self.ours && $0.tokens != statement.tokens }
+        }
+        if hasBoth, let first = stock.first {
+            let line = tokens[first.module].line
+            findings.append(Finding(file: file, line: line, text: "both modules are imported: left as it is"))
+        } else {
+            for statement in stock {
+                edits.append(Edit(tokens[statement.module].range, Self.ours))
+                importCount += 1
+                importsOurs = true
+                isConditional = isConditional || blocks.contains { $0.clause(around: statement.module) != nil }
+            }
+            for block in blocks {
+                edits += Self.fallback(for: block, imports, tokens, text)
+            }
+        }
+        for statement in imports where statement.attributes.contains("_exported") {
+            guard [Self.stock, Self.ours].contains(tokens[statement.module].text) else { continue }
+            let note =
+                "the import is exported: whoever imports this module sees CurlNetworking's URLSession from now on"
+            findings.append(Finding(file: file, line: tokens[statement.module].line, text: note))
+        }
+        self.text = text.applying(edits)
+        findings += SourceInspector(tokens, imports, file: file).findings
+    }
+
+    /// Whether `block` imports this module where it can, and the import at `index` is for where it can't.
+    private static func isFallback(_ block: ConditionalBlock, for index: Int, _ tokens: [Token]) -> Bool {
+        guard let clause = block.clause(around: index) else { return false }
+        return block.clauses.contains { $0.asksFor(ours, in: tokens) && $0 != clause }
+    }
+
+    /// What gives a block that consists of imports alone its second clause.
+    private static func fallback(
+        for block: ConditionalBlock,
+        _ imports: [ImportStatement],
+        _ tokens: [Token],
+        _ text: String
+    ) -> [Edit] {
+        guard block.clauses.count == 1, let clause = block.clauses.first, clause.asksFor(stock, in: tokens) else {
+            return []
+        }
+        let inside = imports.filter { clause.body.contains($0.module) }
+        guard inside.contains(where: { tokens[$0.module].text == stock }) else { return [] }
+        let covered = inside.reduce(into: Set<Int>()) { $0.formUnion($1.tokens) }
+        guard clause.body.allSatisfy({ covered.contains($0) || tokens[$0].text == ";" }) else { return [] }
+        let name = tokens[clause.condition.lowerBound + 2].range
+        let end = tokens[block.end].range.lowerBound
+        let indentation = text.indentation(at: end)
+        // From the end of the #if's line to the #endif, which stays on its own line.
+        let start =
+            tokens[clause.body.lowerBound].range.lowerBound
+            - text.indentation(at: tokens[clause.body.lowerBound].range.lowerBound).utf8.count
+        let body = text.text(of: start..<end - indentation.utf8.count)
+        let second = "#elseif canImport(\(stock))" + text.lineBreak + body + indentation
+        return [Edit(name, ours), Edit(insertingAt: end, second)]
+    }
+}

@@ -1,0 +1,2 @@
+// The language mode that this copy of `Shared` is compiled in.
+let languageMode = "Swift 5"

@@ -1,0 +1,150 @@
+import Testing
+
+@testable import switch_to_curlnetworking
+
+@Suite("Adding the dependency to a manifest")
+struct ManifestEditorTests {
+    private static let dependency = PackageDependency(
+        source: .branch(url: "https://a.example/CurlNetworking.git", "main")
+    )
+    private static let package = ".package(url: \"https://a.example/CurlNetworking.git\", branch: \"main\")"
+    private static let product = ".product(name: \"CurlNetworking\", package: \"CurlNetworking\")"
+
+    private func edited(_ text: String, _ names: Set<String>, onlyOnLinux: Bool = false) -> String {
+        ManifestEditor(text).adding(Self.dependency, to: names, onlyOnLinux: onlyOnLinux, file: "Package.swift").text
+    }
+
+    @Test("Into lists on one line, on several, and where there are none; and not twice")
+    func lists() {
+        let text = """
+            let package = Package(
+                name: "A",
+                dependencies: [
+                    .package(url: "https://a.example/b", from: "1.0.0")
+                ],
+                targets: [
+                    .target(name: "One"),
+                    .target(name: "Two", dependencies: ["One"], path: "Two"),
+                    .target(name: "Empty", dependencies: []),
+                    .testTarget(
+                        name: "OneTests",
+                        dependencies: [
+                            .target(name: "One"),
+                            "Two",
+                        ]
+                    ),
+                    .testTarget(
+                        name: "TwoTests",
+                        exclude: ["b"]
+                    ),
+                ]
+            )
+            """
+        let expected = """
+            let package = Package(
+                name: "A",
+                dependencies: [
+                    .package(url: "https://a.example/b", from: "1.0.0"),
+                    \(Self.package),
+                ],
+                targets: [
+                    .target(name: "One", dependencies: [\(Self.product)]),
+                    .target(name: "Two", dependencies: ["One", \(Self.product)], path: "Two"),
+                    .target(name: "Empty", dependencies: [\(Self.product)]),
+                    .testTarget(
+                        name: "OneTests",
+                        dependencies: [
+                            .target(name: "One"),
+                            "Two",
+                            \(Self.product),
+                        ]
+                    ),
+                    .testTarget(
+                        name: "TwoTests",
+                        dependencies: [\(Self.product)],
+                        exclude: ["b"]
+                    ),
+                ]
+            )
+            """
+        let names: Set = ["One", "Two", "Empty", "OneTests", "TwoTests"]
+        #expect(edited(text, names) == expected)
+        #expect(edited(expected, names) == expected)
+        #expect(edited(text, []) == text)
+    }
+
+    @Test("A package without dependencies gets the list where SwiftPM wants it")
+    func noDependencies() {
+        let text = "let package = Package(name: \"A\", targets: [.target(name: \"One\")])"
+        #expect(
+            edited(text, ["One"], onlyOnLinux: true)
+                == "let package = Package(name: \"A\", dependencies: [\(Self.package)], targets: [.target(name: \"One\", "
+                + "dependencies: [.product(name: \"CurlNetworking\", package: \"CurlNetworking\", "
+                + "condition: .when(platforms: [.linux]))])])"
+        )
+    }
+
+    @Test("What isn't written out is left for a hand")
+    func computed() {
+        let text = """
+            let package = Package(
+                name: "A",
+                dependencies: common,
+                targets: [.target(name: "One", dependencies: names.map { .init($0) }), .target(name: name)]
+            )
+            """
+        let editor = ManifestEditor(text)
+        #expect(editor.targets.map(\.name) == ["One"])
+        let result = editor.adding(Self.dependency, to: ["One"], onlyOnLinux: false, file: "Package.swift")
+        #expect(result.text == text)
+        #expect(
+            result.findings.map(\.description) == [
+                "Package.swift:4: add \(Self.product) to “One”",
+                "Package.swift: add \(Self.package) to the dependencies",
+            ]
+        )
+    }
+
+    @Test("A list to which something is added by an operator is left for a hand")
+    func sum() {
+        let text = "let package = Package(name: \"A\", targets: [.target(name: \"One\", dependencies: [\"B\"] + [c])])"
+        let result = ManifestEditor(text).adding(Self.dependency, to: ["One"], onlyOnLinux: false, file: "P")
+        #expect(result.findings.count == 1)
+        #expect(result.text.contains("[\"B\"] + [c]"))
+    }
+
+    @Test("A file belongs to the target with the longest folder")
+    func folders() {
+        let text = """
+            let package = Package(name: "A", targets: [
+                .target(name: "One"), .testTarget(name: "OneTests"), .executableTarget(name: "Tool", path: "Sources/One/Tool"),
+            ])
+            """
+        let editor = ManifestEditor(text)
+        #expect(editor.target(of: "Sources/One/a.swift")?.name == "One")
+        #expect(editor.target(of: "Sources/One/Tool/a.swift")?.name == "Tool")
+        #expect(editor.target(of: "Tests/OneTests/Deep/a.swift")?.name == "OneTests")
+        #expect(editor.target(of: "Sources/OneMore/a.swift") == nil)
+    }
+
+    @Test("Apple's platforms are recognised", arguments: [".macOS(.v12)", ".iOS(\"15.0\")"])
+    func platforms(text: String) {
+        #expect(ManifestEditor("let package = Package(name: \"A\", platforms: [\(text)])").namesApplePlatform)
+        #expect(!ManifestEditor("let package = Package(name: \"A\")").namesApplePlatform)
+    }
+
+    @Test("Dependencies name themselves as SwiftPM does")
+    func identities() {
+        #expect(PackageDependency(source: .path("../deps/CurlNetworking")).identity == "CurlNetworking")
+        #expect(PackageDependency(source: .from(url: "https://a.example/x/CN.git", "1.0.0")).identity == "CN")
+        #expect(PackageDependency(source: .path("a\"b")).package == ".package(path: \"a\\\"b\")")
+    }
+
+    @Test(
+        "What isn't a manifest gives nothing and traps nowhere",
+        arguments: ["", "Package(", "Package(name: [", ")", "Package(name: \"A\""]
+    )
+    func damaged(text: String) {
+        #expect(edited(text, ["One"]) == text)
+    }
+}

@@ -1,0 +1,154 @@
+import Testing
+
+@testable import switch_to_curlnetworking
+
+@Suite("Switching a file's imports")
+struct SourceRewriterTests {
+    private func rewritten(_ text: String) -> String { SourceRewriter(text, file: "A.swift").text }
+    private func findings(_ text: String) -> [String] {
+        SourceRewriter("import FoundationNetworking\n" + text, file: "A.swift").findings.map(\.description)
+    }
+
+    @Test(
+        "Every form of an import is changed, and nothing beside it",
+        arguments: [
+            "import FoundationNetworking", "  import FoundationNetworking // for URLSession",
+            "@_exported import FoundationNetworking", "@preconcurrency import FoundationNetworking",
+            "@testable import FoundationNetworking", "@_implementationOnly import FoundationNetworking",
+            "@_spi(Thing) @preconcurrency internal import FoundationNetworking", "public import FoundationNetworking",
+            "internal import FoundationNetworking", "package import FoundationNetworking",
+            "import class FoundationNetworking.URLSession", "import struct FoundationNetworking.URLRequest",
+            "import protocol FoundationNetworking.URLSessionDelegate", "import `FoundationNetworking`",
+            "import Foundation; import FoundationNetworking; import Dispatch", "import\tFoundationNetworking",
+            "import /* why */ FoundationNetworking", "#if os(Linux)\nimport FoundationNetworking\n#endif",
+            "import Foundation\r\nimport FoundationNetworking\r\n", "@preconcurrency\nimport FoundationNetworking",
+        ]
+    )
+    func forms(text: String) {
+        let result = SourceRewriter(text, file: "A.swift")
+        #expect(result.text == text.replacing("FoundationNetworking", with: "CurlNetworking"))
+        #expect(result.importCount == 1)
+        #expect(result.importsOurs)
+        #expect(rewritten(result.text) == result.text)
+    }
+
+    @Test(
+        "What only looks like an import is left alone",
+        arguments: [
+            "// import FoundationNetworking", "/* /* */ import FoundationNetworking */",
+            "let a = \"import FoundationNetworking\"", "let a = \"\"\"\nimport FoundationNetworking\n\"\"\"",
+            "let a = #\"\" import FoundationNetworking\"#", "let a = \"\\(f(\")\")) import FoundationNetworking\"",
+            "let a = \"\\\"; import FoundationNetworking\"", "import FoundationNetworkingExtras",
+            "import Extras.FoundationNetworking", "let a = FoundationNetworking.URLSession.shared", "import Foundation",
+            "print(a.import FoundationNetworking)", "", "import", "import class", "\"", "#", "/*", "`", "#\"",
+        ]
+    )
+    func lookalikes(text: String) {
+        #expect(rewritten(text) == text)
+    }
+
+    @Test("Unfinished strings end with their line")
+    func unfinished() {
+        #expect(rewritten("let a = /\"/\nimport FoundationNetworking") == "let a = /\"/\nimport CurlNetworking")
+    }
+
+    @Test("A block for the import alone keeps the stock module for where this one isn't, with the file's own style")
+    func fallback() {
+        let text = "#if canImport(FoundationNetworking)\r\n  import FoundationNetworking\r\n#endif\r\nlet a = 1\r\n"
+        let expected =
+            "#if canImport(CurlNetworking)\r\n  import CurlNetworking\r\n#elseif canImport(FoundationNetworking)\r\n"
+            + "  import FoundationNetworking\r\n#endif\r\nlet a = 1\r\n"
+        let result = SourceRewriter(text, file: "A.swift")
+        #expect(result.text == expected)
+        #expect(result.isConditional)
+        #expect(rewritten(expected) == expected)
+        #expect(SourceRewriter(expected, file: "A.swift").hasFallback)
+    }
+
+    @Test("An indented block, with several imports and a comment")
+    func indentedFallback() {
+        let text = """
+                #if canImport(FoundationNetworking)
+                    // For Linux.
+                    @preconcurrency import FoundationNetworking; import Dispatch
+                #endif
+            """
+        #expect(
+            rewritten(text) == """
+                    #if canImport(CurlNetworking)
+                        // For Linux.
+                        @preconcurrency import CurlNetworking; import Dispatch
+                    #elseif canImport(FoundationNetworking)
+                        // For Linux.
+                        @preconcurrency import FoundationNetworking; import Dispatch
+                    #endif
+                """
+        )
+    }
+
+    @Test("Other blocks get another import, and keep their conditions")
+    func otherBlocks() {
+        let text = """
+            #if canImport(Darwin)
+            import Foundation
+            #elseif canImport(FoundationNetworking)
+            import FoundationNetworking
+            #endif
+            #if canImport(FoundationNetworking)
+            import FoundationNetworking
+            let isStock = true
+            #else
+            let isStock = false
+            #endif
+            """
+        #expect(
+            rewritten(text) == text.replacing("import FoundationNetworking", with: "import CurlNetworking")
+        )
+    }
+
+    @Test("A file that imports both already is left as it is, and named")
+    func both() {
+        let text = "import CurlNetworking\nimport FoundationNetworking\n"
+        let result = SourceRewriter(text, file: "A.swift")
+        #expect(result.text == text)
+        #expect(result.findings.map(\.description) == ["A.swift:2: both modules are imported: left as it is"])
+    }
+
+    @Test("What needs a hand is named with its line")
+    func needsAHand() {
+        #expect(
+            findings("let a = FoundationNetworking.URLSession.shared")
+                == ["A.swift:2: FoundationNetworking.URLSession stays the stock module's"]
+        )
+        #expect(
+            findings("\nfinal class Mock: URLSessionDataTask, @unchecked Sendable {}")
+                == [
+                    "A.swift:3: a subclass of URLSessionDataTask: where it stands in for the stock one, see that nobody"
+                        + " expects that"
+                ]
+        )
+        #expect(
+            findings(
+                "extension URLSession {\n func data(for a: URLRequest) async throws -> Data { Data() }\n func b() {} }"
+            )
+                == ["A.swift:3: URLSession has an async data(…) of its own: this one is probably superfluous"]
+        )
+        #expect(
+            findings("let a = s.webSocketTask(with: u)") == ["A.swift:2: CurlNetworking has no web-socket tasks yet"]
+        )
+        #expect(
+            findings("let a = URLSessionConfiguration.background(withIdentifier: \"a\")")
+                == ["A.swift:2: CurlNetworking has no background sessions yet"]
+        )
+        #expect(findings("let a = URLSession.shared").isEmpty)
+        let exported = SourceRewriter("@_exported import FoundationNetworking", file: "A.swift")
+        #expect(exported.findings.count == 1)
+        #expect(SourceRewriter(exported.text, file: "A.swift").findings == exported.findings)
+    }
+
+    @Test("A file that has nothing to do with either module is of no interest")
+    func unrelated() {
+        let text = "import Foundation\nfinal class Mock: URLSession {}"
+        #expect(SourceRewriter(text, file: "A.swift").findings.isEmpty)
+    }
+}
