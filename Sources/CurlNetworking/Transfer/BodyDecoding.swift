@@ -206,10 +206,10 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     }
 
     private func returned(_ distant: DistantStep) {
-        guard case .elsewhere = state else { return }
+        guard case .elsewhere = state, let outcome = distant.result else { return }
         defer { withExtendedLifetime(distant) {} }
         do throws(URLError) {
-            let step = try result { () throws(ContentDecodingError) in try distant.result.get() }.get()
+            let step = try result { () throws(ContentDecodingError) in try outcome.get() }.get()
             if let bytes = distant.bytes { try owner?.decoded(bytes) }
             advance(by: step)
         } catch {
@@ -225,7 +225,8 @@ private final class DistantStep: @unchecked Sendable {
     private let decoder: ContentDecoder
     private let input: Data
     private var output: UnsafeMutableRawBufferPointer?
-    private(set) var result: Result<ContentDecoder.Step, ContentDecodingError> = .success(ContentDecoder.Step())
+    /// nil until it was done.
+    private(set) var result: Result<ContentDecoder.Step, ContentDecodingError>?
 
     init(_ decoder: ContentDecoder, _ input: Data) {
         self.decoder = decoder
