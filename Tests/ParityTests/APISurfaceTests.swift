@@ -51,7 +51,8 @@ struct APISurfaceTests {
         let (stock, ours) = try await Self.graphs()
         let stockNames = Set(stock.symbols.map(\.path))
         let common = ours.symbols.filter { symbol in
-            !symbol.path.contains(".") && stockNames.contains(symbol.path) && !symbol.declaration.hasSuffix("unavailable")
+            !symbol.path.contains(".") && stockNames.contains(symbol.path)
+                && !symbol.declaration.hasSuffix("unavailable")
         }
         let kinds = ["class", "protocol", "struct", "enum"]
         let types = common.filter { symbol in
@@ -59,7 +60,9 @@ struct APISurfaceTests {
         }
         #expect(Set(common).subtracting(types).map(\.path).sorted() == [])
         let page = try String(contentsOf: Products.sources.appendingPathComponent("README.md"), encoding: .utf8)
-        let aliases = page.split(separator: "\n").filter { $0.hasPrefix("typealias ") }.map { $0.split(separator: " ")[1] }
+        let aliases = page.split(separator: "\n").filter { $0.hasPrefix("typealias ") }.map {
+            $0.split(separator: " ")[1]
+        }
         #expect(Set(types.map(\.path)) == Set(aliases.map(String.init)))
     }
 
