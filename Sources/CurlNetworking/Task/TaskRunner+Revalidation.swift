@@ -6,7 +6,7 @@ extension TaskRunner {
     /// Has the server asked, once however many tasks get the stale response meanwhile. False where it can't be: the session takes no tasks any
     /// more, or the task has a delegate of its own, whose word on whom to trust counts for this task alone. Loop.
     func revalidatesInBackground() -> Bool {
-        guard let session = task?.session, let cache = self.session.settings.cache,
+        guard let cache = session.settings.cache,
             let request = shared.withLock({ $0.delegates.session == nil ? $0.currentRequest : nil }),
             let url = request.url
         else { return false }
@@ -18,7 +18,7 @@ extension TaskRunner {
     }
 }
 
-extension URLSession {
+extension SessionCore {
     /// Loads `request` into the cache with a task that no list shows. The session's delegate is asked about challenges, since whom the program
     /// trusts is its business, and hears of nothing else. False where the session takes no tasks any more. `completion` is called on the
     /// delegate queue.
@@ -26,20 +26,20 @@ extension URLSession {
         _ request: URLRequest,
         completion: @escaping @Sendable () -> Void
     ) -> Bool {
-        guard let identifier = core.makeHiddenTaskIdentifier() else { return false }
+        guard let identifier = makeHiddenTaskIdentifier() else { return false }
         var request = request
         request.cachePolicy = .reloadRevalidatingCacheData
         let runner = TaskRunner(
             identifier: identifier,
-            session: core,
+            session: self,
             request: request,
             destination: .memory,
             consumer: .dataHandler { _, _, _ in completion() },
             isHidden: true
         )
-        let task = URLSessionDataTask(runner: runner, session: self)
-        core.add(task, identifier: identifier)
-        if let delegate = core.delegates.task { task.delegate = ChallengeForwarder(delegate) }
+        let task = URLSessionDataTask(runner: runner)
+        add(task, identifier: identifier)
+        if let delegate = delegates.task { task.delegate = ChallengeForwarder(delegate) }
         task.resume()
         return true
     }
