@@ -43,15 +43,20 @@ extension HTTPCookieStorage {
         setCookies(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL)
     }
 
-    /// Hands over the cookies that the task's request would carry, in their order, or nil where it has no http or https URL.
+    /// Hands over the cookies that the task's request would carry, in their order, or nil where it has no http or https URL; on a queue
+    /// of its own, without waiting for files.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
     public func getCookiesFor(
         _ task: URLSessionTask,
         completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
-        let target = task.currentRequest?.url.flatMap(CookieTarget.init)
-        completionHandler(target.map { CookieMatching.cookies(cookies ?? [], for: $0, now: Date()) })
+        // The store's queue is no place for the program's code.
+        let handOver: @Sendable ([HTTPCookie]?) -> Void = { cookies in
+            DispatchQueue.global().async { completionHandler(cookies) }
+        }
+        guard let url = task.currentRequest?.url else { return handOver(nil) }
+        CookieStore.store(over: self).findCookies(for: url, completion: handOver)
     }
 }
 

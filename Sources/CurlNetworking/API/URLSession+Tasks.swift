@@ -88,12 +88,10 @@ extension URLSession {
 }
 
 extension URLSessionConfiguration {
-    /// Removes all cookies, cached responses and credentials. May write files.
+    /// Removes all cookies, cached responses and credentials. May write files, also after it has returned: see `SessionSettings.afterStorageWrites`.
     func emptyStorages() {
         if let urlCache { CacheStores.store(over: urlCache).removeAll() }
-        if let httpCookieStorage {
-            httpCookieStorage.cookies?.forEach(httpCookieStorage.deleteCookie)
-        }
+        if let httpCookieStorage { CookieStore.store(over: httpCookieStorage).removeAll() }
         if let urlCredentialStorage {
             for (space, credentials) in urlCredentialStorage.allCredentials {
                 for credential in credentials.values { urlCredentialStorage.remove(credential, for: space) }

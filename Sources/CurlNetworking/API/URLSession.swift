@@ -145,9 +145,10 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// Has later requests use new connections; tasks under way keep theirs. Waits for what is being written of the cache.
+    /// Has later requests use new connections, and waits until what is to be stored is; tasks under way keep their connections.
     ///
-    /// `completionHandler` is called on the delegate queue. Source:
+    /// `completionHandler` is called on the delegate queue, when the cookies of all responses so far, and what of them is cached, are in
+    /// the storages and their files. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         let (settings, queue) = (core.settings, core.deliveryQueue)

@@ -1,17 +1,48 @@
 import Foundation
 
-/// Which cookies of a response are stored, and as what (RFC 6265 §5.3).
+/// Which cookies of a response are stored, and as what (RFC 6265bis §5.7), as far as the response alone decides.
 struct CookieAcceptance {
     let policy: HTTPCookie.AcceptPolicy
     let isPublicSuffix: (String) -> Bool
 
-    /// The cookies of `fields`, the values of the `Set-Cookie` fields in a response from `url`.
+    /// The cookies of `fields`, the values of the `Set-Cookie` fields in a response from `url`: the last word on each of them. Where there
+    /// are more than may be stored, the first ones are left out.
     func cookies(from fields: [String], at url: URL, mainDocument: URL?, now: Date) -> [HTTPCookie] {
         guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
-        return fields.compactMap { field in
-            SetCookieParser.parse(field, now: now).flatMap { properties(of: $0, from: target) }
-                .flatMap(HTTPCookie.init)
+        var accepted: [Accepted] = []
+        var positions: [[String]: Int] = [:]
+        for field in fields {
+            guard let cookie = SetCookieParser.parse(field, now: now), let domain = domain(of: cookie, from: target),
+                keepsPromise(of: cookie, domain: domain, from: target)
+            else { continue }
+            let new = Accepted(cookie: cookie, domain: domain, path: cookie.path ?? target.defaultPath)
+            let position = positions[[domain, new.path, cookie.name], default: accepted.count]
+            if position < accepted.count {
+                accepted[position] = new
+            } else {
+                positions[[domain, new.path, cookie.name]] = position
+                accepted.append(new)
+            }
         }
+        return Self.limited(accepted).compactMap { HTTPCookie(properties: $0.properties) }
+    }
+
+    fileprivate struct Accepted {
+        let cookie: ParsedCookie
+        /// With a leading dot where the cookie is for the domain's hosts, without it for the host alone.
+        let domain: String
+        let path: String
+    }
+
+    /// As many as an index keeps, the last ones.
+    private static func limited(_ cookies: [Accepted]) -> [Accepted] {
+        var counts: [String: Int] = [:]
+        let kept = cookies.reversed().filter { cookie in
+            let domain = cookie.domain.hasPrefix(".") ? String(cookie.domain.dropFirst()) : cookie.domain
+            counts[domain, default: 0] += 1
+            return counts[domain, default: 0] <= CookieIndex.maximumPerDomain
+        }
+        return kept.prefix(CookieIndex.maximumInAll).reversed()
     }
 
     /// `.onlyFromMainDocumentDomain` asks for the main document's host or a parent of it; a request without a main document
@@ -27,25 +58,6 @@ struct CookieAcceptance {
         }
     }
 
-    private func properties(of cookie: ParsedCookie, from target: CookieTarget) -> [HTTPCookiePropertyKey: Any]? {
-        guard let domain = domain(of: cookie, from: target), keepsPromise(of: cookie, domain: domain, from: target)
-        else { return nil }
-        var properties: [HTTPCookiePropertyKey: Any] = [
-            .name: cookie.name,
-            .value: cookie.value,
-            .domain: domain,
-            .path: cookie.path ?? target.defaultPath,
-        ]
-        // As a date: the stock cookie heeds Max-Age only beside "Version=1".
-        if let expires = cookie.expires { properties[.expires] = expires }
-        if cookie.isSecure {
-            properties[.secure] = "TRUE"
-            properties[.comment] = CookieMatching.secureComment
-        }
-        if cookie.isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
-        return properties
-    }
-
     /// With a leading dot where the cookie is for the domain's hosts, without it for the host alone; nil where the domain is
     /// not the host's to speak for.
     private func domain(of cookie: ParsedCookie, from target: CookieTarget) -> String? {
@@ -54,27 +66,32 @@ struct CookieAcceptance {
         return target.domainMatches(domain) ? "." + domain : nil
     }
 
-    // MARK: - Limits
+    // MARK: - Security
 
-    /// No server may fill the storage (§6.1); browsers keep as many.
-    private static let maximumPerDomain = 180
-
-    /// The oldest cookies of `domain`, as far as there are too many.
-    static func excess(of cookies: [HTTPCookie], domain: String) -> [HTTPCookie] {
-        let own = cookies.filter { $0.domain == domain }
-        guard own.count > maximumPerDomain else { return [] }
-        return own.sorted { CookieMatching.created($0) < CookieMatching.created($1) }.dropLast(maximumPerDomain)
-    }
-
-    // MARK: - Names
-
-    /// Cookies whose names say how they were set must have been (RFC 6265bis §4.1.3).
+    /// Only https sets `Secure` cookies, and a cookie whose name says how it was set must have been set that way (RFC 6265bis §5.7).
     private func keepsPromise(of cookie: ParsedCookie, domain: String, from target: CookieTarget) -> Bool {
+        guard target.isSecure || !cookie.isSecure else { return false }
         let name = cookie.name.lowercased()
-        if name.hasPrefix("__secure-") { return cookie.isSecure && target.isSecure }
+        if name.hasPrefix("__secure-") { return cookie.isSecure }
         if name.hasPrefix("__host-") {
-            return cookie.isSecure && target.isSecure && !domain.hasPrefix(".") && cookie.path == "/"
+            return cookie.isSecure && !domain.hasPrefix(".") && cookie.path == "/"
         }
         return true
+    }
+}
+
+extension CookieAcceptance.Accepted {
+    fileprivate var properties: [HTTPCookiePropertyKey: Any] {
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: cookie.name, .value: cookie.value, .domain: domain, .path: path,
+        ]
+        // As a date: the stock cookie heeds Max-Age only beside "Version=1".
+        if let expires = cookie.expires { properties[.expires] = expires }
+        if cookie.isSecure {
+            properties[.secure] = "TRUE"
+            properties[.comment] = StoredCookie.secureComment
+        }
+        if cookie.isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
+        return properties
     }
 }

@@ -27,6 +27,8 @@ final class SessionSettings: Sendable {
     let proxies: ProxyRules
     let temporaryDirectory: URL
     let protocolClasses: [ProtocolClass]
+    /// Where cookies are kept; nil for nowhere.
+    private let cookieStore: CookieStore?
     /// Whose cookies requests carry; nil for none.
     let sentCookies: CookieStore?
     /// Where responses' cookies go; nil for nowhere.
@@ -77,6 +79,7 @@ final class SessionSettings: Sendable {
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
         let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
+        cookieStore = cookies
         sentCookies = configuration.httpShouldSetCookies ? cookies : nil
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
@@ -117,11 +120,13 @@ final class SessionSettings: Sendable {
 
     /// Calls `completion` once everything has been written that the session's storages were to write so far, on a queue of its own.
     func afterStorageWrites(_ completion: @escaping @Sendable () -> Void) {
-        guard let cache else { return completion() }
-        DispatchQueue.global(qos: .utility).async {
-            cache.waitForWrites()
-            completion()
+        let group = DispatchGroup()
+        if let cookieStore {
+            group.enter()
+            cookieStore.finishWrites { group.leave() }
         }
+        if let cache { DispatchQueue.global(qos: .utility).async(group: group) { cache.waitForWrites() } }
+        group.notify(queue: .global(qos: .utility), execute: completion)
     }
 
     /// URLRequest's default, in seconds.

@@ -12,6 +12,8 @@ extension TaskRunner {
         /// What goes out with the request because of the cache.
         var fields: [HeaderField] = []
         var requested = Date.distantPast
+        /// What the storage adds to the hop's request, where a stored response depends on it.
+        var cookies = CookieStore.Lookup.busy
         /// The response under way is to be stored.
         var write: CacheWrite?
     }
@@ -85,6 +87,15 @@ extension TaskRunner {
     }
 
     private func decide(on stored: StoredResponse?, for demand: CacheDemand) {
+        if let stored, case .busy = loading.caching.cookies, CacheVariant.names(of: stored.head).contains("cookie"),
+            let request = shared.withLock({ $0.currentRequest })
+        {
+            loading.preparation = .underway
+            return findStoredCookies(for: request) { cookies in
+                self.loading.caching.cookies = .found(cookies)
+                self.cacheAnswered(stored)
+            }
+        }
         let stored = stored.flatMap { isVariantOfRequest($0, demand) ? $0 : nil }
         loading.caching.fields = demand.fields
         let freshness = stored?.freshness(now: Date())
@@ -137,9 +148,7 @@ extension TaskRunner {
         if stored.variant == nil, demand.reading == .anything { return true }
         return CacheVariant.matches(stored.head, stored: stored.variant ?? []) { name in
             self.value(of: name, in: request) {
-                guard let url = request.url, let store = self.session.settings.sentCookies else { return nil }
-                // While cookies are being written nobody can say: that equals nothing.
-                guard case .found(let cookies) = store.cookieField(for: url) else { return "\n" }
+                guard case .found(let cookies) = self.loading.caching.cookies else { return nil }
                 return cookies
             }
         }

@@ -13,21 +13,35 @@ extension TaskRunner {
         var afterWrites: [() -> Void] = []
     }
 
-    /// Starts the exchange, once the cookies it carries are known: at once, unless cookies are just being written.
+    /// Starts the exchange, once the cookies it carries are known: at once, unless the storage has to be read for them elsewhere.
     func startExchangeWithCookies(_ request: URLRequest) throws(URLError) {
+        guard case .found(let field) = storedCookies(for: request) else {
+            return findStoredCookies(for: request) { self.cookiesArrived($0, for: request) }
+        }
+        loading.cookies.field = field
+        try startExchange(request)
+    }
+
+    /// Calls `completion` with the value of the `Cookie` field that the storage adds to `request`, or nil: at once if that is known, else
+    /// later. On the loop.
+    func findStoredCookies(for request: URLRequest, _ completion: @escaping @Sendable (String?) -> Void) {
+        if case .found(let field) = storedCookies(for: request) { return completion(field) }
+        guard let store = session.settings.sentCookies, let url = request.url else { return completion(nil) }
+        let submit: @Sendable (String?) -> Void = { field in self.submit { completion(field) } }
+        if loading.cookies.writes > 0 {
+            store.findCookieField(afterStoringFor: url, completion: submit)
+        } else {
+            store.findCookieField(for: url, completion: submit)
+        }
+    }
+
+    /// The same, as far as it is known at once.
+    func storedCookies(for request: URLRequest) -> CookieStore.Lookup {
         guard let store = session.settings.sentCookies, request.httpShouldHandleCookies, let url = request.url else {
-            loading.cookies.field = nil
-            return try startExchange(request)
+            return .found(nil)
         }
-        switch store.cookieField(for: url) {
-        case .found(let field):
-            loading.cookies.field = field
-            try startExchange(request)
-        case .busy:
-            store.findCookieField(for: url) { field in
-                self.submit { self.cookiesArrived(field, for: request) }
-            }
-        }
+        // The index need not have what the hop before has set.
+        return loading.cookies.writes > 0 ? .busy : store.cookieField(for: url)
     }
 
     private func cookiesArrived(_ field: String?, for request: URLRequest) {
@@ -45,8 +59,8 @@ extension TaskRunner {
 
     // MARK: - Storing
 
-    /// Has the cookies of a response stored, if it sets any. Until they are, nobody hears of the response: who has heard of it
-    /// finds them in the storage. Within libcurl.
+    /// Has the cookies of a response stored, if it sets any. The response isn't shown until the store says that they are, so that the next
+    /// request carries them. Within libcurl.
     func storeCookies(of head: ResponseHead, to request: URLRequest) {
         guard let store = session.settings.storedCookies, head.fields.contains("Set-Cookie"),
             request.httpShouldHandleCookies, let url = request.url
@@ -75,6 +89,13 @@ extension TaskRunner {
     /// Does `action` now, or once the cookies that came before it are stored.
     func afterCookieWrites(_ action: @escaping () -> Void) {
         if loading.cookies.writes == 0 { action() } else { loading.cookies.afterWrites.append(action) }
+    }
+
+    /// A cancelled task shows no response that its cookies would have to precede.
+    func stopWaitingForCookieWrites() {
+        guard loading.cookies.writes > 0 else { return }
+        loading.cookies.afterWrites = []
+        if shared.withLock({ $0.mailbox.release() }) { scheduleDeliveryAtEndOfRound() }
     }
 }
 

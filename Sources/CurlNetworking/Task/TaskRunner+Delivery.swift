@@ -29,6 +29,10 @@ extension TaskRunner {
     /// Hands the outcome over, or has the delegate queue do it. Loop; once in a task's life.
     func send(_ outcome: Outcome, resumeData: Data?) {
         guard loading.cookies.writes > 0 else { return sendNow(outcome, resumeData: resumeData) }
+        guard outcome.error?.code != .cancelled else {
+            stopWaitingForCookieWrites()
+            return sendNow(outcome, resumeData: resumeData)
+        }
         afterCookieWrites { self.sendNow(outcome, resumeData: resumeData) }
     }
 

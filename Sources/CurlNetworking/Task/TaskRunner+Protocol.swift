@@ -21,7 +21,7 @@ extension TaskRunner {
         let load = ProtocolLoad(classes, for: task, cache: cache, loop: lane.loop, owner: self)
         loading.load = load
         rearmDeadline()
-        findCookies(for: request) { cookies in self.start(load, request, cookies) }
+        findStoredCookies(for: request) { cookies in self.start(load, request, cookies) }
         return true
     }
 
@@ -33,17 +33,6 @@ extension TaskRunner {
         let request = ProtocolRequest(request, additional: additional, cookies: cookies)
         shared.withLock { $0.currentRequest = request.complete }
         load.start(with: request)
-    }
-
-    /// Calls `completion` on the loop, at once unless cookies are just being written.
-    private func findCookies(for request: URLRequest, _ completion: @escaping @Sendable (String?) -> Void) {
-        guard let store = session.settings.sentCookies, request.httpShouldHandleCookies, let url = request.url else {
-            return completion(nil)
-        }
-        switch store.cookieField(for: url) {
-        case .found(let field): completion(field)
-        case .busy: store.findCookieField(for: url) { field in self.submit { completion(field) } }
-        }
     }
 
     /// What the current request wants of the cache; nil where that has no part in it.

@@ -54,7 +54,10 @@ struct CookieAcceptanceTests {
     @Test("The attributes arrive in the cookie")
     func attributes() throws {
         let cookie = try #require(
-            Self.cookies("a=b; Domain=example.com; Path=/x; Max-Age=60; Secure; HttpOnly").first
+            Self.cookies(
+                "a=b; Domain=example.com; Path=/x; Max-Age=60; Secure; HttpOnly",
+                from: "https://www.example.com/"
+            ).first
         )
         #expect(cookie.domain == ".example.com")
         #expect(cookie.path == "/x")
@@ -98,20 +101,40 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b", mainDocument: "http://badwww.example.com/").isEmpty)
     }
 
-    @Test("Of more cookies than a domain may have the oldest go")
-    func excess() throws {
-        let fields = (1...200).map { "n\($0)=1" }
+    @Test("Of more cookies than a domain may have, one response sets the last ones alone")
+    func tooMany() throws {
+        let fields = (1...200).map { "n\($0)=1" } + (1...200).map { "n\($0)=1; Domain=a.com; Path=/x" }
         let acceptance = CookieAcceptance(policy: .always) { _ in false }
-        let many = acceptance.cookies(
-            from: fields,
-            at: try Sample.url("http://a.com/"),
-            mainDocument: nil,
-            now: Self.now
-        )
-        let other = try Self.cookies("a=b")
-        let names = CookieAcceptance.excess(of: other + many.reversed(), domain: "a.com").map(\.name)
-        #expect(names == (1...20).map { "n\($0)" })
-        #expect(CookieAcceptance.excess(of: many, domain: "www.example.com").isEmpty)
+        let url = try Sample.url("http://www.a.com/")
+        let cookies = acceptance.cookies(from: fields, at: url, mainDocument: nil, now: Self.now)
+        let names = (21...200).map { "n\($0)" }
+        #expect(cookies.filter { $0.domain == "www.a.com" }.map(\.name) == names)
+        #expect(cookies.filter { $0.domain == ".a.com" }.map(\.name) == names)
+    }
+
+    @Test("However many domains a host belongs to, one response sets 3,000 at most")
+    func tooManyInAll() throws {
+        let host = (1...20).map { "d\($0)" }.joined(separator: ".")
+        let domains = (0..<20).map { host.split(separator: ".").dropFirst($0).joined(separator: ".") }
+        let fields = domains.flatMap { domain in (1...170).map { "n\($0)=1; Domain=\(domain)" } }
+        let acceptance = CookieAcceptance(policy: .always) { _ in false }
+        let url = try Sample.url("http://\(host)/")
+        let cookies = acceptance.cookies(from: fields, at: url, mainDocument: nil, now: Self.now)
+        #expect(cookies.count == 3000)
+        #expect(cookies.last?.domain == ".d20")
+        #expect(!cookies.contains { $0.domain == ".d1." + host })
+    }
+
+    @Test("Of a cookie that a response sets twice the last word counts, in the first one's place")
+    func twice() throws {
+        let cookies = try Self.cookies("a=1", "b=1", "a=2", "a=3; Path=/x")
+        #expect(cookies.map { $0.name + $0.value } == ["a2", "b1", "a3"])
+    }
+
+    @Test("Only https sets secure cookies")
+    func secureFromPlain() throws {
+        #expect(try Self.cookies("a=b; Secure", from: "http://e.com/").isEmpty)
+        #expect(try Self.cookies("a=b; Secure", from: "https://e.com/").count == 1)
     }
 
     static let prefixed: [(field: String, url: String, isKept: Bool)] = [

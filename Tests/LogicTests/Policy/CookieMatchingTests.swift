@@ -25,7 +25,7 @@ struct CookieMatchingTests {
 
     private static func field(_ cookies: [HTTPCookie], _ url: String) throws -> String? {
         let target = try #require(CookieTarget(Sample.url(url)))
-        return CookieMatching.fieldValue(of: cookies, for: target, now: now)
+        return CookieIndex(cookies).fieldValue(for: target, now: now)
     }
 
     @Test("A cookie without a domain goes to its host alone")
@@ -64,7 +64,7 @@ struct CookieMatchingTests {
 
     @Test("A secure cookie goes over https alone, also after the storage has lost the flag")
     func secure() throws {
-        for properties: [HTTPCookiePropertyKey: Any] in [[.secure: "TRUE"], [.comment: CookieMatching.secureComment]] {
+        for properties: [HTTPCookiePropertyKey: Any] in [[.secure: "TRUE"], [.comment: StoredCookie.secureComment]] {
             let cookies = [try Self.cookie(more: properties)]
             #expect(try Self.field(cookies, "http://example.com/") == nil)
             #expect(try Self.field(cookies, "https://example.com/") == "a=b")
@@ -99,6 +99,11 @@ struct CookieMatchingTests {
     func injection(name: String, value: String) throws {
         let good = try Self.cookie("good")
         #expect(try Self.field([Self.cookie(name, value: value), good], "http://example.com/") == "good=b")
+    }
+
+    @Test("A tab within a value goes out as it is")
+    func tab() throws {
+        #expect(try Self.field([Self.cookie(value: "b\tc")], "http://example.com/") == "a=b\tc")
     }
 
     @Test("Stored cookies join those set by hand, which count where a name is in both")

@@ -1,0 +1,79 @@
+import Foundation
+
+/// What tells cookies apart (RFC 6265bis §5.7: name, domain, host-only flag and path).
+struct CookieKey: Hashable, Sendable {
+    /// In lower case, without a leading dot.
+    let domain: String
+    /// For the domain's own host alone.
+    let isHostOnly: Bool
+    let path: String
+    let name: String
+
+    init(_ cookie: HTTPCookie) {
+        let domain = cookie.domain
+        isHostOnly = !domain.hasPrefix(".")
+        self.domain = isHostOnly ? domain : String(domain.dropFirst())
+        path = cookie.path
+        name = cookie.name
+    }
+}
+
+/// A cookie with all that look-ups compare, read from the object once.
+struct StoredCookie: Sendable {
+    let cookie: HTTPCookie
+    let key: CookieKey
+    let isSecure: Bool
+    let expires: Date?
+    /// Empty for all ports.
+    let ports: [Int]
+    /// "name=value"; nil where that can't be sent.
+    let pair: String?
+    /// In seconds since 2001. A cookie that replaces another takes over its time (RFC 6265bis §5.7).
+    var created: Double
+    /// False while only the index has it: the storage gets it with the next batch, or never if it goes before.
+    var isInStorage: Bool
+
+    init(_ cookie: HTTPCookie, isInStorage: Bool = false) {
+        self.cookie = cookie
+        key = CookieKey(cookie)
+        isSecure = cookie.isSecure || cookie.comment == Self.secureComment
+        expires = cookie.expiresDate
+        ports = cookie.portList?.map(\.intValue) ?? []
+        pair = Self.pair(key.name, cookie.value)
+        created = cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
+        self.isInStorage = isInStorage
+    }
+
+    /// Stands in the comment of secure cookies, which RFC 6265 has no other use for: the stock storage loses the flag
+    /// itself when it reads its file.
+    static let secureComment = "Secure"
+
+    /// Programs make cookies too, of any text: none of it may end the line, or begin another cookie.
+    private static func pair(_ name: String, _ value: String) -> String? {
+        let isClean = { (byte: UInt8) in
+            (byte >= 0x20 || byte == 0x09) && byte != 0x7F && byte != UInt8(ascii: ";")
+        }
+        guard !name.isEmpty, name.utf8.allSatisfy({ isClean($0) && $0 != UInt8(ascii: "=") }),
+            value.utf8.allSatisfy(isClean)
+        else { return nil }
+        return name + "=" + value
+    }
+
+    func isExpired(at now: Date) -> Bool {
+        expires.map { $0 <= now } ?? false
+    }
+
+    /// Whether a request to `target` carries the cookie (RFC 6265 §5.4).
+    func matches(_ target: CookieTarget, now: Date) -> Bool {
+        guard key.isHostOnly ? target.host == key.domain : target.domainMatches(key.domain),
+            target.pathMatches(key.path), target.isSecure || !isSecure, !isExpired(at: now)
+        else { return false }
+        return ports.isEmpty || ports.contains(target.port)
+    }
+
+    /// Whether a program that looks at both sees no difference but the time of creation.
+    func equals(_ other: StoredCookie) -> Bool {
+        key == other.key && cookie.value == other.cookie.value && expires == other.expires
+            && isSecure == other.isSecure && cookie.isHTTPOnly == other.cookie.isHTTPOnly && ports == other.ports
+    }
+}

@@ -1,0 +1,214 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Writing cookies", .timeLimit(.minutes(1)))
+struct CookieWriteTests {
+    /// Sets so many cookies on /set, and the one that is named on /set/name; answers elsewhere with how many the request has.
+    private static func server(setting count: Int = 0) throws -> LoopbackServer {
+        try LoopbackServer { request in
+            let parts = request.path.split(separator: "/")
+            guard parts.first == "set" else {
+                return .text("\(request.header("Cookie")?.split(separator: ";").count ?? 0)")
+            }
+            let names = parts.count > 1 ? [String(parts[1])] : (0..<count).map { "n\($0)" }
+            return names.reduce(.text("set")) { $0.header("Set-Cookie", "\($1)=1; Path=/; Max-Age=1000") }
+        }
+    }
+
+    private struct Held {
+        let storage: HTTPCookieStorage
+        let cookie: HoldingCookie
+        let gate = Gate()
+
+        init(_ storage: HTTPCookieStorage?) throws {
+            self.storage = try #require(storage)
+            cookie = try #require(HoldingCookie.put(into: self.storage))
+        }
+    }
+
+    private static func session(with storage: HTTPCookieStorage) -> URLSession {
+        .forTest { $0.httpCookieStorage = storage }
+    }
+
+    @Test(
+        "A response with 400 cookies delays neither its own task nor others, however long the storage takes",
+        arguments: [false, true]
+    )
+    func manyCookies(hasFile: Bool) async throws {
+        let server = try Self.server(setting: 400)
+        defer { server.stop() }
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        let held = try Held(hasFile ? file.storage : URLSessionConfiguration.ephemeral.httpCookieStorage)
+        defer { held.gate.open() }
+        let (first, second) = (Self.session(with: held.storage), Self.session(with: held.storage))
+        defer { first.invalidateAndCancel() }
+        defer { second.invalidateAndCancel() }
+        // The index has read the cookie.
+        #expect(await first.load(server.url("/")).text == "0")
+        held.cookie.hold(until: held.gate)
+
+        #expect(await first.load(server.url("/set")).text == "set")
+        #expect(await first.load(server.url("/")).text == "180")
+        #expect(await second.load(server.url("/")).text == "180")
+        let elsewhere = try #require(URL(string: "http://localhost:\(server.port)/"))
+        #expect(await second.load(elsewhere).text == "0")
+        #expect(await second.load(server.url("/set")).text == "set")
+
+        held.gate.open()
+        await first.flush()
+        #expect(Set(held.storage.values.keys) == Set((220..<400).map { "n\($0)" }))
+        #expect(await second.load(server.url("/")).text == "180")
+    }
+
+    @Test("A storage that never ends to write doesn't keep one cookie's task waiting")
+    func oneCookie() async throws {
+        let server = try Self.server(setting: 1)
+        defer { server.stop() }
+        let held = try Held(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        defer { held.gate.open() }
+        let session = Self.session(with: held.storage)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "0")
+        held.cookie.hold(until: held.gate)
+        #expect(await session.load(server.url("/set")).text == "set")
+        #expect(await session.load(server.url("/")).text == "1")
+    }
+
+    @Test("A task that is cancelled while its cookies are being written completes at once")
+    func cancelled() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/"
+                ? .text("hello") : .pieces([.bytes("begin"), .never]).header("Set-Cookie", "a=1; Max-Age=1000")
+        }
+        defer { server.stop() }
+        let held = try Held(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        defer { held.gate.open() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.httpCookieStorage = held.storage }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "hello")
+        let isWriting = Gate()
+        held.cookie.hold(until: held.gate) { isWriting.open() }
+        let task = session.dataTask(with: server.url("/set"))
+        task.resume()
+        try await isWriting.wait()
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        #expect(delegate.story(of: task) == ["created", "completed"])
+    }
+
+    // MARK: - What a program finds
+
+    @Test("In a storage with a file, a response's cookies are found when its task completes")
+    func visibleInFile() async throws {
+        let server = try Self.server(setting: 5)
+        defer { server.stop() }
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        let session = Self.session(with: file.storage)
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/set"))
+        #expect(file.storage.values.count == 5)
+        #expect(await session.load(server.url("/")).text == "5")
+    }
+
+    @Test(
+        "What a program does with a storage shows with the next request",
+        arguments: [(false, 3), (false, 100), (true, 3)]
+    )
+    func program(hasFile: Bool, count: Int) async throws {
+        let server = try LoopbackServer { .text($0.header("Cookie") ?? "none") }
+        defer { server.stop() }
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        let storage = try #require(hasFile ? file.storage : URLSessionConfiguration.ephemeral.httpCookieStorage)
+        let session = Self.session(with: storage)
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/")
+        func cookie(_ name: String, _ value: String, domain: String = "127.0.0.1") throws -> HTTPCookie {
+            try #require(HTTPCookie(properties: [.name: name, .value: value, .domain: domain, .path: "/"]))
+        }
+        for number in 1...count { try storage.setCookie(cookie("n\(number)", "1", domain: "example.com")) }
+        #expect(await session.load(url).text == "none")
+        for number in 1...5 {
+            try storage.setCookie(cookie("a", "\(number)"))
+            #expect(await session.load(url).text == "a=\(number)")
+        }
+        try storage.setCookies([cookie("b", "1")], for: url, mainDocumentURL: nil)
+        #expect(await session.load(url).text == "a=5; b=1")
+        try storage.deleteCookie(cookie("a", "whatever"))
+        #expect(await session.load(url).text == "b=1")
+        storage.removeCookies(since: .distantPast)
+        #expect(await session.load(url).text == "none")
+    }
+
+    @Test("What the storage refuses is not sent either")
+    func refused() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let held = try Held(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        defer { held.gate.open() }
+        let session = Self.session(with: held.storage)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "0")
+        held.cookie.hold(until: held.gate)
+        _ = await session.load(server.url("/set/a"))
+        _ = await session.load(server.url("/set/b"))
+        #expect(await session.load(server.url("/")).text == "2")
+        // The first is being written; the second comes too late.
+        held.storage.cookieAcceptPolicy = .never
+        held.gate.open()
+        await session.flush()
+        #expect(held.storage.values == ["a": "1"])
+        #expect(await session.load(server.url("/")).text == "1")
+    }
+
+    // MARK: - flush and reset
+
+    @Test("flush waits for the cookies of the responses before it, and requests don't wait for flush")
+    func flush() async throws {
+        let server = try Self.server(setting: 400)
+        defer { server.stop() }
+        let held = try Held(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        defer { held.gate.open() }
+        let session = Self.session(with: held.storage)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "0")
+        held.cookie.hold(until: held.gate)
+        _ = await session.load(server.url("/set"))
+        let order = Watched<[String]>([])
+        session.flush { order.update { $0.append("flushed") } }
+        // Its handler has the same queue, and comes after that of a flush that doesn't wait.
+        #expect(await session.load(server.url("/")).text == "180")
+        #expect(await session.load(server.url("/")).text == "180")
+        order.update { $0.append("opened") }
+        held.gate.open()
+        try await order.wait { $0.count == 2 }
+        #expect(order.value == ["opened", "flushed"])
+        #expect(held.storage.values.count == 180)
+    }
+
+    @Test("reset removes cookies that are not written yet, and waits until the storage is empty")
+    func reset() async throws {
+        let server = try Self.server(setting: 400)
+        defer { server.stop() }
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        let held = try Held(file.storage)
+        defer { held.gate.open() }
+        let session = Self.session(with: held.storage)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "0")
+        held.cookie.hold(until: held.gate)
+        _ = await session.load(server.url("/set"))
+        async let reset: Void = session.reset()
+        held.gate.open()
+        await reset
+        #expect(held.storage.cookies?.isEmpty ?? false)
+        #expect(await session.load(server.url("/")).text == "0")
+    }
+}

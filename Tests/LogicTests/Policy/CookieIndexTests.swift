@@ -1,0 +1,188 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The index of cookies")
+struct CookieIndexTests {
+    private static let now = Date(timeIntervalSince1970: 1_000_000_000)
+
+    static func cookie(
+        _ name: String = "a",
+        value: String = "1",
+        domain: String = "example.com",
+        path: String = "/",
+        isSecure: Bool = false,
+        expires: Date? = nil
+    ) throws -> HTTPCookie {
+        var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: domain, .path: path]
+        if isSecure { properties[.secure] = "TRUE" }
+        if let expires { properties[.expires] = expires }
+        return try #require(HTTPCookie(properties: properties))
+    }
+
+    private static func names(_ index: CookieIndex) -> [String] {
+        index.all.map(\.key.name).sorted()
+    }
+
+    /// What changes: "+" for set, "-" for removed.
+    private static func summary(_ changes: [CookieChange]) -> [String] {
+        changes.map { change in
+            switch change {
+            case .set(let cookie): "+" + cookie.key.name
+            case .remove(let cookie): "-" + cookie.key.name
+            }
+        }
+    }
+
+    // MARK: - Look-ups
+
+    @Test("A look-up among 20,000 cookies examines those of the host and its parents alone")
+    func cost() throws {
+        var cookies = try (0..<19_996).map { try Self.cookie("n\($0)", domain: "h\($0 % 5000).example.net") }
+        cookies += try [
+            Self.cookie("own", domain: "www.example.com"), Self.cookie("parent", domain: ".example.com"),
+            Self.cookie("parent's own", domain: "example.com"), Self.cookie("sibling", domain: "mail.example.com"),
+        ]
+        let index = CookieIndex(cookies)
+        #expect(index.count == 20_000)
+        let target = try #require(CookieTarget(Sample.url("http://www.example.com/")))
+        #expect(index.candidates(for: target).map(\.key.name).sorted() == ["own", "parent", "parent's own"])
+        #expect(index.fieldValue(for: target, now: Self.now) == "own=1; parent=1")
+    }
+
+    @Test("A cookie that replaces another takes over its place among the others")
+    func replacement() throws {
+        var index = try CookieIndex([Self.cookie("a"), Self.cookie("b")])
+        _ = try index.store([Self.cookie("a", value: "2")], isSecureOrigin: false, now: Self.now)
+        let target = try #require(CookieTarget(Sample.url("http://example.com/")))
+        #expect(index.fieldValue(for: target, now: Self.now) == "a=2; b=1")
+        #expect(index.count == 2)
+    }
+
+    @Test("What is removed is gone, and counted no longer")
+    func removal() throws {
+        var index = try CookieIndex([Self.cookie("a"), Self.cookie("b")])
+        #expect(try index.remove(CookieKey(Self.cookie("a")))?.key.name == "a")
+        #expect(try index.remove(CookieKey(Self.cookie("a"))) == nil)
+        #expect(Self.names(index) == ["b"])
+        #expect(index.count == 1)
+    }
+
+    // MARK: - Storing
+
+    @Test("What changes nothing is not written")
+    func noChange() throws {
+        let expires = Self.now + 60
+        var index = try CookieIndex([Self.cookie("a"), Self.cookie("b", expires: expires)])
+        let same = try [Self.cookie("a"), Self.cookie("b", expires: expires), Self.cookie("gone", expires: Self.now)]
+        #expect(index.store(same, isSecureOrigin: false, now: Self.now).isEmpty)
+        let other = try [Self.cookie("a", value: "2"), Self.cookie("b"), Self.cookie("a", value: "2", path: "/x")]
+        #expect(Self.summary(index.store(other, isSecureOrigin: false, now: Self.now)) == ["+a", "+b", "+a"])
+    }
+
+    @Test("An expired cookie removes the one before it")
+    func expiry() throws {
+        var index = try CookieIndex([Self.cookie("a"), Self.cookie("b")])
+        let expired = try Self.cookie("a", expires: Self.now)
+        #expect(Self.summary(index.store([expired], isSecureOrigin: false, now: Self.now)) == ["-a"])
+        #expect(Self.names(index) == ["b"])
+    }
+
+    // MARK: - Limits
+
+    @Test("Of more cookies than a domain may have the oldest go, with and without subdomains counted together")
+    func perDomain() throws {
+        var index = CookieIndex()
+        let first = try (1...180).map { try Self.cookie("n\($0)", domain: $0 % 2 == 0 ? "a.com" : ".a.com") }
+        _ = index.store(first, isSecureOrigin: false, now: Self.now)
+        let others = try [Self.cookie("other", domain: "b.com"), Self.cookie("below", domain: "www.a.com")]
+        _ = index.store(others, isSecureOrigin: false, now: Self.now)
+        let more = try (181...183).map { try Self.cookie("n\($0)", domain: "a.com") }
+        let changes = Self.summary(index.store(more, isSecureOrigin: false, now: Self.now))
+        #expect(changes == ["+n181", "+n182", "+n183", "-n1", "-n2", "-n3"])
+        #expect(index.count == 182)
+    }
+
+    @Test("Expired cookies go first, and secure ones last")
+    func order() throws {
+        var index = CookieIndex()
+        let secure = try (1...178).map { try Self.cookie("s\($0)", isSecure: true) }
+        let others = try [Self.cookie("plain"), Self.cookie("expired", expires: Self.now + 1)]
+        _ = index.store(secure + others, isSecureOrigin: true, now: Self.now)
+        let more = try [Self.cookie("new1"), Self.cookie("new2")]
+        let changes = Self.summary(index.store(more, isSecureOrigin: false, now: Self.now + 1))
+        #expect(changes == ["+new1", "+new2", "-expired", "-plain"])
+    }
+
+    @Test("Of more than 3,000 in all the oldest go")
+    func inAll() throws {
+        var index = CookieIndex()
+        for domain in 0..<30 {
+            let cookies = try (0..<100).map { try Self.cookie("n\($0)", domain: "h\(domain).com") }
+            #expect(index.store(cookies, isSecureOrigin: false, now: Self.now).count == 100)
+        }
+        let changes = try index.store([Self.cookie("new", domain: "h9.com")], isSecureOrigin: false, now: Self.now)
+        #expect(Self.summary(changes) == ["+new", "-n0"])
+        #expect(changes.last?.cookie.key.domain == "h0.com")
+        #expect(index.count == 3000)
+    }
+
+    @Test("Responses add nothing to what a program has stored beyond the limits, and take no more away")
+    func program() throws {
+        var index = try CookieIndex((1...4000).map { try Self.cookie("n\($0)") })
+        let changes = try index.store([Self.cookie("new")], isSecureOrigin: false, now: Self.now)
+        #expect(Self.summary(changes) == ["+new", "-n1"])
+        #expect(index.count == 4000)
+    }
+
+    // MARK: - Secure cookies
+
+    static let insecure: [(domain: String, path: String, isStored: Bool)] = [
+        ("example.com", "/login", false), (".example.com", "/login", false), (".example.com", "/login/", false),
+        ("example.com", "/login/en", false), ("www.example.com", "/login", false), (".com", "/login", false),
+        ("example.com", "/", true), ("example.com", "/log", true), ("example.com", "/loginx", true),
+        ("badexample.com", "/login", true), ("example.org", "/login", true),
+    ]
+
+    @Test("A cookie from http neither overwrites nor shadows a secure one", arguments: insecure)
+    func protection(_ example: (domain: String, path: String, isStored: Bool)) throws {
+        for domain in ["example.com", ".example.com"] {
+            var index = try CookieIndex([Self.cookie(domain: domain, path: "/login", isSecure: true)])
+            let new = try Self.cookie(value: "2", domain: example.domain, path: example.path)
+            let changes = index.store([new], isSecureOrigin: false, now: Self.now)
+            #expect(changes.isEmpty == !example.isStored)
+            let other = try Self.cookie("other", domain: example.domain, path: example.path)
+            #expect(index.store([other], isSecureOrigin: false, now: Self.now).count == 1)
+            #expect(index.all.filter(\.isSecure).map(\.cookie.value) == ["1"])
+        }
+    }
+
+    @Test("Nor does it delete one")
+    func protectionFromDeletion() throws {
+        var index = try CookieIndex([Self.cookie(isSecure: true)])
+        let expired = try Self.cookie(expires: Self.now - 1)
+        #expect(index.store([expired], isSecureOrigin: false, now: Self.now).isEmpty)
+        #expect(index.count == 1)
+        #expect(Self.summary(index.store([expired], isSecureOrigin: true, now: Self.now)) == ["-a"])
+    }
+
+    @Test("From https it may be replaced by a plain one, and an expired one protects nothing")
+    func replacementOfSecure() throws {
+        var index = try CookieIndex([Self.cookie(isSecure: true, expires: Self.now + 1)])
+        let new = try Self.cookie(value: "2")
+        #expect(index.store([new], isSecureOrigin: false, now: Self.now).isEmpty)
+        var later = index
+        #expect(later.store([new], isSecureOrigin: false, now: Self.now + 1).count == 1)
+        #expect(index.store([new], isSecureOrigin: true, now: Self.now).count == 1)
+        #expect(index.all.map(\.cookie.value) == ["2"])
+    }
+
+    @Test("A secure cookie of an address protects that address alone")
+    func addresses() throws {
+        var index = try CookieIndex([Self.cookie(domain: "1.127.0.0.1", isSecure: true)])
+        #expect(try index.store([Self.cookie(domain: "127.0.0.1")], isSecureOrigin: false, now: Self.now).isEmpty)
+        index = try CookieIndex([Self.cookie(domain: "0.0.1", isSecure: true)])
+        #expect(try index.store([Self.cookie(domain: "127.0.0.1")], isSecureOrigin: false, now: Self.now).count == 1)
+    }
+}

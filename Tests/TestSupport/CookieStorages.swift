@@ -1,0 +1,62 @@
+import CurlNetworking
+import Foundation
+import Locks
+import LoopbackServer
+
+/// A cookie that makes changes to its storage wait, as a slow disk does: the storage asks it for its expiry, with its lock held, before
+/// each write of its file.
+package final class HoldingCookie: HTTPCookie, @unchecked Sendable {
+    // @unchecked is true because `gate` is a lock's, and the rest the stock class's.
+    private let gate = Mutex<(onAsked: @Sendable () -> Void, until: Gate)?>(nil)
+
+    /// From now on, changes to the storage call `onAsked` and then wait for `gate`.
+    package func hold(until gate: Gate, onAsked: @escaping @Sendable () -> Void = {}) {
+        self.gate.withLock { $0 = (onAsked, gate) }
+    }
+
+    package override var expiresDate: Date? {
+        if let (onAsked, gate) = gate.withLock({ $0 }) {
+            onAsked()
+            gate.waitBlocking()
+        }
+        return super.expiresDate
+    }
+
+    /// Puts a new one into `storage`, for a host that is never asked.
+    package static func put(into storage: HTTPCookieStorage) -> HoldingCookie? {
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "holding", .value: "1", .domain: "holding.invalid", .path: "/",
+        ]
+        let cookie = HoldingCookie(properties: properties)
+        if let cookie { storage.setCookie(cookie) }
+        return cookie
+    }
+}
+
+/// A cookie storage with a file, for one test.
+package struct FileCookieStorage {
+    package let storage: HTTPCookieStorage
+    private let name = "test-" + UUID().uuidString
+
+    package init() {
+        storage = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: name)
+    }
+
+    /// Removes the file, in the folder where the stock module keeps it.
+    package func remove() {
+        let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+        let program = Bundle.main.bundleURL.deletingPathExtension().lastPathComponent
+        for folder in folders {
+            try? FileManager.default.removeItem(at: folder.appendingPathComponent("\(program)/.cookies.\(name)"))
+        }
+    }
+}
+
+extension HTTPCookieStorage {
+    /// The values of its cookies by name, but for one that holds it up.
+    package var values: [String: String] {
+        var values: [String: String] = [:]
+        for cookie in cookies ?? [] where !(cookie is HoldingCookie) { values[cookie.name] = cookie.value }
+        return values
+    }
+}
