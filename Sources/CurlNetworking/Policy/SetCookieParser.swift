@@ -31,7 +31,7 @@ enum SetCookieParser {
         var cookie = ParsedCookie(name: name, value: value)
         var maximumAge: Date?
         for part in parts {
-            guard part.count <= maximumAttributeSize, let (name, value) = split(part) else { continue }
+            guard let (name, value) = split(part), value?.utf8.count ?? 0 <= maximumAttributeSize else { continue }
             switch name.lowercased() {
             case "expires": if let date = value.flatMap(CookieDate.parse) { cookie.expires = date }
             case "max-age": if let date = value.flatMap({ date(afterSeconds: $0, now: now) }) { maximumAge = date }

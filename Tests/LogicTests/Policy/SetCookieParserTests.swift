@@ -30,6 +30,11 @@ struct SetCookieParserTests {
         #expect(cookie.expires == Self.now + 10)
     }
 
+    @Test("A tab within a value is part of it")
+    func tab() {
+        #expect(Self.parse("a=\tb\tc\t; Path=/")?.value == "b\tc")
+    }
+
     @Test("Max-Age goes before Expires, wherever it stands")
     func maximumAge() {
         let expires = "Expires=Sun, 06 Nov 1994 08:49:37 GMT"
@@ -69,12 +74,22 @@ struct SetCookieParserTests {
         #expect(Self.parse(field) == nil)
     }
 
-    @Test("A cookie that is too large is ignored, and so is an attribute")
-    func sizes() throws {
+    @Test("A cookie that is too large is ignored")
+    func sizes() {
         #expect(Self.parse("a=" + String(repeating: "b", count: 4095)) != nil)
         #expect(Self.parse("a=" + String(repeating: "b", count: 4096)) == nil)
-        let path = "/" + String(repeating: "x", count: 2000)
-        #expect(try #require(Self.parse("a=b; Path=\(path)")).path == nil)
+    }
+
+    @Test("Of an attribute the value alone is measured")
+    func attributeSize() throws {
+        let longest = "/" + String(repeating: "x", count: 1023)
+        #expect(Self.parse("a=b; Path=\(longest)")?.path == longest)
+        #expect(Self.parse("a=b; Path  =  \(longest)  ")?.path == longest)
+        let tooLong = try #require(Self.parse("a=b; Path=\(longest)x; Domain=e.com"))
+        #expect(tooLong.path == nil)
+        #expect(tooLong.domain == "e.com")
+        let unknown = "x" + String(repeating: "y", count: 2000)
+        #expect(Self.parse("a=b; \(unknown)=1; Secure")?.isSecure == true)
     }
 }
 
