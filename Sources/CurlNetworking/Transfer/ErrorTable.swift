@@ -42,7 +42,7 @@ enum ErrorTable {
         (19, .cannotOpenFile),  // FTP_COULDNT_RETR_FILE
         (21, .badServerResponse),  // QUOTE_ERROR
         (22, .badServerResponse),  // HTTP_RETURNED_ERROR
-        (23, .cannotWriteToFile),  // WRITE_ERROR
+        (23, .badServerResponse),  // WRITE_ERROR: never a file, since libcurl writes none
         (25, .cannotCreateFile),  // UPLOAD_FAILED
         (26, .cannotOpenFile),  // READ_ERROR
         (27, .unknown),  // OUT_OF_MEMORY

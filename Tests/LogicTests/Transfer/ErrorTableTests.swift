@@ -97,6 +97,11 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(43, phase: .preparing)) == .unknown)
     }
 
+    @Test("libcurl writes no files, and so none is to blame where it reports that writing failed")
+    func writing() {
+        #expect(ErrorTable.code(for: Self.failure(23)) == .badServerResponse)
+    }
+
     @Test("The errno matters to no other code")
     func errnoElsewhere() {
         #expect(ErrorTable.code(for: Self.failure(56, errno: ETIMEDOUT)) == .networkConnectionLost)
