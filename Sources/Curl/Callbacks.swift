@@ -68,9 +68,9 @@ enum Callbacks {
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
-    static let sslContext: clibcurl_ssl_context_function = { _, sslContext, context in
+    static let sslContext: clibcurl_ssl_context_function = { user, sslContext, context in
         guard let sslContext else { return CURLE_OK }
-        return easy(context).configures(sslContext)
+        return easy(context).configures(sslContext, for: user)
     }
 
     /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html

@@ -104,6 +104,22 @@ package enum CurlLibrary {
         return clibcurl_easy_set_string(easy, CURLOPT_DOH_URL, "https://localhost/") == CURLE_OK
     }()
 
+    /// The address that this libcurl takes `host` for, where it looks like one: "127.1", "0x7f.1" and "2130706433" are all 127.0.0.1
+    /// since 7.77. Other hosts stay as they are.
+    static func numericHost(_ host: String) -> String {
+        let isNumeric = host.utf8.first.map { (0x30...0x39).contains($0) } ?? false
+        guard isNumeric, host.allSatisfy({ $0.isHexDigit || ".xX".contains($0) }), let url = curl_url() else {
+            return host
+        }
+        defer { curl_url_cleanup(url) }
+        var part: UnsafeMutablePointer<CChar>?
+        guard curl_url_set(url, CURLUPART_URL, "http://\(host)/", 0) == CURLUE_OK,
+            curl_url_get(url, CURLUPART_HOST, &part, 0) == CURLUE_OK, let part
+        else { return host }
+        defer { curl_free(part) }
+        return String(cString: part)
+    }
+
     /// Whether this libcurl speaks TLS with a proxy.
     package static let hasHTTPSProxy = clibcurl_version_info().pointee.features & CURL_VERSION_HTTPS_PROXY != 0
 

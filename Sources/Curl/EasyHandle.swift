@@ -201,9 +201,11 @@ package final class EasyHandle {
         return handler?.transferReceived(body: bytes) ?? .abort
     }
 
-    func configures(_ context: OpenSSL.Pointer) -> CURLcode {
+    /// `user` is the handle whose connection it is: libcurl has handles of its own for looking up names over HTTPS.
+    func configures(_ context: OpenSSL.Pointer, for user: UnsafeMutableRawPointer?) -> CURLcode {
+        let peer: TLSPeer = user != handle ? .resolver : securesProxy() ? .proxy : .server
         for hook in tlsHooks {
-            let code = hook.configure(context, of: self)
+            let code = hook.configure(context, of: self, with: peer)
             if code != CURLE_OK { return code }
         }
         return CURLE_OK

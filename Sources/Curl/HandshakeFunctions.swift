@@ -17,9 +17,6 @@ struct HandshakeFunctions: Sendable {
     private let errorText: @convention(c) (Int) -> UnsafePointer<CChar>?
     private let leaf: @convention(c) (Pointer) -> Pointer?
     private let untrusted: @convention(c) (Pointer) -> Pointer?
-    private let ownerIndex: @convention(c) () -> Int32
-    private let owner: @convention(c) (Pointer, Int32) -> Pointer?
-    private let serverName: @convention(c) (Pointer, Int32) -> UnsafePointer<CChar>?
     private let checkHost: @convention(c) (Pointer, UnsafePointer<CChar>, Int, UInt32, Pointer?) -> Int32
     private let checkAddress: @convention(c) (Pointer, UnsafePointer<CChar>, UInt32) -> Int32
     private let authorities: @convention(c) (Pointer) -> Pointer?
@@ -51,10 +48,6 @@ struct HandshakeFunctions: Sendable {
                 OpenSSL.function("X509_verify_cert_error_string"),
             let leaf: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get0_cert"),
             let untrusted: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get0_untrusted"),
-            let ownerIndex: @convention(c) () -> Int32 = OpenSSL.function("SSL_get_ex_data_X509_STORE_CTX_idx"),
-            let owner: @convention(c) (Pointer, Int32) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get_ex_data"),
-            let serverName: @convention(c) (Pointer, Int32) -> UnsafePointer<CChar>? =
-                OpenSSL.function("SSL_get_servername"),
             let checkHost: @convention(c) (Pointer, UnsafePointer<CChar>, Int, UInt32, Pointer?) -> Int32 =
                 OpenSSL.function("X509_check_host"),
             let checkAddress: @convention(c) (Pointer, UnsafePointer<CChar>, UInt32) -> Int32 =
@@ -77,9 +70,6 @@ struct HandshakeFunctions: Sendable {
         self.errorText = errorText
         self.leaf = leaf
         self.untrusted = untrusted
-        self.ownerIndex = ownerIndex
-        self.owner = owner
-        self.serverName = serverName
         self.checkHost = checkHost
         self.checkAddress = checkAddress
         self.authorities = authorities
@@ -107,11 +97,6 @@ struct HandshakeFunctions: Sendable {
         errorText(result).map { String(cString: $0) } ?? "unknown"
     }
 
-    /// The SSL whose handshake it is.
-    func connection(_ context: Pointer) -> Pointer? {
-        owner(context, ownerIndex())
-    }
-
     func isLeafFor(_ host: String, _ context: Pointer, isAddress: Bool) -> Bool {
         guard let leaf = leaf(context) else { return false }
         return isAddress ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, 0, nil) == 1
@@ -126,11 +111,6 @@ struct HandshakeFunctions: Sendable {
     }
 
     // MARK: - A connection (`ssl` is an SSL)
-
-    /// The name that the server was told; nil where it is an address.
-    func serverName(_ ssl: Pointer) -> String? {
-        serverName(ssl, 0).map { String(cString: $0) }
-    }
 
     /// The names of authorities whose certificates the server wants to see, in DER.
     func acceptableAuthorities(_ ssl: Pointer) -> [[UInt8]] {

@@ -43,7 +43,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
     ///   - host: A name, or an address without brackets.
     ///   - certificate: What the server is shown if it asks for one, instead of the profile's.
     package init(host: String, decisions: HandshakeDecisions, certificate: ClientCertificate? = nil) {
-        let host = host.hasSuffix(".") ? String(host.dropLast()) : host
+        let host = CurlLibrary.numericHost(host.hasSuffix(".") ? String(host.dropLast()) : host)
         self.host = host
         var address = in6_addr()
         isAddress = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
@@ -68,14 +68,6 @@ package final class HandshakeInquiry: @unchecked Sendable {
     /// 1 where the handshake may go on.
     func verify(_ context: OpenSSL.Pointer, _ functions: HandshakeFunctions) -> Int32 {
         var result = functions.verify(context)
-        let name = functions.connection(context).flatMap(functions.serverName)
-        guard isOrigin(name) else {
-            // A proxy's certificate, or the host by another name: good for whom libcurl has asked for, or for nobody.
-            let isForName = name.map { functions.isLeafFor($0, context, isAddress: false) } ?? false
-            if result == 0, !isForName { result = Int32(X509Result.hostnameMismatch) }
-            functions.setResult(result, context)
-            return result == 0 ? 1 : 0
-        }
         if result == 0, !functions.isLeafFor(host, context, isAddress: isAddress) {
             result = Int32(isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch)
             functions.setResult(result, context)
@@ -94,13 +86,9 @@ package final class HandshakeInquiry: @unchecked Sendable {
 
     /// 1 where the handshake may go on.
     func certificateRequested(by ssl: OpenSSL.Pointer, _ functions: HandshakeFunctions) -> Int32 {
-        guard isFirstHandshake, isOrigin(functions.serverName(ssl)) else { return 1 }
+        guard isFirstHandshake else { return 1 }
         question = .clientCertificate(authorities: functions.acceptableAuthorities(ssl))
         return 0
-    }
-
-    private func isOrigin(_ serverName: String?) -> Bool {
-        serverName.map { $0.lowercased() == host } ?? isAddress
     }
 
     private var isFirstHandshake: Bool {
@@ -110,7 +98,9 @@ package final class HandshakeInquiry: @unchecked Sendable {
 }
 
 extension HandshakeInquiry: TLSHook {
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
+    /// Proxies and name servers stay libcurl's to verify.
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
+        guard peer == .server else { return CURLE_OK }
         guard let functions = HandshakeFunctions.loaded else { return CURLE_NOT_BUILT_IN }
         // Released by `Callbacks.tlsContextFreed`.
         let inquiry = Unmanaged.passRetained(self)

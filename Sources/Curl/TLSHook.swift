@@ -1,9 +1,17 @@
 import CLibcurl
 
+/// With whom a connection shakes hands.
+enum TLSPeer {
+    case server
+    case proxy
+    /// A name server that libcurl asks over HTTPS.
+    case resolver
+}
+
 /// Something that has a say in how OpenSSL is set up for a connection that is about to shake hands.
 protocol TLSHook: AnyObject {
     /// `context` is the connection's own `SSL_CTX`. Within libcurl. https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode
 }
 
 /// What libcurl is told about TLS, but for whom to trust.

@@ -72,9 +72,9 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
 
 extension TrustStore: TLSHook {
     /// Within libcurl.
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
         // A proxy has authorities of its own.
-        guard !easy.securesProxy() else { return CURLE_OK }
+        guard peer != .proxy else { return CURLE_OK }
         guard let functions = TrustFunctions.loaded else { return CURLE_NOT_BUILT_IN }
         let result = loaded.withLock { loaded -> Result<Void, Complaint> in
             do throws(Complaint) {

@@ -62,4 +62,29 @@ struct ProxyTrustTests {
             #expect(result.error?.localizedDescription.hasPrefix("The proxy's certificate") ?? false)
         }
     }
+
+    // Both are 127.0.0.1, and neither is told a name.
+    @Test("A delegate is asked about the server, and never about the proxy", arguments: [true, false])
+    func asked(trustsProxy: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let asked = Watched<[ServerTrust]>([])
+        let delegate = TLSTrustChallengeTests.SessionLevel { challenge, answer in
+            guard let trust = challenge.protectionSpace.serverTrust else { return answer(.performDefaultHandling, nil) }
+            asked.update { $0.append(trust) }
+            answer(.useCredential, URLCredential(trust: trust))
+        }
+        var proxy = try Squid.shared().server(.tls)
+        if !trustsProxy { proxy.certificateAuthorities = nginx.site.authority }
+        let session = URLSession.through(proxy, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(nginx.url(.showing(.selfsigned)))
+        guard trustsProxy else {
+            #expect(result.error?.code == .serverCertificateUntrusted, "\(result)")
+            #expect(asked.value.isEmpty)
+            return
+        }
+        #expect(result.response?.statusCode == 200, "\(result)")
+        let certificate = try String(contentsOf: nginx.site.certificate(.selfsigned), encoding: .utf8)
+        #expect(asked.value.map(\.pemCertificates) == [[certificate]])
+    }
 }

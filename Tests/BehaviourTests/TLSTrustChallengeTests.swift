@@ -68,6 +68,23 @@ struct TLSTrustChallengeTests {
         #expect(try trust.pemCertificates == [String(contentsOf: nginx.site.certificate(.good), encoding: .utf8)])
     }
 
+    @Test("A short form of an address is that address, whoever verifies", arguments: [true, false])
+    func shortAddress(hasDelegate: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let delegate = SessionLevel { $1(.performDefaultHandling, nil) }
+        let session = URLSession.trusting(nginx, delegate: hasDelegate ? delegate : nil)
+        defer { session.invalidateAndCancel() }
+        for host in ["127.1", "127.0.1", "2130706433"] {
+            let result = await session.load(nginx.url(.showing(.good), host: host))
+            #expect(result.response?.statusCode == 200, "\(host): \(result)")
+            let bad = await session.load(nginx.url(.showing(.wronghost), host: host))
+            #expect(bad.error?.code == .serverCertificateUntrusted, "\(host): \(bad)")
+        }
+        #expect(delegate.asked.value.count == (hasDelegate ? 6 : 0))
+        let trusts = delegate.asked.value.compactMap(\.protectionSpace.serverTrust)
+        #expect(trusts.map(\.isTrusted).prefix(2) == (hasDelegate ? [true, false] : []))
+    }
+
     @Test("What is wrong with a bad one is said", arguments: TLSFailureTests.cases)
     func problems(testCase: TLSFailureTests.Case) async throws {
         let nginx = try TLSNginx.shared()
