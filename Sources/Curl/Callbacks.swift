@@ -53,8 +53,8 @@ enum Callbacks {
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_PREREQFUNCTION.html
-    static let prerequest: clibcurl_prerequest_function = { context, _, _, _, _ in
-        easy(context).connected()
+    static let prerequest: clibcurl_prerequest_function = { context, _, _, _, localPort in
+        easy(context).connected(fromPort: Int(localPort))
         return 0
     }
 
@@ -74,8 +74,9 @@ enum Callbacks {
     }
 
     /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html
-    static let socket: clibcurl_socket_function = { _, socket, what, context, _ in
-        multi(context).socketInterestChanged(socket, what)
+    static let socket: clibcurl_socket_function = { easy, socket, what, context, _ in
+        // It can be one of libcurl's own.
+        multi(context).socketInterestChanged(socket, what, of: easy.flatMap { EasyHandle.of($0) })
         return 0
     }
 

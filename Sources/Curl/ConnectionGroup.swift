@@ -44,6 +44,11 @@ package final class ConnectionGroup: @unchecked Sendable {
         if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
     }
 
+    /// See `EventLoop`. Within libcurl.
+    func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
+        loop.hangUpReadable(onPort: localPort, hasLeftovers: hasLeftovers)
+    }
+
     // MARK: - Which of them are in use
 
     /// How many of the open connections have a transfer, or are about to: the others wait for one.
@@ -71,6 +76,11 @@ struct ConnectionEndpoints: Hashable {
         guard let local = Self.address(of: socket, getsockname), let remote = Self.address(of: socket, getpeername)
         else { return nil }
         self.init(localPort: local.port, remotePort: remote.port, remoteAddress: remote.host)
+    }
+
+    /// 0 for a socket that is not bound, or not over IP.
+    static func localPort(of socket: Int32) -> Int {
+        address(of: socket, getsockname)?.port ?? 0
     }
 
     private typealias Getter = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32

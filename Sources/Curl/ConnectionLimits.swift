@@ -8,9 +8,15 @@ package struct ConnectionLimits: Sendable, Equatable {
     package var total: Int?
     /// The requests on one HTTP/2 connection; nil for libcurl's default, 100.
     package var streams: Int?
+    /// How long connections are kept when there are no transfers at all.
+    package var idleLifetime = Self.defaultIdleLifetime
 
-    package init(kept: Int, total: Int? = nil, streams: Int? = nil) {
-        (self.kept, self.total, self.streams) = (kept, total, streams)
+    /// libcurl uses no connection again that has been idle for longer.
+    /// https://curl.se/libcurl/c/CURLOPT_MAXAGE_CONN.html
+    package static let defaultIdleLifetime = Duration.seconds(118)
+
+    package init(kept: Int, total: Int? = nil, streams: Int? = nil, idleLifetime: Duration = defaultIdleLifetime) {
+        (self.kept, self.total, self.streams, self.idleLifetime) = (kept, total, streams, idleLifetime)
     }
 
     /// Called on a multi handle that is new.

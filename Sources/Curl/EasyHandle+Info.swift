@@ -39,6 +39,15 @@ extension EasyHandle {
         return failure
     }
 
+    /// What may come on the transfer's connection now that it is over; nil where that isn't known.
+    var idleTraffic: IdleTraffic? {
+        switch longInfo(CURLINFO_HTTP_VERSION) {
+        case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .nothing
+        case Int(CURL_HTTP_VERSION_2_0): .frames
+        default: nil
+        }
+    }
+
     /// libcurl stamps each stage when it is over.
     package var phase: TransferPhase {
         if info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }

@@ -28,6 +28,10 @@ package final class EasyHandle {
     private(set) weak var multi: Multi?
     /// Whom the sockets that it opens belong to.
     @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
+    /// The one that libcurl has last asked to be watched for it.
+    @exclusivity(unchecked) var socket: Int32?
+    /// The handler is to hear when the connection stands.
+    private var reportsConnection = false
     /// Whether libcurl asks it for bytes to send.
     @exclusivity(unchecked) private(set) var sendsBody = false
     /// The handler has heard something since it was last settled.
@@ -71,7 +75,8 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_close_socket(handle, Callbacks.closeSocket))
         try set(CURLOPT_CLOSESOCKETDATA, groupContext)
         sendsBody = options.sendsBody
-        if options.reportsConnection {
+        reportsConnection = options.reportsConnection
+        if CurlLibrary.reportsConnections {
             try check(clibcurl_easy_set_prerequest(handle, .prerequestFunction, Callbacks.prerequest))
             try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())
         }
@@ -179,7 +184,11 @@ package final class EasyHandle {
 
     // MARK: - Callbacks, within libcurl
 
-    func connected() {
+    func connected(fromPort localPort: Int) {
+        if longInfo(CURLINFO_NUM_CONNECTS) == 0 {
+            connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers)
+        }
+        guard reportsConnection else { return }
         markUnsettled()
         handler?.transferConnected(negotiated: negotiatedProtocol)
     }

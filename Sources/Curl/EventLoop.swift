@@ -98,8 +98,8 @@ package final class EventLoop: @unchecked Sendable {
             source = nil
             return
         }
-        sockets.watch(timer.descriptor, for: .read, owner: Self.timerOwner)
-        sockets.watch(wakeUp.descriptor, for: .read, owner: Self.wakeUpOwner)
+        _ = sockets.watch(timer.descriptor, for: .read, owner: Self.timerOwner)
+        _ = sockets.watch(wakeUp.descriptor, for: .read, owner: Self.wakeUpOwner)
         let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
         self.source = source
         source.setEventHandler { [unowned self] in
@@ -187,11 +187,22 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) {
-        sockets.watch(socket, for: interest, owner: owner)
+        if sockets.watch(socket, for: interest, owner: owner) { multis[owner]?.connectionBegan() }
     }
 
     func unwatch(_ socket: Int32) {
         sockets.unwatch(socket)
+    }
+
+    /// The transfer on `socket` is over; see `SocketSet`.
+    func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
+        sockets.becameIdle(socket, traffic)
+    }
+
+    /// A request is about to go out on a connection from `localPort` that was idle: it is hung up where something has come on it that
+    /// wasn't asked for, or is left of the last answer (`hasLeftovers`). Within libcurl, which then makes another connection.
+    func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
+        for owner in sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) { multis[owner]?.connectionEnded() }
     }
 
     /// Within libcurl. -1 where the system has no socket left.
@@ -204,7 +215,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {
-        sockets.close(socket)
+        if let owner = sockets.close(socket) { multis[owner]?.connectionEnded() }
     }
 
     /// Has `multi.settle()` called before the turn ends. The multi sees to it that it asks only once.
@@ -300,16 +311,23 @@ package final class EventLoop: @unchecked Sendable {
 
     private func serveSockets(_ count: Int) {
         for index in 0..<count {
-            guard let event = sockets.readySocket(at: index) else { continue }
-            switch event.owner {
-            case Self.timerOwner: timer.acknowledge()
-            case Self.wakeUpOwner: wakeUp.acknowledge()
-            default:
-                if let multi = multis[event.owner] {
-                    multi.socketBecameReady(event)
-                } else {
-                    descriptorHandlers[event.owner]?.descriptorBecameReady(event.socket)
-                }
+            switch sockets.event(at: index) {
+            case .ready(let event): serve(event)
+            case .hungUp(let owner): multis[owner]?.connectionEnded()
+            case .stray: break
+            }
+        }
+    }
+
+    private func serve(_ event: ReadySocket) {
+        switch event.owner {
+        case Self.timerOwner: timer.acknowledge()
+        case Self.wakeUpOwner: wakeUp.acknowledge()
+        default:
+            if let multi = multis[event.owner] {
+                multi.socketBecameReady(event)
+            } else {
+                descriptorHandlers[event.owner]?.descriptorBecameReady(event.socket)
             }
         }
     }

@@ -4,11 +4,15 @@ import Glibc
 
 /// A libcurl multi handle on an event loop: a pool of connections and the transfers that run on them.
 ///
+/// libcurl's handle itself, which holds two descriptors, is there while it is of use: from the first transfer until there are neither
+/// transfers nor connections for a while (`ConnectionLimits.idleLifetime`), and again from the next transfer on.
+///
 /// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that. What each request touches is
 /// spared the run-time check for overlapping accesses.
 package final class Multi {
     package let loop: EventLoop
-    private let handle: UnsafeMutableRawPointer
+    private let limits: ConnectionLimits
+    @exclusivity(unchecked) private var handle: UnsafeMutableRawPointer?
     private var id: UInt32 = 0
     private var isClosed = false
 
@@ -27,8 +31,11 @@ package final class Multi {
     private var isLookingSoon = false
     /// Handles whose transfers ended while they were paused, and have been continued.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
+    @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    @exclusivity(unchecked) private var idleClock: IdleClock
+    private var idleDeadline: Deadline?
 
-    /// Fails where libcurl is out of memory.
+    /// Fails where the loop can't run transfers.
     package init(loop: EventLoop, limits: ConnectionLimits) throws(TransferFailure) {
         loop.preconditionOnLoop()
         CurlLibrary.initialize()
@@ -39,20 +46,12 @@ package final class Multi {
                 systemErrno: failure.code
             )
         }
-        guard let handle = curl_multi_init() else {
-            throw TransferFailure(code: CurlCode(CURLE_OUT_OF_MEMORY), text: CurlCode(CURLE_OUT_OF_MEMORY).text)
-        }
         self.loop = loop
-        self.handle = handle
+        self.limits = limits
+        idleClock = IdleClock(lifetime: limits.idleLifetime)
         id = loop.register(self)
         deadline = Deadline { [unowned self] in runTimers() }
-        // Released at the end of close(): libcurl calls back until curl_multi_cleanup has returned.
-        let context = Unmanaged.passRetained(self).toOpaque()
-        _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
-        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
-        _ = clibcurl_multi_set_timer(handle, Callbacks.timer)
-        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, context)
-        limits.apply(to: handle)
+        idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
     }
 
     deinit {
@@ -65,12 +64,70 @@ package final class Multi {
         guard !isClosed else { return }
         isClosed = true
         while let easy = running.last { remove(easy) }
-        curl_multi_cleanup(handle)
-        if let deadline { loop.cancel(deadline) }
+        closeHandle()
         loop.unregister(id)
         unsettled.removeAll()
         continued = []
+        _ = stranded.take()
+    }
+
+    // MARK: - libcurl's handle
+
+    private func openHandle() throws(TransferFailure) -> UnsafeMutableRawPointer {
+        if let handle { return handle }
+        guard let handle = curl_multi_init() else {
+            throw TransferFailure(code: CurlCode(CURLE_OUT_OF_MEMORY), text: CurlCode(CURLE_OUT_OF_MEMORY).text)
+        }
+        self.handle = handle
+        // Released in closeHandle(): libcurl calls back until curl_multi_cleanup has returned.
+        let context = Unmanaged.passRetained(self).toOpaque()
+        _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
+        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
+        _ = clibcurl_multi_set_timer(handle, Callbacks.timer)
+        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, context)
+        limits.apply(to: handle)
+        return handle
+    }
+
+    /// Closes the connections, too. Outside of libcurl, without transfers.
+    private func closeHandle() {
+        guard let handle else { return }
+        curl_multi_cleanup(handle)
+        self.handle = nil
+        idleClock.closed()
+        wantsTimeout = false
+        if let deadline { loop.cancel(deadline) }
+        if let idleDeadline { loop.cancel(idleDeadline) }
         Unmanaged.passUnretained(self).release()
+    }
+
+    /// Whether libcurl's handle, and so any descriptor, is there.
+    var hasHandle: Bool { handle != nil }
+
+    /// The last transfer, or the last connection, has ended.
+    private func becameIdle() {
+        guard handle != nil, let idleDeadline else { return }
+        idleClock.start(at: loop.now)
+        // One that fires too early is scheduled anew, which costs less than doing it with every transfer.
+        guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
+        loop.schedule(idleDeadline, at: idleClock.end)
+    }
+
+    private func closeIdleHandle() {
+        guard running.isEmpty, let idleDeadline else { return }
+        if loop.now < idleClock.end { return loop.schedule(idleDeadline, at: idleClock.end) }
+        closeHandle()
+    }
+
+    /// Called by the loop, also within libcurl.
+    func connectionBegan() {
+        idleClock.connectionBegan()
+    }
+
+    /// Called by the loop, also within libcurl.
+    func connectionEnded() {
+        idleClock.connectionEnded()
+        if running.isEmpty { becameIdle() }
     }
 
     /// Adds the connections that its transfers run on.
@@ -97,10 +154,12 @@ package final class Multi {
         }
         try easy.configure(options, on: loop)
         if let hatches { try easy.install(hatches) }
+        let handle = try openHandle()
         easy.start(in: self, for: handler)
         let code = curl_multi_add_handle(handle, easy.handle)
         guard code == CURLM_OK else {
             easy.stop()
+            if running.isEmpty { becameIdle() }
             throw TransferFailure(
                 code: CurlCode(code == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_FAILED_INIT),
                 text: String(cString: curl_multi_strerror(code))
@@ -124,6 +183,7 @@ package final class Multi {
     /// `wasOver` where libcurl has told so.
     private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
         lookout?.left(easy, wasOver: wasOver)
+        stranded.left(easy)
         easy.stop()
         curl_multi_remove_handle(handle, easy.handle)
         loop.transferCount -= 1
@@ -132,13 +192,14 @@ package final class Multi {
             running[easy.position] = last
             last.position = easy.position
         }
+        if running.isEmpty, !isClosed { becameIdle() }
     }
 
     /// Has libcurl look again at the transfers that wait for the connection which `opener` opened: newer versions share one only when
     /// its first answer has come, and don't look when it does. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
-        guard !isClosed, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
+        guard let handle, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
         else { return }
         // It looks whenever a transfer leaves.
         if curl_multi_add_handle(handle, guest) == CURLM_OK { curl_multi_remove_handle(handle, guest) }
@@ -161,12 +222,13 @@ package final class Multi {
 
     /// Has libcurl do what is due by its own clock, such as what it put off to the next turn.
     func runTimers() {
-        guard !isClosed else { return }
+        guard handle != nil else { return }
         timerRuns += 1
         act(on: CURL_SOCKET_BAD, 0)
     }
 
     private func act(on socket: Int32, _ action: Int32) {
+        guard let handle else { return }
         var stillRunning: Int32 = 0
         curl_multi_socket_action(handle, socket, action, &stillRunning)
         needsSettling()
@@ -193,7 +255,7 @@ package final class Multi {
     /// Has libcurl look at every transfer, whether something happened to it or not. Outside of libcurl.
     package func runAll() {
         loop.preconditionOnLoop()
-        guard !isClosed else { return }
+        guard let handle else { return }
         var stillRunning: Int32 = 0
         _ = clibcurl_multi_run_all(handle, &stillRunning)
         needsSettling()
@@ -205,6 +267,7 @@ package final class Multi {
         guard !isClosed else { return }
         settleHandlers()
         finishTransfers()
+        if !stranded.isEmpty { endStranded() }
         if wantsTimeout && !isClosed {
             wantsTimeout = false
             runTimers()
@@ -227,12 +290,26 @@ package final class Multi {
             if let code = easy.takeResult() { finish(easy, code) }
         }
         var remaining: Int32 = 0
-        while !isClosed, let message = curl_multi_info_read(handle, &remaining) {
+        while let handle, let message = curl_multi_info_read(handle, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
             let code = clibcurl_message_result(message)
+            // Now, and not when the transfer is reported, which can be later: the number may be another socket's then.
+            if code == CURLE_OK, let socket = easy.socket, let traffic = easy.idleTraffic {
+                loop.becameIdle(socket, traffic)
+            }
             if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
+        }
+    }
+
+    /// Ends the transfers that wait for a socket that is none. What libcurl has in mind for them, it may do first.
+    private func endStranded() {
+        runAll()
+        settleHandlers()
+        finishTransfers()
+        for easy in stranded.take() where easy.multi === self {
+            if easy.isPaused { easy.keep(CURLE_RECV_ERROR) } else { finish(easy, CURLE_RECV_ERROR) }
         }
     }
 
@@ -255,7 +332,13 @@ package final class Multi {
 
     // MARK: - Callbacks, within libcurl: record
 
-    func socketInterestChanged(_ socket: Int32, _ what: Int32) {
+    /// `easy` is the handle that brought the change about, where it is one of ours. The number of a connection that is gone already is
+    /// negative.
+    func socketInterestChanged(_ socket: Int32, _ what: Int32, of easy: EasyHandle?) {
+        let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
+        if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }
+        guard socket >= 0 else { return }
+        if isWanted { easy?.socket = socket }
         switch what {
         case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
         case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
@@ -267,7 +350,7 @@ package final class Multi {
 
     /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".
     func timerChanged(_ milliseconds: Int) {
-        guard let deadline, !isClosed else { return }
+        guard let deadline, handle != nil, !isClosed else { return }
         wantsTimeout = milliseconds == 0
         if milliseconds > 0 {
             loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))

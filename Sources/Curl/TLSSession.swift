@@ -32,6 +32,11 @@ extension EasyHandle {
         return UnsafeRawPointer(ssl)
     }
 
+    /// OpenSSL has decrypted more of the transfer's connection than libcurl has read. Within libcurl.
+    var hasTLSLeftovers: Bool {
+        openSSLSession.flatMap { SessionFunctions.loaded?.hasPending($0) } ?? false
+    }
+
     /// What TLS has agreed on for the connection that the transfer has just now, such as "h2" (RFC 7301); nil where it is unknown. Within
     /// libcurl.
     var negotiatedProtocol: String? {
@@ -44,6 +49,7 @@ private struct SessionFunctions: Sendable {
     private let currentCipher: @convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?
     private let protocolID: @convention(c) (UnsafeRawPointer) -> UInt16
     private let selectedProtocol: SelectedProtocol
+    private let pending: @convention(c) (UnsafeRawPointer) -> Int32
 
     private typealias SelectedProtocol =
         @convention(c) (
@@ -63,10 +69,16 @@ private struct SessionFunctions: Sendable {
                 "SSL_CIPHER_get_protocol_id",
                 as: (@convention(c) (UnsafeRawPointer) -> UInt16).self
             ),
-            let selectedProtocol = OpenSSL.function("SSL_get0_alpn_selected", as: SelectedProtocol.self)
+            let selectedProtocol = OpenSSL.function("SSL_get0_alpn_selected", as: SelectedProtocol.self),
+            let pending = OpenSSL.function("SSL_has_pending", as: (@convention(c) (UnsafeRawPointer) -> Int32).self)
         else { return nil }
         (self.version, self.currentCipher, self.protocolID) = (version, currentCipher, protocolID)
         self.selectedProtocol = selectedProtocol
+        self.pending = pending
+    }
+
+    func hasPending(_ ssl: UnsafeRawPointer) -> Bool {
+        pending(ssl) != 0
     }
 
     func session(of ssl: UnsafeRawPointer) -> TLSSession? {

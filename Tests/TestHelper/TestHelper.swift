@@ -21,6 +21,7 @@ struct TestHelper {
         case "metrics": await MetricsCommand.run(arguments)
         case "authenticate": await AuthenticateCommand.run(arguments)
         case "trace": await TraceCommand.run(arguments)
+        case "idle": await IdleCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
         case "libcurl": try LibcurlCommand.run()

@@ -37,8 +37,8 @@ extension CurlOptions {
 
         /// How long a connection may be idle and still be used again; whole seconds. The default is 118 seconds.
         ///
-        /// An idle connection that is older is closed when the session next looks for one. Source:
-        /// [CURLOPT_MAXAGE_CONN](https://curl.se/libcurl/c/CURLOPT_MAXAGE_CONN.html).
+        /// An idle connection that is older is closed when the session next looks for one, and all are when the session has had nothing to
+        /// do for so long. Source: [CURLOPT_MAXAGE_CONN](https://curl.se/libcurl/c/CURLOPT_MAXAGE_CONN.html).
         public var idleLifetime: Duration?
 
         /// How long after it was made a connection may be used again; whole seconds. The default is without limit. Needs libcurl 7.80.

@@ -92,4 +92,9 @@ struct HostRules: Sendable {
         }
         return nil
     }
+
+    /// The largest value that any entry has.
+    func greatest<Value: Comparable>(_ value: (CurlOptions.HostOptions) -> Value?) -> Value? {
+        rules.compactMap { value($0.options) }.max()
+    }
 }

@@ -66,10 +66,13 @@ final class SessionSettings: Sendable {
         let mostPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
         eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
         limitsKeptConnections = curl.maximumKeptConnections != nil
+        let idleLifetime = curl.connections.idleLifetime ?? ConnectionLimits.defaultIdleLifetime
         connectionLimits = ConnectionLimits(
             kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, mostPerHost),
             total: curl.maximumConnections,
-            streams: curl.maximumStreamsPerConnection
+            streams: curl.maximumStreamsPerConnection,
+            // Of all hosts' together: libcurl itself uses none again that is too old for its host.
+            idleLifetime: max(idleLifetime, hosts.greatest(\.connections.idleLifetime) ?? idleLifetime)
         )
         tls = TLSPlan(configuration)
         transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)

@@ -17,9 +17,12 @@ final class LoopRig: @unchecked Sendable {
 
     /// Calls `body` with a rig whose multi is closed after it, however it ends.
     @discardableResult
-    static func use<Result>(_ body: (LoopRig) async throws -> Result) async throws -> Result {
+    static func use<Result>(
+        _ limits: ConnectionLimits = ConnectionLimits(kept: 100),
+        _ body: (LoopRig) async throws -> Result
+    ) async throws -> Result {
         let rig = LoopRig()
-        try await rig.open()
+        try await rig.open(limits)
         do {
             let result = try await body(rig)
             await rig.close()
@@ -30,8 +33,8 @@ final class LoopRig: @unchecked Sendable {
         }
     }
 
-    private func open() async throws {
-        try await onLoop { [self] in multi = try Multi(loop: loop, limits: ConnectionLimits(kept: 100)) }
+    private func open(_ limits: ConnectionLimits) async throws {
+        try await onLoop { [self] in multi = try Multi(loop: loop, limits: limits) }
     }
 
     func close() async {

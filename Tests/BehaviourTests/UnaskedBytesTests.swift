@@ -1,0 +1,111 @@
+import CurlNetworking
+import Foundation
+import LoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Bytes that no request has asked for", .timeLimit(.minutes(1)))
+struct UnaskedBytesTests {
+    private static let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+
+    private static let heads = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "HTTP/1.1 204 No Content\r\n\r\n",
+    ]
+
+    @Test("They are not the next answer where they come with the one before", arguments: heads, ["GET", "POST"])
+    func together(answer: String, method: String) async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/first" ? .raw([.bytes(answer + Self.poison)]) : .text("second")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.useOneConnection() }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<5 {
+            #expect(await session.load(server.url("/first")).error == nil)
+            #expect(await session.load(URLRequest(server.url("/second"), method: method)).text == "second")
+        }
+        #expect(server.requestCount == 10)
+    }
+
+    @Test("They close the connection where they come later, without another request")
+    func idle() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { request in
+            request.path == "/first"
+                ? .raw([.bytes(Self.heads[1]), .waitFor(gate), .bytes(Self.poison)]) : .text("second")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.useOneConnection() }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/first")).text == "hello")
+        gate.open()
+        try await server.waitUntilNoConnections()
+        #expect(await session.load(server.url("/second")).text == "second")
+        #expect(server.connectionCount == 2)
+    }
+
+    @Test("They are not the answer to a request that takes the connection before anybody has looked at it")
+    func atTheSameMoment() async throws {
+        let (gate, sent) = (Gate(), Gate())
+        let server = try LoopbackServer { request in
+            guard request.path == "/first" else { return .text(request.path) }
+            return .raw([.bytes(Self.heads[1]), .waitFor(gate), .bytes(Self.poison), .open(sent)])
+        }
+        defer { server.stop() }
+        let hold = LoopHold()
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.eventLoops = 1
+            hold.install(in: $0)
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/first")).text == "hello")
+        async let held = session.load(server.url("/hold"))
+        try await hold.isHeldUp.wait()
+        gate.open()
+        try await sent.wait()
+        async let second = session.load(URLRequest(server.url("/second"), method: "POST", body: Data("body".utf8)))
+        hold.end()
+        #expect(await held.text == "/hold")
+        #expect(await second.text == "/second")
+        #expect(!server.requests.dropFirst().contains { $0.connection == 1 })
+    }
+
+    @Test("Over TLS they are not the next answer, with the one before or later", arguments: [true, false])
+    func secure(areTogether: Bool) async throws {
+        let server = try await TalkingTLSServer()
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        async let first = session.load(server.url)
+        try await server.waitForRequest()
+        let answer = "HTTP/1.1 200 OK\nContent-Length: 6\n\n"
+        server.say(answer + "first" + (areTogether ? "\n" + answer + "poison" : ""))
+        #expect(await first.text == "first\n")
+        if !areTogether { server.say(answer + "poison") }
+        async let second = session.load(server.url)
+        try await server.waitForRequest()
+        server.say(answer + "other")
+        #expect(await second.text == "other\n")
+    }
+
+    @Test("Connections on which nothing comes are used again, over TLS as well", arguments: [false, true])
+    func healthy(isSecure: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.useOneConnection()
+            $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+        }
+        defer { session.invalidateAndCancel() }
+        // TLS 1.3 sends tickets after the handshake.
+        let url = isSecure ? nginx.url(.new) : server.url("/")
+        for _ in 0..<20 { #expect(await session.load(url).response?.statusCode == 200) }
+        let connections = await session.connections
+        #expect(connections.map(\.open) == [1])
+        #expect(connections.map(\.reuseCount) == [19])
+    }
+}

@@ -1,0 +1,53 @@
+import CurlNetworking
+import Foundation
+
+/// `openssl s_server` for one connection at a time, which sends what the test says, to the byte.
+package final class TalkingTLSServer: Sendable {
+    package let site: TLSSite
+    package let url: URL
+    private let process: ChildProcess
+
+    package init() async throws {
+        site = try TLSNginx.shared().site
+        process = try ChildProcess(
+            ["openssl", "s_server", "-accept", "127.0.0.1:0"]
+                + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path]
+        )
+        var port: Int?
+        while port == nil, let line = await process.line() {
+            guard line.hasPrefix("ACCEPT ") else { continue }
+            port = line.split(separator: ":").last.flatMap { Int($0) }
+        }
+        guard let port, let url = URL(string: "https://127.0.0.1:\(port)/") else {
+            throw ChildProcess.Failure(description: "openssl s_server didn't start")
+        }
+        self.url = url
+    }
+
+    /// Returns when the head of a request has come.
+    package func waitForRequest() async throws {
+        var hasBegun = false
+        while let line = await process.line() {
+            hasBegun = hasBegun || line.hasPrefix("GET ")
+            if hasBegun, line.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty { return }
+        }
+        throw ChildProcess.Failure(description: "openssl s_server has ended")
+    }
+
+    /// Sends this and a line end. It must not begin with a letter that s_server takes for a command.
+    package func say(_ text: String) {
+        process.say(text)
+    }
+
+    package func stop() {
+        process.kill()
+    }
+
+    /// A session that trusts the server.
+    package func session() -> URLSession {
+        .forTest {
+            $0.useOneConnection()
+            $0.curl.tls.trustRoots = [.file(site.authority)]
+        }
+    }
+}
