@@ -101,10 +101,6 @@ extension TaskRunner {
         while true {
             let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
             guard let message else { break }
-            if case .progress = message {
-                showProgress()
-                continue
-            }
             guard deliver(message, about: task, to: delegates) else { continue }
             if shared.withLock({ $0.mailbox.delivered() }) { return true }
             break
@@ -115,6 +111,15 @@ extension TaskRunner {
 
     /// True when that called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, to delegates: DelegateSet) -> Bool {
+        if case .progress = message {
+            showProgress()
+            return false
+        }
+        if case .resumeData(let data, let handler) = message {
+            handler(data)
+            return true
+        }
+        // There is one as long as a delegate is to hear of the task.
         guard let session = session.session else { return false }
         switch message {
         case .response(let response):
@@ -197,8 +202,6 @@ extension TaskRunner {
             delegate.urlSession(session, task: task) { self.bodyStreamArrived($0) }
         case .task(let message):
             return deliver(message, about: task, in: session, to: delegates)
-        case .resumeData(let data, let handler):
-            handler(data)
         case .willCache(let stored):
             guard let dataTask = task as? URLSessionDataTask, let cache = self.session.settings.cache,
                 let delegate = delegates.data
@@ -214,7 +217,7 @@ extension TaskRunner {
             let steps = endSteps(of: task, to: delegates)
             shared.withLock { $0.mailbox.completes(in: steps) }
             return false
-        case .progress:
+        case .progress, .resumeData:
             return false
         case .end(let step):
             return deliver(step, of: task, in: session, to: delegates)
