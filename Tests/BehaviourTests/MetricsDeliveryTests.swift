@@ -81,7 +81,7 @@ struct MetricsDeliveryTests {
         let session = URLSession.forTest(delegate: ofSession)
         defer { session.invalidateAndCancel() }
         _ = try await session.data(from: server.url("/"), delegate: own)
-        #expect(own.story == ["created", "metrics"])
+        #expect(own.story == ["created", "data", "metrics"])
         #expect(ofSession.story == [])
     }
 

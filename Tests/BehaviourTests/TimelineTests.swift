@@ -144,7 +144,7 @@ struct TimelineTests {
         #expect(rig.delegate.story == ["created", "informational 103", "metrics", "handler"])
     }
 
-    // MARK: - Async calls: the same, and for a delegate of their own all of it before they return
+    // MARK: - Async calls: the same, and for a delegate of their own the bytes as well, and all of it before they return
 
     @Test("The async calls", arguments: [true, false])
     func async(isOwn: Bool) async throws {
@@ -154,7 +154,7 @@ struct TimelineTests {
             delegate: isOwn ? data.delegate : nil
         )
         if !isOwn { try await data.session.allTasksCompleted() }
-        #expect(data.delegate.story == ["created", "informational 103", "metrics"])
+        #expect(data.delegate.story == ["created", "informational 103"] + (isOwn ? ["data"] : []) + ["metrics"])
 
         let upload = try Rig(isOwn: isOwn)
         _ = try await upload.session.upload(
@@ -163,7 +163,7 @@ struct TimelineTests {
             delegate: isOwn ? upload.delegate : nil
         )
         if !isOwn { try await upload.session.allTasksCompleted() }
-        #expect(upload.delegate.story == ["created", "sent", "metrics"])
+        #expect(upload.delegate.story == ["created", "sent"] + (isOwn ? ["data"] : []) + ["metrics"])
 
         let download = try Rig(isOwn: isOwn)
         let (file, _) = try await download.session.download(
@@ -172,7 +172,7 @@ struct TimelineTests {
         )
         try? FileManager.default.removeItem(at: file)
         if !isOwn { try await download.session.allTasksCompleted() }
-        #expect(download.delegate.story == ["created", "informational 103", "metrics"])
+        #expect(download.delegate.story == ["created", "informational 103"] + (isOwn ? ["wrote"] : []) + ["metrics"])
 
         let bytes = try Rig(isOwn: isOwn)
         let (sequence, _) = try await bytes.session.bytes(
@@ -183,7 +183,7 @@ struct TimelineTests {
         for try await _ in sequence { count += 1 }
         #expect(count == 5)
         if !isOwn { try await bytes.session.allTasksCompleted() }
-        #expect(bytes.delegate.story == ["created", "metrics"])
+        #expect(bytes.delegate.story == ["created"] + (isOwn ? ["data"] : []) + ["metrics"])
     }
 
     @Test("A download that goes on tells so only a delegate that gets its file")
