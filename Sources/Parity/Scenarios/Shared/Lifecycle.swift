@@ -101,6 +101,15 @@ let suspension = Topic("suspension") {
         task.resume()
         try await recorder.completions()
     }
+    Scenario("a task that only its session holds can be resumed") { stage in
+        let server = try stage.serve { _ in .text("Hello") }
+        let recorder = Recorder(stage)
+        let session = stage.session(recorder)
+        weak let task: URLSessionDataTask? = session.dataTask(with: server.url("/"))
+        stage.note("task", ["is there": "\(task != nil)"])
+        task?.resume()
+        try await recorder.completions()
+    }
     Scenario("resumed twice, it runs once") { stage in
         let server = try stage.serve { _ in .text("Hello") }
         let recorder = Recorder(stage)
