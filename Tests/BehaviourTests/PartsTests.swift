@@ -6,7 +6,7 @@ import Testing
 
 @Suite("multipart/x-mixed-replace", .timeLimit(.minutes(1)))
 struct PartsTests {
-    private static let type = "multipart/x-mixed-replace; boundary=frame"
+    private static let mixedReplace = "multipart/x-mixed-replace; boundary=frame"
 
     private static func part(_ number: Int) -> String {
         "--frame\r\nContent-Type: text/plain\r\nX-Number: \(number)\r\n\r\npart \(number)\r\n"
@@ -60,7 +60,7 @@ struct PartsTests {
                     .bytes("preamble\r\n" + Self.part(1) + Self.part(2) + "--frame\r\nX-Nu"), .waitFor(gate),
                     .bytes("mber: 3\r\n\r\npart 3\r\n--frame--\r\nepilogue"),
                 ],
-                contentType: Self.type
+                contentType: Self.mixedReplace
             ).header("X-Whole", "yes")
         }
         defer { server.stop() }
@@ -86,7 +86,7 @@ struct PartsTests {
         let server = try LoopbackServer { _ in
             .pieces(
                 [.bytes(Self.part(1) + Self.part(2) + Self.part(3)), .never],
-                contentType: Self.type
+                contentType: Self.mixedReplace
             )
         }
         defer { server.stop() }
@@ -107,7 +107,7 @@ struct PartsTests {
     func manyParts() async throws {
         let count = 5000
         let body = (0..<count).map(Self.part).joined() + "--frame--"
-        let server = try LoopbackServer { _ in .text(body, contentType: Self.type) }
+        let server = try LoopbackServer { _ in .text(body, contentType: Self.mixedReplace) }
         defer { server.stop() }
         let gate = Gate()
         let delegate = Parts { _ in
@@ -130,7 +130,7 @@ struct PartsTests {
         let server = try LoopbackServer { _ in
             .pieces(
                 [.bytes("--frame\r\n" + String(repeating: "X: 1\r\n", count: 10_000)), .never],
-                contentType: Self.type
+                contentType: Self.mixedReplace
             )
         }
         defer { server.stop() }
@@ -145,7 +145,7 @@ struct PartsTests {
     @Test("Handlers and async calls get the body as it is")
     func handlers() async throws {
         let body = Self.part(1) + "--frame--"
-        let server = try LoopbackServer { _ in .text(body, contentType: Self.type) }
+        let server = try LoopbackServer { _ in .text(body, contentType: Self.mixedReplace) }
         defer { server.stop() }
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }

@@ -36,12 +36,13 @@ struct TaskProgressThreadTests {
         defer { server.stop() }
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        let seen = Watched<Progress?>(nil)
+        let seen = Watched<URLSessionTask?>(nil)
         let fraction = await withCheckedContinuation { continuation in
             let task = session.dataTask(with: server.url("/")) { _, _, _ in
-                continuation.resume(returning: seen.value?.fractionCompleted)
+                continuation.resume(returning: seen.value?.progress.fractionCompleted)
             }
-            seen.update { $0 = task.progress }
+            #expect(!task.progress.isFinished)
+            seen.update { $0 = task }
             task.resume()
         }
         #expect(fraction == 1)
@@ -70,7 +71,7 @@ struct TaskProgressThreadTests {
             for _ in 0..<5 {
                 let finished = Watched(0)
                 let whole = Progress(totalUnitCount: 300)
-                let tasks = (0..<300).map { number in
+                let tasks = (0..<300).map { number -> URLSessionTask in
                     let session = sessions[number % sessions.count]
                     guard number.isMultiple(of: 3) else {
                         return session.dataTask(with: server.url("/")) { _, _, _ in finished.update { $0 += 1 } }

@@ -19,6 +19,8 @@ struct PartParser {
     /// In bytes.
     static let largestHead = 16 * 1024
     private static let largestBoundary = 256
+    /// What follows the last boundary.
+    private static let lastMark = Array("--".utf8)
 
     private enum State {
         case preamble
@@ -137,7 +139,7 @@ struct PartParser {
     private mutating func skipBoundaryLine(_ rest: inout ArraySlice<UInt8>) -> Bool {
         guard let first = rest.first else { return false }
         if first == .hyphen, rest.count < 2 { return false }
-        if rest.starts(with: [.hyphen, .hyphen]) {
+        if rest.starts(with: Self.lastMark) {
             state = .ended
             return true
         }
