@@ -58,8 +58,9 @@ package final class QueryService {
             } else if let data = data, let response = response as? HTTPURLResponse, response.statusCode == 200 {
                 self?.updateSearchResults(data)
             }
+            let (tracks, errorMessage) = (self?.tracks, self?.errorMessage ?? "")
             DispatchQueue.main.async {
-                completion(self?.tracks, self?.errorMessage ?? "")
+                completion(tracks, errorMessage)
             }
         }
         dataTask?.resume()
@@ -121,7 +122,9 @@ package final class DownloadService {
 }
 
 /// What is the app's view controller; it tells a listener what the tutorial's would show.
-package final class SearchController: NSObject {
+///
+/// `@unchecked Sendable`, as delegates must be: like the tutorial's, it is called on the session's delegate queue and from one thread.
+package final class SearchController: NSObject, @unchecked Sendable {
     package enum Event {
         case progress(Track, Float, totalSize: String)
         case finished(Track)
