@@ -83,7 +83,7 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: - The public object (any thread)
 
-    /// There is while tasks run.
+    /// There is one while tasks run.
     var session: URLSession? { shared.withLock { $0.keptSession ?? $0.session } }
 
     /// Called when the public object has been made.
@@ -91,21 +91,14 @@ final class SessionCore: @unchecked Sendable {
         shared.withLock { $0.session = session }
     }
 
-    /// Keeps the public object while there are active tasks. Where the program has dropped it, and goes on with a task of it, that gets
-    /// another one.
-    private func keepSession() {
-        let isKept = shared.withLock { shared in
-            if shared.keptSession == nil { shared.keptSession = shared.session }
-            return shared.keptSession != nil
-        }
-        guard !isKept else { return }
+    /// Makes another public object and keeps it: the program has dropped the session's own, and goes on with a task of it.
+    private func keepAnotherSession() -> URLSession {
         let session = URLSession(of: self)
-        let surplus = shared.withLock { shared -> URLSession? in
-            guard shared.keptSession == nil else { return session }
-            shared.keptSession = session
-            return nil
+        return shared.withLock { shared in
+            let kept = shared.keptSession ?? session
+            shared.keptSession = kept
+            return kept
         }
-        withExtendedLifetime(surplus) {}
     }
 
     // MARK: - Tasks (any thread)
@@ -133,12 +126,13 @@ final class SessionCore: @unchecked Sendable {
 
     /// The task was resumed or cancelled for the first time: from now on it is kept until `remove`.
     func activate(_ runner: TaskRunner) {
-        shared.withLock { shared in
+        let session = shared.withLock { shared -> URLSession? in
             shared.tasks[runner.identifier] = .active(runner)
             shared.activeCount += 1
+            if shared.keptSession == nil { shared.keptSession = shared.session }
+            return shared.keptSession
         }
-        keepSession()
-        session?.createdTasks.remove(runner.identifier)
+        (session ?? keepAnotherSession()).createdTasks.remove(runner.identifier)
     }
 
     /// The task's owner has been told how it ended.
