@@ -249,7 +249,9 @@ struct BombTests {
             request.path == "/bomb" ? Bomb.gzip.response.header("Cache-Control", "max-age=100") : .text("hello")
         }
         defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil) }
+        let session = URLSession.forTest {
+            $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
         defer { session.invalidateAndCancel() }
         for _ in 0..<2 {
             var count: Int64 = 0
