@@ -252,7 +252,9 @@ struct ContentCodingTests {
             .data(CodedBodies.brotli).header("Content-Encoding", "br").header("Cache-Control", "max-age=100")
         }
         defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0) }
+        let session = URLSession.forTest {
+            $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
         defer { session.invalidateAndCancel() }
         for _ in 0..<2 {
             let (bytes, _) = try await session.bytes(from: server.url("/"))

@@ -32,7 +32,7 @@ struct DifferencesPageTests {
             $0.hasPrefix("| Redirects in a row |")
         }
         #expect(
-            row?.split(separator: "|").last { $0.contains("Fetch") }?.contains(" \(RedirectPolicy.maximumCount),")
+            row?.split(separator: "|").last { $0.contains("Fetch") }?.contains(" \(TaskBudget.redirects),")
                 == true
         )
     }

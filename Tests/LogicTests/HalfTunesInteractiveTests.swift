@@ -141,11 +141,17 @@ struct HalfTunesInteractiveTests {
 
     @Test("The command plays until its end, and tells how the player has failed")
     func command() async throws {
-        func run(_ script: String, _ file: String) async throws -> (lines: [String], ending: ChildProcess.Ending) {
+        func run(_ script: String, _ file: String) async throws -> (
+            lines: [String], ending: TestSupport.ChildProcess.Ending
+        ) {
             let player = try directory.file("other-player", Data("#!/bin/sh\n\(script)\n".utf8))
             #expect(chmod(player.path, 0o700) == 0)
             let words = [Products.directory.appendingPathComponent("halftunes").path, "play", file]
-            let child = try ChildProcess(words, environment: ["HALFTUNES_PLAYER": player.path], mergesErrors: true)
+            let child = try TestSupport.ChildProcess(
+                words,
+                environment: ["HALFTUNES_PLAYER": player.path],
+                mergesErrors: true
+            )
             return (await child.remainingLines(), await child.ending())
         }
         let song = try directory.file("-song.wav", Data())

@@ -17,9 +17,11 @@ struct HalfTunesKillTests {
         directory = try TemporaryDirectory()
     }
 
-    private func get(_ server: LoopbackServer) throws -> ChildProcess {
+    private func get(_ server: LoopbackServer) throws -> TestSupport.ChildProcess {
         let program = Products.directory.appendingPathComponent("halftunes").path
-        return try ChildProcess([program, "get", server.url("/song.wav").absoluteString, "-o", directory.url.path])
+        return try TestSupport.ChildProcess([
+            program, "get", server.url("/song.wav").absoluteString, "-o", directory.url.path,
+        ])
     }
 
     private var partials: [String] {
@@ -125,7 +127,9 @@ struct HalfTunesKillTests {
         _ = try directory.file(".halftunes/CurlNetworkingDownload_00.tmp", Data("orphan".utf8))
 
         let program = Products.directory.appendingPathComponent("halftunes").path
-        let other = try ChildProcess([program, "get", server.url("/other").absoluteString, "-o", directory.url.path])
+        let other = try TestSupport.ChildProcess([
+            program, "get", server.url("/other").absoluteString, "-o", directory.url.path,
+        ])
         _ = await other.remainingLines()
         #expect(await other.ending() == .exit(0))
         #expect(directory.content == [".halftunes", "other", "song.wav.resume"])
