@@ -35,6 +35,12 @@ extension String {
         return String(decoding: blanks, as: UTF8.self)
     }
 
+    /// Where the line after the one with the byte at `position` begins.
+    func startOfNextLine(after position: Int) -> Int {
+        let bytes = Array(utf8)
+        return bytes[position...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+    }
+
     /// How the text ends its lines.
     var lineBreak: String { utf8.contains(UInt8(ascii: "\r")) ? "\r\n" : "\n" }
 }

@@ -88,10 +88,11 @@ struct SourceRewriter {
         let name = tokens[clause.condition.lowerBound + 2].range
         let end = tokens[block.end].range.lowerBound
         let indentation = text.indentation(at: end)
-        // From the end of the #if's line to the #endif, which stays on its own line.
-        let start =
-            tokens[clause.body.lowerBound].range.lowerBound
-            - text.indentation(at: tokens[clause.body.lowerBound].range.lowerBound).utf8.count
+        // From the end of the #if's line to the #endif, which stays on its own line; comments included.
+        let start = text.startOfNextLine(after: tokens[clause.condition.upperBound - 1].range.upperBound)
+        guard !text.text(of: tokens[block.clauses[0].directive].range.lowerBound..<start).contains("/*") else {
+            return []
+        }
         let body = text.text(of: start..<end - indentation.utf8.count)
         let second = "#elseif canImport(\(stock))" + text.lineBreak + body + indentation
         return [Edit(name, ours), Edit(insertingAt: end, second)]

@@ -86,6 +86,13 @@ struct SourceRewriterTests {
         )
     }
 
+    @Test("A comment that begins on the line of the condition and goes on is not torn")
+    func tornComment() {
+        let text = "#if canImport(FoundationNetworking) /* a\nb */ import FoundationNetworking\n#endif"
+        let expected = "#if canImport(FoundationNetworking) /* a\nb */ import CurlNetworking\n#endif"
+        #expect(rewritten(text) == expected)
+    }
+
     @Test("Other blocks get another import, and keep their conditions")
     func otherBlocks() {
         let text = """
