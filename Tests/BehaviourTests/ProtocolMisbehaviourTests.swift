@@ -185,15 +185,17 @@ struct ProtocolMisbehaviourTests {
     @Test("While its task is suspended nothing is delivered, nobody is told to stop, and then all of it comes")
     func suspended() async throws {
         let network = MockNetwork { $0.answer("everything") }
+        let suspended = Gate()
         let delegate = RecordingDelegate(onResponse: { task, _, answer in
             task.suspend()
+            suspended.open()
             answer(.allow)
         })
         let session = network.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: network.url())
         task.resume()
-        try await delegate.wait(forAny: "response")
+        try await suspended.wait()
         task.resume()
         _ = try await delegate.completion(of: task)
         #expect(delegate.body(of: task) == Data("everything".utf8))
