@@ -11,6 +11,7 @@ private let cookieServer: LoopbackServer.Handler = { request in
 
 let cookies = Topic("cookies") {
     let rfc = "https://www.rfc-editor.org/rfc/rfc6265#section-"
+    let rfcNext = "https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-"
     Scenario("set and sent again") { stage in
         let server = try stage.serve(cookieServer)
         let session = stage.session()
@@ -33,6 +34,26 @@ let cookies = Topic("cookies") {
         }
         .promised("a cookie is sent where its attributes say, and nowhere else.", by: rfc + "5.4") {
             $0.count("handler", ["body": "“sent none”"]) == 2
+        }
+    }
+    for (title, cookie) in [
+        ("one from http doesn't replace a secure one", "a=b; Path=/"),
+        ("nor does it delete one", "a=; Path=/; Max-Age=0"),
+    ] {
+        Scenario(title) { stage in
+            let server = try stage.serve(cookieServer)
+            let session = stage.session()
+            let storage = session.configuration.httpCookieStorage
+            let secure = HTTPCookie(properties: [
+                .name: "a", .value: "secure", .domain: "127.0.0.1", .path: "/", .secure: "TRUE",
+            ])
+            if let secure { storage?.setCookie(secure) }
+            let query = cookie.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+            await stage.load(server.url("/?\(query)"), in: session)
+            stage.note("stored", ["values": "\(storage?.cookies?.map(\.value) ?? [])"])
+        }
+        .promised("cookies from http leave secure ones alone.", by: rfcNext + "5.7") {
+            $0.has("stored", ["values": "[\"secure\"]"])
         }
     }
     Scenario("a session that sets none") { stage in
