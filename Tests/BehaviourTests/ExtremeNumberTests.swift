@@ -238,6 +238,34 @@ struct ExtremeNumberTests {
         }
     }
 
+    @Test("Over HTTP/2 as well", arguments: [":status", "content-length", "content-range", "age"])
+    func http2(field: String) async throws {
+        for number in Self.numbers {
+            let value = field == "content-range" ? "bytes 0-\(number)/\(number)" : number
+            let fields = (field == ":status" ? [] : [(name: ":status", value: "200")]) + [(name: field, value: value)]
+            let server = try ScriptedHTTP2Server { _ in
+                [.headers(ScriptedHTTP2Server.trailers(fields), ends: false), .data(Data("ok".utf8), ends: true)]
+            }
+            defer { server.stop() }
+            let reader = Reader()
+            let session = URLSession.forTest(delegate: reader) {
+                $0.urlCache = nil
+                $0.timeoutIntervalForRequest = 5
+                $0.curl.httpVersion = .http2PriorKnowledge
+            }
+            defer { session.invalidateAndCancel() }
+            let post = URLRequest(server.url(), method: "POST", body: Data("body".utf8))
+            for task in [session.dataTask(with: post), session.downloadTask(with: server.url())] {
+                _ = task.progress
+                task.resume()
+                let identifier = task.taskIdentifier
+                try await reader.completions.wait { $0[identifier] != nil }
+                #expect(!Self.read(task).isEmpty)
+            }
+            #expect(reader.completions.value.values.allSatisfy { $0 == 1 })
+        }
+    }
+
     @Test("A program's own protocol class may announce any length", arguments: [Int.min, -2, -1, 0, 1, Int.max])
     func protocolClass(length: Int) async throws {
         let network = MockNetwork { load in

@@ -237,6 +237,36 @@ struct TaskSuspendTests {
         }
     }
 
+    @Test("Resumed before libcurl gives up connecting, it has all of its time for another attempt")
+    func connectsAgain() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { deaf.stop() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let start = ContinuousClock.now
+        let ends = Watched<[Duration]>([])
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            if case .completed = event { ends.update { $0.append(start.duration(to: .now)) } }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        // The first connects without being accepted; the others' attempts are not even acknowledged.
+        let tasks = (0..<4).map { _ in session.dataTask(with: deaf.url("/")) }
+        for task in tasks { task.resume() }
+        await session.flush()
+        for task in tasks { task.suspend() }
+        let clock = await session.load(URLRequest(silent.url("/"), timeout: 1.5))
+        #expect(clock.error?.code == .timedOut)
+        for task in tasks { task.resume() }
+        for task in tasks { #expect(try await delegate.completion(of: task)?.code == .timedOut) }
+        try await ends.wait { $0.count == tasks.count }
+        // Half a second was left of the first attempts.
+        #expect(ends.value.allSatisfy { $0 >= .seconds(3.4) }, "\(ends.value)")
+    }
+
     @Test("Resumed, it is timed out again if nothing comes")
     func timeoutAfterResuming() async throws {
         let server = try LoopbackServer { _ in .never }

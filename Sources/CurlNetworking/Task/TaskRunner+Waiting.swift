@@ -128,7 +128,7 @@ extension TaskRunner {
     /// stood still: it connects again, when it is resumed.
     func connectsAgain(after exchange: Exchange, _ error: URLError) -> Bool {
         guard error.code == .timedOut, ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase),
-            exchange.wasPaused, shared.withLock({ $0.machine.cancellation == nil })
+            shared.withLock({ $0.machine.cancellation == nil && (exchange.wasPaused || $0.machine.isSuspended) })
         else { return false }
         forgetAttempt()
         rearmDeadline()

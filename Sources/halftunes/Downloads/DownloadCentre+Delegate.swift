@@ -52,7 +52,8 @@ extension DownloadCentre: URLSessionDownloadDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         defer { forgetTask(task.taskIdentifier) }
         guard let error, let download = task as? URLSessionDownloadTask else { return }
-        if (error as? URLError)?.code == .unsupportedURL, let item = owner(of: download)?.item {
+        // Resume data that is no good makes a task without a request.
+        if download.originalRequest == nil, let item = owner(of: download)?.item {
             folder.removePauseFile(of: item)
             return change(download) { $0.rejectOrigin(task: task.taskIdentifier, message: error.localizedDescription) }
         }
