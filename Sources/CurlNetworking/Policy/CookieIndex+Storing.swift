@@ -67,15 +67,30 @@ extension CookieIndex {
             let excess = min(own.count - Self.maximumPerDomain, count)
             guard excess > 0 else { continue }
             // Secure ones last: http must not be able to crowd them out.
-            let sorted = own.sorted { $0.goesBefore($1, sparingSecure: true, now: now) }
-            removed += sorted.prefix(excess).compactMap { remove($0.key) }
+            removed += Self.first(excess, of: own, sparingSecure: true, now: now).compactMap { remove($0) }
         }
         let excess = min(count - Self.maximumInAll, added.values.reduce(0, +) - removed.count)
         if excess > 0 {
-            let sorted = all.sorted { $0.goesBefore($1, sparingSecure: false, now: now) }
-            removed += sorted.prefix(excess).compactMap { remove($0.key) }
+            removed += Self.first(excess, of: all, sparingSecure: false, now: now).compactMap { remove($0) }
         }
         return removed.map { .remove($0) }
+    }
+
+    /// The cookies that go first (RFC 6265bis §5.7): the expired, then the oldest.
+    private static func first(
+        _ count: Int,
+        of cookies: [StoredCookie],
+        sparingSecure: Bool,
+        now: Date
+    ) -> [CookieKey] {
+        // Sorted without the cookies, of which there may be many.
+        let ranks = cookies.indices.map { index in
+            let cookie = cookies[index]
+            let rank = cookie.isExpired(at: now) ? 0 : sparingSecure && cookie.isSecure ? 2 : 1
+            return (rank: rank, created: cookie.created, index: index)
+        }
+        let sorted = ranks.sorted { a, b in (a.rank, a.created) < (b.rank, b.created) }
+        return sorted.prefix(count).map { cookies[$0.index].key }
     }
 
     /// Cookies for https alone whose domain matches `domain`, or is matched by it.
@@ -91,13 +106,5 @@ extension StoredCookie {
     /// for a path further up may be set (RFC 6265bis §5.7).
     fileprivate func isProtected(from new: StoredCookie) -> Bool {
         key.name == new.key.name && CookieMatching.path(new.key.path, matches: key.path)
-    }
-
-    /// Whether it has to go rather than `other` (RFC 6265bis §5.7): expired ones first, then the oldest.
-    fileprivate func goesBefore(_ other: StoredCookie, sparingSecure: Bool, now: Date) -> Bool {
-        let (isExpired, isOtherExpired) = (isExpired(at: now), other.isExpired(at: now))
-        if isExpired != isOtherExpired { return isExpired }
-        if sparingSecure, isSecure != other.isSecure { return other.isSecure }
-        return created < other.created
     }
 }

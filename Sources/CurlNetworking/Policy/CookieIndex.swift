@@ -22,7 +22,12 @@ struct CookieIndex: Sendable {
 
     /// Those of the domains below `domain`.
     func cookies(below domain: String) -> [StoredCookie] {
-        domains.filter { $0.key != domain && CookieMatching.domain($0.key, matches: domain) }.flatMap(\.value.values)
+        let suffix = "." + domain
+        var cookies: [StoredCookie] = []
+        for (host, own) in domains where host.hasSuffix(suffix) && !CookieMatching.isAddress(host) {
+            cookies += own.values
+        }
+        return cookies
     }
 
     /// Those of the domains above `host`.

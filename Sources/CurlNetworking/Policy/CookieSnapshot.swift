@@ -19,23 +19,28 @@ struct CookieSnapshot {
 
     /// What has happened to the storage, which has `newCookies` now. A cookie that was replaced is in `added` alone.
     mutating func update(to newCookies: [HTTPCookie]) -> Difference {
-        var difference = Difference()
-        var newKeys: [ObjectIdentifier: CookieKey] = [:]
-        newKeys.reserveCapacity(newCookies.count)
-        var replaced: Set<CookieKey> = []
-        for cookie in newCookies {
+        // Mostly one has changed, among perhaps many.
+        let start = zip(cookies, newCookies).prefix { $0 === $1 }.count
+        let end = zip(cookies[start...].reversed(), newCookies[start...].reversed()).prefix { $0 === $1 }.count
+        var gone: [ObjectIdentifier: CookieKey] = [:]
+        for cookie in cookies[start...].dropLast(end) {
             let object = ObjectIdentifier(cookie)
-            if let key = keys.removeValue(forKey: object) {
-                newKeys[object] = key
+            gone[object] = keys.removeValue(forKey: object)
+        }
+        var difference = Difference()
+        var replaced: Set<CookieKey> = []
+        for cookie in newCookies[start...].dropLast(end) {
+            let object = ObjectIdentifier(cookie)
+            if let key = gone.removeValue(forKey: object) {
+                keys[object] = key
             } else {
                 let added = StoredCookie(cookie, isInStorage: true)
-                newKeys[object] = added.key
+                keys[object] = added.key
                 replaced.insert(added.key)
                 difference.added.append(added)
             }
         }
-        difference.removed = keys.values.filter { !replaced.contains($0) }
-        keys = newKeys
+        difference.removed = gone.values.filter { !replaced.contains($0) }
         cookies = newCookies
         return difference
     }

@@ -118,6 +118,23 @@ struct CookieSnapshotTests {
         #expect(snapshot.update(to: snapshot.cookies).removed.isEmpty)
     }
 
+    @Test("A change amid many cookies is found, wherever it is", arguments: [0, 1, 50, 99])
+    func amid(position: Int) throws {
+        var cookies = try (0..<100).map { try CookieIndexTests.cookie("n\($0)") }
+        var snapshot = CookieSnapshot()
+        _ = snapshot.update(to: cookies)
+        try cookies.insert(CookieIndexTests.cookie("new"), at: position)
+        var difference = snapshot.update(to: cookies)
+        #expect(difference.added.map(\.key.name) == ["new"])
+        #expect(difference.removed.isEmpty)
+        cookies.remove(at: position)
+        cookies.swapAt(position, 99 - position)
+        difference = snapshot.update(to: cookies)
+        #expect(difference.added.isEmpty)
+        #expect(difference.removed.map(\.name) == ["new"])
+        #expect(snapshot.cookies.count == 100)
+    }
+
     @Test("The same cookies are the same objects in the same order")
     func sameness() throws {
         let (a, b) = try (CookieIndexTests.cookie("a"), CookieIndexTests.cookie("b"))
