@@ -38,7 +38,9 @@ extension StoredResponse {
     /// The answer to a request for a range of it (RFC 9111 §3.3); nil where this isn't all of a representation as it came, or hasn't got the
     /// range.
     func part(_ range: CacheRange) -> StoredResponse? {
-        guard form == .http, head.status == 200, !head.isContentCoded, let bytes = range.bytes(of: data.count) else {
+        guard form == .http, head.status == 200, head["Content-Encoding"] == nil,
+            let bytes = range.bytes(of: data.count)
+        else {
             return nil
         }
         var part = self
