@@ -41,6 +41,23 @@ struct CacheProcessTests {
         #expect(server.requestCount == count)
     }
 
+    @Test("An answer from another process's files costs less CPU than one from the network")
+    func cost() async throws {
+        let body = String(repeating: "x", count: 1 << 10)
+        let server = try LoopbackServer { _ in .text(body).headers(["Cache-Control": "max-age=1000"]) }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        var costs: [Int] = []
+        for _ in 1...2 {
+            let helper = try TestHelper.start("cached", directory.url.path, server.url("/?").absoluteString, "1000")
+            let words = await helper.line()?.split(separator: " ") ?? []
+            #expect(words.first == "1000")
+            try costs.append(#require(words.last.flatMap { Int($0) }))
+        }
+        #expect(server.requestCount == 1000)
+        #expect(costs[1] < costs[0], "in microseconds each")
+    }
+
     @Test("A process that is killed while it writes leaves no torn response, at each of 100 moments")
     func kills() async throws {
         var generator = SystemRandomNumberGenerator()

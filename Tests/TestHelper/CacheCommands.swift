@@ -41,7 +41,7 @@ enum CacheCommands {
     }
 
     /// `cached DIRECTORY FIRST-URL COUNT`: loads the URL with the numbers from 0 appended, eight at once; says how many bodies came, how many
-    /// bytes, and what CPU each cost, in microseconds.
+    /// bytes, and what CPU each cost, in microseconds, once all is written that was to be.
     static func cached(_ arguments: [String]) async {
         guard arguments.count == 3, let count = Int(arguments[2]) else {
             return Parent.say("cached DIRECTORY FIRST-URL COUNT")
@@ -63,7 +63,9 @@ enum CacheCommands {
                 if let size { (bodies, bytes) = (bodies + 1, bytes + size) }
             }
         }
-        Parent.say("\(bodies) \(bytes) \((cpuTime - start) / max(1, count))")
+        let cost = (cpuTime - start) / max(1, count)
+        await session.flush()
+        Parent.say("\(bodies) \(bytes) \(cost)")
     }
 
     /// In microseconds, of this process.
