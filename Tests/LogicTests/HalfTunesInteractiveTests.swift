@@ -23,12 +23,15 @@ struct HalfTunesInteractiveTests {
         #expect(chmod(player.path, 0o700) == 0)
     }
 
-    private func start(player: String) throws -> TerminalProgram {
+    /// Returns when it takes keys: what is typed before is lost.
+    private func start(player: String) async throws -> TerminalProgram {
         let program = Products.directory.appendingPathComponent("halftunes").path
-        return try TerminalProgram(
+        let halftunes = try TerminalProgram(
             [program, "-o", music.path, "--rate", "100000000"],
             environment: ["HALFTUNES_PLAYER": player, "LC_ALL": "C.UTF-8"]
         )
+        try await halftunes.shows("enter search")
+        return halftunes
     }
 
     /// The player's process and what it plays.
@@ -52,8 +55,7 @@ struct HalfTunesInteractiveTests {
 
     @Test("A song is found, downloaded, played and stopped; the keys that apply are shown, others say so")
     func playingASong() async throws {
-        let halftunes = try start(player: player.path)
-        try await halftunes.shows("enter search")
+        let halftunes = try await start(player: player.path)
         halftunes.type("toccata\r")
         try await halftunes.shows("1 song matches", "/ search   d download   q quit")
         halftunes.type("p")
@@ -95,7 +97,7 @@ struct HalfTunesInteractiveTests {
         let file = music.appendingPathComponent("The Loopback Quartet - Toccata in D minor.wav")
         try preview.bytes(in: 0..<preview.length).write(to: file)
 
-        let halftunes = try start(player: player.path)
+        let halftunes = try await start(player: player.path)
         halftunes.type("toccata\r")
         try await halftunes.shows("already there", "enter play")
         halftunes.type("\r")
@@ -118,7 +120,7 @@ struct HalfTunesInteractiveTests {
         try FileManager.default.createDirectory(at: music, withIntermediateDirectories: true)
         let file = music.appendingPathComponent("The Loopback Quartet - Toccata in D minor.wav")
         try Data("mine".utf8).write(to: file)
-        let halftunes = try start(player: player.path)
+        let halftunes = try await start(player: player.path)
         halftunes.type("toccata\r")
         try await halftunes.shows("1 song matches", "d download")
         #expect(try Data(contentsOf: file) == Data("mine".utf8))
@@ -127,7 +129,7 @@ struct HalfTunesInteractiveTests {
 
     @Test("Without a player the message says what to do about it")
     func noPlayer() async throws {
-        let halftunes = try start(player: "/nowhere/player")
+        let halftunes = try await start(player: "/nowhere/player")
         halftunes.type("toccata\r")
         try await halftunes.shows("d download")
         halftunes.type("d")

@@ -4,8 +4,6 @@ import LoopbackServer
 import TestSupport
 import Testing
 
-@testable import halftunes
-
 @Suite("Half Tunes' get, killed", .timeLimit(.minutes(2)))
 struct HalfTunesKillTests {
     private static let length: Int64 = 2_000_000

@@ -17,10 +17,12 @@ struct PlayCommand {
     func run() async throws -> Int32 {
         let file = URL(fileURLWithPath: invocation.operands.first ?? "")
         let player = try Player()
+        try Playback.check(file)
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        let playback = try Playback(file, with: player, isQuiet: false) { continuation.yield(.over($0)) }
+        // Before the player has something to say.
         Console.print("Playing \(file.path.printable) with \(player.name.printable). Ctrl-C stops it.")
+        let playback = try Playback(file, with: player, isQuiet: false) { continuation.yield(.over($0)) }
         var signal: Int32?
         for await event in events {
             switch event {

@@ -29,15 +29,18 @@ final class Playback: Sendable {
         isQuiet: Bool,
         whenOver: @escaping @Sendable (Ending) -> Void
     ) throws {
-        var status = stat()
-        guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw PlayerError.noFile(file.path)
-        }
+        try Self.check(file)
         // The path is absolute, so that the player can't take it for an option.
         pid = try Self.spawn(player.words + [file.absoluteURL.path], isQuiet: isQuiet)
         let thread = Thread { [self] in whenOver(waitForEnd()) }
         thread.stackSize = 256 * 1024
         thread.start()
+    }
+
+    /// Throws where there is no such file.
+    static func check(_ file: URL) throws(PlayerError) {
+        var status = stat()
+        guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .noFile(file.path) }
     }
 
     /// Asks the player to end; the second time it is killed. Does nothing once it has ended.
