@@ -147,8 +147,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Has later requests use new connections, and waits until what is to be stored is; tasks under way keep their connections.
     ///
-    /// `completionHandler` is called on the delegate queue, when the cookies of all responses so far, and what of them is cached, are in
-    /// the storages and their files. Source:
+    /// `completionHandler` is called on the delegate queue, when the cookies of all responses so far, what of them is cached, and
+    /// what they said of ``CurlOptions/strictTransportSecurity``, are in the storages and their files. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         let (settings, queue) = (core.settings, core.deliveryQueue)

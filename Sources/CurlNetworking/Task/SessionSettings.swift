@@ -128,6 +128,10 @@ final class SessionSettings: Sendable {
             group.enter()
             cookieStore.finishWrites { group.leave() }
         }
+        if let transportSecurity {
+            group.enter()
+            transportSecurity.finishWrites { group.leave() }
+        }
         if let cache { DispatchQueue.global(qos: .utility).async(group: group) { cache.waitForWrites() } }
         group.notify(queue: .global(qos: .utility), execute: completion)
     }

@@ -40,12 +40,14 @@ final class TransportSecurityStore: Sendable {
         case .inMemory: return TransportSecurityStore(file: nil)
         case .file(let url):
             let path = url.standardizedFileURL.path
+            if let store = stores.withLock({ $0[path]?.store }) { return store }
+            // Reads the file, without the lock; the first of two threads has the say.
+            let new = TransportSecurityStore(file: url)
             return stores.withLock { stores in
                 if let store = stores[path]?.store { return store }
                 stores = stores.filter { $0.value.store != nil }
-                let store = TransportSecurityStore(file: url)
-                stores[path] = WeakStore(store: store)
-                return store
+                stores[path] = WeakStore(store: new)
+                return new
             }
         }
     }
@@ -90,6 +92,11 @@ final class TransportSecurityStore: Sendable {
     }
 
     // MARK: - The file
+
+    /// Calls `completion` on the store's queue, once what was learnt so far is written, or could not be. Any thread.
+    func finishWrites(_ completion: @escaping @Sendable () -> Void) {
+        Self.queue.async(execute: completion)
+    }
 
     /// What the file doesn't take stays, to be written with the next news.
     private func write() {

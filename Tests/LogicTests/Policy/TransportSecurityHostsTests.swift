@@ -128,7 +128,7 @@ struct TransportSecurityHostsTests {
             ("http://example.com/a?b#c", "https://example.com/a?b#c"),
             ("http://example.com:80/", "https://example.com:443/"),
             ("http://example.com:8080", "https://example.com:8080"),
-            ("HTTP://u:p@Example.com/%2e%2E/ä", "https://u:p@Example.com/%2e%2E/%C3%A4"),
+            ("HTTP://u:p@Example.com/%2e%2E/%C3%A4", "https://u:p@Example.com/%2e%2E/%C3%A4"),
         ]
     )
     func url(from: String, to: String) throws {
