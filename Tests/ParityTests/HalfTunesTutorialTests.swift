@@ -45,7 +45,7 @@ struct HalfTunesTutorialTests {
     }
 
     private func search(_ term: String) async -> (tracks: [Track], message: String) {
-        let service = QueryService(address: server.url("").absoluteString)
+        let service = QueryService(address: server.url.absoluteString)
         return await withCheckedContinuation { continuation in
             service.getSearchResults(searchTerm: term) { tracks, message in
                 nonisolated(unsafe) let result = (tracks ?? [], message)
