@@ -17,16 +17,21 @@ struct DownloadOrphanTests {
         defer { server.stop() }
         // It exits when that many bytes have come; with more, it waits until it is killed.
         let limit = ending == .exit ? "100000" : "\(Int.max)"
+        let before = try contentCount(of: directory)
         let helper = try ChildProcess(
             [TestHelper.path(), "exit", server.url("/").absoluteString, limit],
             environment: ["TMPDIR": directory.path]
         )
         if ending == .kill {
             try await server.waitForBytesSent(4 * 500_000)
-            while try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty { await Task.yield() }
+            while try contentCount(of: directory) == before { await Task.yield() }
             helper.kill()
         }
         #expect(await helper.ending() == (ending == .exit ? .exit(0) : .signal(SIGKILL)))
+    }
+
+    private static func contentCount(of directory: URL) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: directory.path).count
     }
 
     /// A process that downloads to `directory` and stays, until it is killed.

@@ -1,4 +1,4 @@
-import CurlNetworking
+@testable import CurlNetworking
 import Foundation
 import LoopbackServer
 import TestSupport
@@ -26,8 +26,7 @@ extension URLSession {
 
     /// Returns when no task is left that hasn't completed.
     func allTasksCompleted() async throws {
-        // The queue is serial: what it runs now comes behind the completions posted before.
-        while !(await allTasks).isEmpty {
+        while !core.isIdle {
             try Task.checkCancellation()
             await withCheckedContinuation { continuation in
                 delegateQueue.addOperation { continuation.resume() }

@@ -172,6 +172,9 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
+    /// Whether every task's owner has heard all there is to hear.
+    var isIdle: Bool { shared.withLock { $0.tasks.isEmpty } }
+
     // MARK: - Invalidation (any thread)
 
     var isValid: Bool {

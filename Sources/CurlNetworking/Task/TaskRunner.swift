@@ -140,7 +140,7 @@ final class TaskRunner: @unchecked Sendable {
         act(for: task) { $0.machine.cancel(.discardingBody) }
         // After the transfer there is nothing to stop, only things that need not be delivered.
         let schedules = shared.withLock { shared in
-            shared.machine.stage == .finished && !shared.isOver(task) && shared.mailbox.discard()
+            shared.machine.stage == .finished && shared.mailbox.discard()
         }
         if schedules { scheduleDelivery() }
     }
@@ -163,7 +163,7 @@ final class TaskRunner: @unchecked Sendable {
 
     private func act(for task: URLSessionTask, _ wish: (inout Shared) -> Bool) {
         let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
-            guard !shared.isOver(task), wish(&shared) else { return (nil, false) }
+            guard wish(&shared) else { return (nil, false) }
             // Suspending a task that was never resumed changes nothing.
             guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
                 return (shared.task == nil ? nil : callLoop(&shared), false)
