@@ -100,6 +100,9 @@ static inline CURLMcode clibcurl_multi_run_all(CURLM *multi, int *running) {
     return curl_multi_socket_all(multi, running);
 #pragma GCC diagnostic pop
 }
+static inline CURLSHcode clibcurl_share_data(CURLSH *share, curl_lock_data data) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+}
 static inline const curl_version_info_data *clibcurl_version_info(void) {
     return curl_version_info(CURLVERSION_NOW);
 }

@@ -28,6 +28,8 @@ package final class EasyHandle {
     private(set) weak var multi: Multi?
     /// Whom the sockets that it opens belong to.
     @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
+    /// Where its connections find and leave TLS sessions, while it is in a multi.
+    var tlsSessions: TLSSessionCache?
     /// The one that libcurl has last asked to be watched for it.
     @exclusivity(unchecked) var socket: Int32?
     /// The handler is to hear when the connection stands.

@@ -55,6 +55,8 @@ package final class HandshakeInquiry: @unchecked Sendable {
         self.easy = easy
         try certificate?.apply(to: easy)
         try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+        // A session that is resumed has been verified before, and nobody would be asked.
+        try easy.set(CURLOPT_SSL_SESSIONID_CACHE, false)
         try easy.addTLSHook(self)
     }
 

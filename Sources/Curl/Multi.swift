@@ -32,6 +32,8 @@ package final class Multi {
     /// Handles whose transfers ended while they were paused, and have been continued.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    /// Goes with `handle`.
+    private var tlsSessions: TLSSessionCache?
     @exclusivity(unchecked) private var idleClock: IdleClock
     private var idleDeadline: Deadline?
 
@@ -79,6 +81,7 @@ package final class Multi {
             throw TransferFailure(code: CurlCode(CURLE_OUT_OF_MEMORY), text: CurlCode(CURLE_OUT_OF_MEMORY).text)
         }
         self.handle = handle
+        tlsSessions = TLSSessionCache()
         // Released in closeHandle(): libcurl calls back until curl_multi_cleanup has returned.
         let context = Unmanaged.passRetained(self).toOpaque()
         _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
@@ -94,6 +97,7 @@ package final class Multi {
         guard let handle else { return }
         curl_multi_cleanup(handle)
         self.handle = nil
+        tlsSessions = nil
         idleClock.closed()
         wantsTimeout = false
         if let deadline { loop.cancel(deadline) }
@@ -155,10 +159,12 @@ package final class Multi {
         try easy.configure(options, on: loop)
         if let hatches { try easy.install(hatches) }
         let handle = try openHandle()
+        if let tlsSessions { easy.join(tlsSessions) }
         easy.start(in: self, for: handler)
         let code = curl_multi_add_handle(handle, easy.handle)
         guard code == CURLM_OK else {
             easy.stop()
+            easy.leaveTLSSessions()
             if running.isEmpty { becameIdle() }
             throw TransferFailure(
                 code: CurlCode(code == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_FAILED_INIT),
@@ -186,6 +192,7 @@ package final class Multi {
         stranded.left(easy)
         easy.stop()
         curl_multi_remove_handle(handle, easy.handle)
+        easy.leaveTLSSessions()
         loop.transferCount -= 1
         let last = running.removeLast()
         if last !== easy {

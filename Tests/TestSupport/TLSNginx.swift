@@ -122,7 +122,9 @@ package final class TLSNginx: Sendable {
 
     private static func lines(for port: Port) -> [String] {
         let demand = ["ssl_verify_client on;", "ssl_client_certificate authority.pem;"]
-        let answer = #"location / { return 200 "$ssl_protocol $ssl_cipher [$ssl_client_s_dn]"; }"#
+        let body = #""$ssl_protocol $ssl_cipher [$ssl_client_s_dn]""#
+        // "r" for a session that was resumed.
+        let answer = "location / { add_header X-Session $ssl_session_reused; return 200 \(body); }"
         let (certificate, others): (TLSSite.Certificate, [String]) =
             switch port {
             case .showing(let certificate): (certificate, [])
