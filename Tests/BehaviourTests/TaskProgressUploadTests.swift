@@ -36,7 +36,7 @@ struct TaskProgressUploadTests {
     @Test("It moves while the body is sent, and isn't done before the response")
     func movesWhileSending() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .pieces([.waitFor(gate), .bytes("done")]) }
+        let server = try LoopbackServer { _ in .text("done").after([.waitFor(gate)]) }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate)

@@ -128,8 +128,11 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Cancels all tasks and becomes invalid. No effect on ``shared``.
     open func invalidateAndCancel() {
         guard self !== Self.sharedSession else { return }
+        // Those that were never resumed would go with the invalidation, and not be cancelled.
+        let tasks = core.allTasks
         core.finishTasksAndInvalidate(self)
         for task in core.allTasks { task.cancel() }
+        withExtendedLifetime(tasks) {}
     }
 
     /// Empties the session's cookies, cache and credentials, and has later requests use new connections.
