@@ -20,6 +20,7 @@ struct HalfTunesDownloadCentreTests {
         server = try LoopbackServer { request in
             switch request.path {
             case "/missing": return .status(404)
+            case "/elsewhere": return .redirect(to: "ftp://127.0.0.1/song")
             default:
                 let body = LoopbackServer.Body.generated(length: Int64(Self.length), seed: 3)
                 let response = LoopbackServer.Response.resource(body, for: request, etag: "v1")
@@ -105,6 +106,16 @@ struct HalfTunesDownloadCentreTests {
     func status() async throws {
         let download = try await download(item("/missing")) { !$0.isBusy }
         #expect(download.state == .failed(DownloadFailure(message: "status 404", isTransient: false)))
+        #expect(directory.content.isEmpty)
+    }
+
+    @Test("A redirect that may not be followed is a failure, and not bad resume data")
+    func unsupportedRedirect() async throws {
+        let download = try await download(item("/elsewhere")) { !$0.isBusy }
+        guard case .failed(let failure) = download.state else {
+            return #expect(Bool(false), "it is \(download.state)")
+        }
+        #expect(!failure.isTransient)
         #expect(directory.content.isEmpty)
     }
 
