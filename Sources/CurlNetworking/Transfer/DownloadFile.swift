@@ -88,14 +88,10 @@ final class DownloadFile {
         }
     }
 
-    /// Describes the incomplete file, which goes on growing, and gives it a name by which it is kept should this process end. The lock tells
-    /// other processes that it is still in use. nil where somebody has taken the file away, or the system refuses.
+    /// Describes the incomplete file, which goes on growing, and is kept should this process end. The lock tells other processes that it is
+    /// still in use. nil where somebody has taken the file away, or the system refuses.
     func describe() -> PartialFile? {
-        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
-        if TemporaryName.active.matches(url.lastPathComponent) {
-            guard let kept = renameToKeep(url) else { return nil }
-            url = kept
-        }
+        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasKeptName() else { return nil }
         return PartialFile(describing: descriptor, at: url, isGrowing: true)
     }
 
@@ -117,19 +113,22 @@ final class DownloadFile {
         return file
     }
 
-    /// Closes the incomplete file, which stays to be resumed from, under another name. nil where somebody has taken it away.
+    /// Closes the incomplete file, which stays to be resumed from. nil where somebody has taken it away.
     func keep() -> PartialFile? {
-        guard isInPlace, let kept = renameToKeep(url) else {
-            remove()
-            return nil
-        }
-        url = kept
-        guard let partial = PartialFile(describing: descriptor, at: url) else {
+        guard isInPlace, hasKeptName(), let partial = PartialFile(describing: descriptor, at: url) else {
             remove()
             return nil
         }
         _ = close()
         return partial
+    }
+
+    /// Gives the file a name by which nobody takes it for abandoned, once. False where it can't have one.
+    private func hasKeptName() -> Bool {
+        if TemporaryName.kept.matches(url.lastPathComponent) { return true }
+        guard let kept = renameToKeep(url) else { return false }
+        url = kept
+        return true
     }
 
     /// Closes and deletes the file.
