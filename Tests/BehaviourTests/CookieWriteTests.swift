@@ -78,11 +78,15 @@ struct CookieWriteTests {
         #expect(await session.load(server.url("/")).text == "1")
     }
 
-    @Test("A task that is cancelled while its cookies are being written completes at once")
-    func cancelled() async throws {
+    @Test(
+        "A task that is cancelled while its cookies are being written completes at once, its transfer being over or not",
+        arguments: [false, true]
+    )
+    func cancelled(isOver: Bool) async throws {
         let server = try LoopbackServer { request in
-            request.path == "/"
-                ? .text("hello") : .pieces([.bytes("begin"), .never]).header("Set-Cookie", "a=1; Max-Age=1000")
+            let rest: [LoopbackServer.Step] = isOver ? [] : [.never, .bytes("end")]
+            return request.path == "/"
+                ? .text("hello") : .pieces([.bytes("begin")] + rest).header("Set-Cookie", "a=1; Max-Age=1000")
         }
         defer { server.stop() }
         let held = try Held(URLSessionConfiguration.ephemeral.httpCookieStorage)

@@ -93,8 +93,9 @@ extension TaskRunner {
 
     /// A cancelled task shows no response that its cookies would have to precede.
     func stopWaitingForCookieWrites() {
-        guard loading.cookies.writes > 0 else { return }
+        let actions = loading.cookies.afterWrites
         loading.cookies.afterWrites = []
+        for action in actions { action() }
         if shared.withLock({ $0.mailbox.release() }) { scheduleDeliveryAtEndOfRound() }
     }
 }

@@ -108,6 +108,10 @@ extension TaskRunner {
             case .cancel(let cancellation): end(cancelledBy: cancellation)
             }
         }
+        // Also where the transfer is over, and only the completion waits.
+        if loading.cookies.writes > 0, shared.withLock({ $0.machine.cancellation != nil }) {
+            stopWaitingForCookieWrites()
+        }
     }
 
     private func nextCommand() -> TaskStateMachine.Command? {
