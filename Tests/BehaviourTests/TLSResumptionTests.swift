@@ -23,7 +23,8 @@ struct TLSResumptionTests {
 
     @Test("A new connection resumes the session of one before", arguments: [TLSNginx.Port.new, .old])
     func resumed(port: TLSNginx.Port) async throws {
-        #expect(try await Self.beginnings(on: port) == [".", "r", "r"])
+        let beginnings = try await Self.beginnings(on: port)
+        #expect(beginnings == [".", "r", "r"])
     }
 
     @Test("Where a delegate has a say, none is resumed, since resumed sessions aren't verified again")

@@ -17,7 +17,8 @@ import Testing
 struct ImportShapeTests {
     private static func server() throws -> LoopbackServer {
         try LoopbackServer { request in
-            .text(request.header("X-Mode") ?? "none").header("Set-Cookie", "from=server; Max-Age=600")
+            .text(request.header("X-Mode") ?? "none")
+                .header("Set-Cookie", "from=server; Max-Age=600").header("Cache-Control", "no-store")
         }
     }
 

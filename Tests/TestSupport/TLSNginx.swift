@@ -111,6 +111,8 @@ package final class TLSNginx: Sendable {
                 scgi_temp_path \(directory)/scgi;
                 ssl_protocols TLSv1.2 TLSv1.3;
                 add_header X-Connection $connection always;
+                # "r" for a session that was resumed.
+                add_header X-Session $ssl_session_reused always;
                 # Sent where the query has a value for it.
                 add_header Strict-Transport-Security $arg_sts always;
                 add_header Cache-Control $arg_cc always;
@@ -123,12 +125,11 @@ package final class TLSNginx: Sendable {
     private static func lines(for port: Port) -> [String] {
         let demand = ["ssl_verify_client on;", "ssl_client_certificate authority.pem;"]
         let body = #""$ssl_protocol $ssl_cipher [$ssl_client_s_dn]""#
-        // "r" for a session that was resumed.
-        let answer = "location / { add_header X-Session $ssl_session_reused; return 200 \(body); }"
+        let answer = "location / { return 200 \(body); }"
         let (certificate, others): (TLSSite.Certificate, [String]) =
             switch port {
             case .showing(let certificate): (certificate, [])
-            case .old: (.good, ["ssl_protocols TLSv1.2;"])
+            case .old: (.good, ["ssl_protocols TLSv1.2;", "ssl_session_cache shared:old:1m;"])
             case .new: (.good, ["ssl_protocols TLSv1.3;"])
             case .asking: (.good, demand)
             case .askingInOldWay: (.good, demand + ["ssl_protocols TLSv1.2;"])

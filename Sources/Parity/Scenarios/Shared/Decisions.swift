@@ -8,7 +8,7 @@ let redirectDecisions = Topic("redirect decisions") {
     let redirecting: LoopbackServer.Handler = { request in
         switch request.path {
         case "/start": .text("moved", status: 302).header("Location", "/end")
-        default: .text("\(request.method) \(request.path)")
+        default: .text("\(request.method) \(request.path)").header("Cache-Control", "no-store")
         }
     }
     Scenario("followed") { stage in
@@ -42,7 +42,8 @@ let redirectDecisions = Topic("redirect decisions") {
     Scenario("one after the other") { stage in
         let server = try stage.serve { request in
             let number = Int(request.path.dropFirst()) ?? 0
-            return number < 3 ? .redirect(to: "/\(number + 1)") : .text("at \(request.path)")
+            return number < 3
+                ? .redirect(to: "/\(number + 1)") : .text("at \(request.path)").header("Cache-Control", "no-store")
         }
         let decider = Decider(stage)
         try await decider.run { $0.dataTask(with: server.url("/0")) }

@@ -25,7 +25,7 @@ let metrics = Topic("metrics") {
         }
     }
     Scenario("of a data task") { stage in
-        let server = try stage.serve { _ in .text("Hello") }
+        let server = try stage.serve { _ in .text("Hello").header("Cache-Control", "no-store") }
         let decider = Decider(stage)
         decider.onMetrics = noting(stage)
         try await decider.run { $0.dataTask(with: server.url("/")) }
@@ -35,7 +35,9 @@ let metrics = Topic("metrics") {
             && $0.names().firstIndex(of: "didFinishCollecting") ?? .max < $0.names().firstIndex(of: "didComplete") ?? 0
     }
     Scenario("of a redirected one") { stage in
-        let server = try stage.serve { $0.path == "/" ? .redirect(to: "/end") : .text("there") }
+        let server = try stage.serve { request in
+            request.path == "/" ? .redirect(to: "/end") : .text("there").header("Cache-Control", "no-store")
+        }
         let decider = Decider(stage)
         decider.onMetrics = noting(stage)
         try await decider.run { $0.dataTask(with: server.url("/")) }
@@ -63,7 +65,7 @@ extension URLSessionTask: Delayable {}
 
 let beginning = Topic("beginning later") {
     Scenario("a begin date that is over") { stage in
-        let server = try stage.serve { _ in .text("Hello") }
+        let server = try stage.serve { _ in .text("Hello").header("Cache-Control", "no-store") }
         let decider = Decider(stage)
         try await decider.run { session in
             let task = session.dataTask(with: server.url("/"))
@@ -274,7 +276,8 @@ let protocols = Topic("protocol classes") {
     Scenario("registering") { stage in
         stage.note("registered", ["Mock": "\(URLProtocol.registerClass(Mock.self))"])
         stage.note("registered", ["NSObject": "\(URLProtocol.registerClass(NSObject.self))"])
-        await stage.load(try stage.url("http://mock/"), in: .shared)
+        // No URL that our transport takes: below the stock session it is registered before.
+        await stage.load(try stage.url("mock://mock/"), in: .shared)
         URLProtocol.unregisterClass(Mock.self)
     }
     .promised(
