@@ -51,6 +51,11 @@ struct StoredResponse: Sendable {
         CacheFreshness(head, requested: requested, received: received, now: now)
     }
 
+    /// In seconds; infinite where there is nothing to tell it by.
+    func age(now: Date) -> TimeInterval {
+        CacheFreshness.age(head, requested: requested, received: received, now: now)
+    }
+
     /// What is delivered and shown to delegates.
     var response: URLResponse {
         switch form {

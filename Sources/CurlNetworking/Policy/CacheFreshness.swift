@@ -18,7 +18,7 @@ struct CacheFreshness: Equatable, Sendable {
     }
 
     /// §4.2.3; infinite where there is nothing to tell it by.
-    private static func age(_ head: ResponseHead, requested: Date?, received: Date?, now: Date) -> TimeInterval {
+    static func age(_ head: ResponseHead, requested: Date?, received: Date?, now: Date) -> TimeInterval {
         let date = head["Date"].flatMap(HTTPDate.parse)
         guard let received = received ?? date else { return .infinity }
         let apparent = date.map { max(0, received.timeIntervalSince($0)) } ?? 0

@@ -260,7 +260,7 @@ extension TaskRunner {
 
     private func deliver(_ stored: StoredResponse, isConfirmed: Bool) {
         var stored = stored
-        if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.freshness(now: Date()).age) }
+        if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.age(now: Date())) }
         loading.caching = Caching()
         startHop(.cache)
         do throws(URLError) {
