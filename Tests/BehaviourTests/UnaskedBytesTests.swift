@@ -84,7 +84,10 @@ struct UnaskedBytesTests {
         let answer = "HTTP/1.1 200 OK\nContent-Length: 6\n\n"
         server.say(answer + "first" + (areTogether ? "\n" + answer + "poison" : ""))
         #expect(await first.text == "first\n")
-        if !areTogether { server.say(answer + "poison") }
+        if !areTogether {
+            server.say(answer + "poison")
+            try await server.waitForClosing()
+        }
         async let second = session.load(server.url)
         try await server.waitForRequest()
         server.say(answer + "other")

@@ -34,6 +34,14 @@ package final class TalkingTLSServer: Sendable {
         throw ChildProcess.Failure(description: "openssl s_server has ended")
     }
 
+    /// Returns when the client has closed the connection.
+    package func waitForClosing() async throws {
+        while let line = await process.line() {
+            if line.hasSuffix("CONNECTION CLOSED") { return }
+        }
+        throw ChildProcess.Failure(description: "openssl s_server has ended")
+    }
+
     /// Sends this and a line end. It must not begin with a letter that s_server takes for a command.
     package func say(_ text: String) {
         process.say(text)
