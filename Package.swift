@@ -1,6 +1,9 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
+// Targets that compile the same files have a symbolic link to the folder that holds them: SwiftPM lets no two targets share a
+// folder.
+
 /// Ways of importing the module, each in both language modes. That they compile is what is tested first.
 let importShapes: [Target] = [
     ("OnlyOurs", ["CurlNetworking"]), ("BesideReexport", ["CurlNetworking", "Reexporting"]),
@@ -11,8 +14,7 @@ let importShapes: [Target] = [
             name: shape + name,
             dependencies: dependencies,
             path: "Tests/ImportShapes/\(shape)/Swift\(name)",
-            swiftSettings: [.swiftLanguageMode(mode)],
-            plugins: ["SharedSources"]
+            swiftSettings: [.swiftLanguageMode(mode)]
         )
     }
 }
@@ -41,74 +43,114 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(
-            name: "CLibcurl",
-            path: "Modules/CLibcurl",
+            name: "CCurlNetworkingLibcurl",
+            path: "Modules/CCurlNetworkingLibcurl",
             pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]
         ),
-        .systemLibrary(name: "CLinux", path: "Modules/CLinux"),
-        .target(name: "Locks"),
-        .target(name: "Curl", dependencies: ["CLibcurl", "CLinux", "Locks"]),
-        .target(name: "CurlNetworking", dependencies: ["Curl", "Locks"]),
-        .target(name: "CurlURLProtocol", dependencies: ["CurlNetworking", "Locks"]),
-        .target(name: "LoopbackServer", dependencies: ["CLinux"]),
-        .executableTarget(name: "halftunes", dependencies: ["CurlNetworking", "LoopbackServer", "Locks"]),
-        .executableTarget(name: "switch-to-curlnetworking"),
-        .executableTarget(name: "connection-tuning", dependencies: ["CurlNetworking", "LoopbackServer"]),
-        // `ParityOurs` and `ParityStock` both compile `Scenarios/Shared`: one text, compiled twice; only the imported module
-        // differs.
-        .plugin(name: "SharedSources", capability: .buildTool(), path: "Sources/Parity/SharedSources"),
-        .target(name: "ParityStage", dependencies: ["LoopbackServer"], path: "Sources/Parity/Stage"),
+        .systemLibrary(name: "CCurlNetworkingLinux", path: "Modules/CCurlNetworkingLinux"),
+        .target(name: "CurlNetworkingLocks"),
         .target(
-            name: "ParityOurs",
-            dependencies: ["CurlNetworking", "LoopbackServer", "ParityStage"],
-            path: "Sources/Parity/Scenarios/Ours",
-            plugins: ["SharedSources"]
+            name: "CurlTransport",
+            dependencies: ["CCurlNetworkingLibcurl", "CCurlNetworkingLinux", "CurlNetworkingLocks"]
         ),
         .target(
-            name: "ParityStock",
-            dependencies: ["LoopbackServer", "ParityStage"],
-            path: "Sources/Parity/Scenarios/Stock",
-            plugins: ["SharedSources"]
+            name: "CurlNetworking",
+            dependencies: ["CurlTransport", "CurlNetworkingLocks"],
+            exclude: ["arrows.txt"]
+        ),
+        .target(name: "CurlURLProtocol", dependencies: ["CurlNetworking", "CurlNetworkingLocks"]),
+        .executableTarget(
+            name: "halftunes",
+            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"]
+        ),
+        .executableTarget(name: "switch-to-curlnetworking"),
+        .target(
+            name: "CurlNetworkingLoopbackServer",
+            dependencies: ["CCurlNetworkingLinux"],
+            path: "Tests/LoopbackServer"
+        ),
+        // `…ParityOurs` and `…ParityStock` compile the same scenarios; only the imported module differs.
+        .target(
+            name: "CurlNetworkingParityStage",
+            dependencies: ["CurlNetworkingLoopbackServer"],
+            path: "Tests/Parity/Stage"
+        ),
+        .target(
+            name: "CurlNetworkingParityOurs",
+            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingParityStage"],
+            path: "Tests/Parity/Scenarios/Ours"
+        ),
+        .target(
+            name: "CurlNetworkingParityStock",
+            dependencies: ["CurlNetworkingLoopbackServer", "CurlNetworkingParityStage"],
+            path: "Tests/Parity/Scenarios/Stock"
         ),
         .executableTarget(
             name: "urlsession-parity",
-            dependencies: ["CurlURLProtocol", "ParityOurs", "ParityStage", "ParityStock"]
+            dependencies: [
+                "CurlURLProtocol", "CurlNetworkingParityOurs", "CurlNetworkingParityStage", "CurlNetworkingParityStock",
+            ],
+            path: "Tests/Parity/Program"
+        ),
+        .executableTarget(
+            name: "connection-tuning",
+            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer"],
+            path: "Tests/ConnectionTuning"
         ),
         .target(
             name: "TestSupport",
-            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks"],
+            dependencies: ["CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"],
             path: "Tests/TestSupport"
         ),
-        .executableTarget(name: "test-helper", dependencies: ["Curl", "CurlNetworking"], path: "Tests/TestHelper"),
-        .executableTarget(name: "soak", dependencies: ["CurlNetworking", "LoopbackServer"], path: "Tests/Soak"),
+        .executableTarget(
+            name: "test-helper",
+            dependencies: ["CurlTransport", "CurlNetworking"],
+            path: "Tests/TestHelper"
+        ),
+        .executableTarget(
+            name: "soak",
+            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer"],
+            path: "Tests/Soak"
+        ),
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         .testTarget(
             name: "LogicTests",
             dependencies: [
-                "Curl", "CurlNetworking", "LoopbackServer", "TestSupport", "halftunes", "switch-to-curlnetworking",
+                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport", "halftunes",
+                "switch-to-curlnetworking",
             ]
         ),
         .testTarget(
             name: "BehaviourTests",
-            dependencies: ["Curl", "CurlNetworking", "LoopbackServer", "Locks", "TestSupport", "test-helper"]
+            dependencies: [
+                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks", "TestSupport",
+                "test-helper",
+            ]
         ),
         .testTarget(
             name: "CrashTests",
-            dependencies: ["CurlNetworking", "LoopbackServer", "TestSupport", "fork-helper", "test-helper"]
+            dependencies: [
+                "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport", "fork-helper", "test-helper",
+            ]
         ),
         .testTarget(
             name: "ParityTests",
             dependencies: [
-                "Curl", "LoopbackServer", "ParityStage", "StockLibrary", "TestSupport", "switch-to-curlnetworking",
+                "CurlTransport", "CurlNetworkingLoopbackServer", "CurlNetworkingParityStage", "StockLibrary",
+                "TestSupport",
+                "switch-to-curlnetworking",
                 "urlsession-parity",
             ] + importShapes.map { .byName(name: $0.name) }
         ),
-        .testTarget(name: "URLProtocolTests", dependencies: ["CurlURLProtocol", "LoopbackServer", "TestSupport"]),
+        .testTarget(
+            name: "URLProtocolTests",
+            dependencies: ["CurlURLProtocol", "CurlNetworkingLoopbackServer", "TestSupport"]
+        ),
         .target(name: "CurlNetworkingExampleSupport", path: "Tests/Examples/Support"),
         .testTarget(
             name: "ExampleTests",
-            dependencies: ["LoopbackServer", "TestSupport"] + examples.map { .byName(name: $0.name) }
+            dependencies: ["CurlNetworkingLoopbackServer", "TestSupport"] + examples.map { .byName(name: $0.name) }
         ),
         .target(name: "Reexporting", path: "Tests/ImportShapes/Reexporting"),
         .target(name: "StockLibrary", path: "Tests/ImportShapes/StockLibrary"),

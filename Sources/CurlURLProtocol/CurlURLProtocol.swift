@@ -1,11 +1,11 @@
 import CurlNetworking
 import Foundation
 import FoundationNetworking
-import Locks
+import CurlNetworkingLocks
 
-/// Has the stock `URLSession` load http and https through this module's transport.
+/// Makes the stock `URLSession` load http and https through this module's transport.
 ///
-/// For programs and libraries that keep using FoundationNetworking's own session:
+/// For programs and libraries that keep using FoundationNetworking's session:
 ///
 /// ```swift
 /// let configuration = FoundationNetworking.URLSessionConfiguration.default
@@ -13,16 +13,18 @@ import Locks
 /// let session = FoundationNetworking.URLSession(configuration: configuration)
 /// ```
 ///
-/// Data, upload and download tasks run on a session of this module's, which takes cookies, cache, credentials, headers and
-/// time-outs from the stock session's configuration and everything else from ``configuration``. The stock session's delegate is
-/// asked about redirects and challenges, and told of bytes sent and written, as Apple documents it. What the stock module does
-/// with a response once it has it is its own: it holds no transfer back for a slow delegate.
+/// Data and upload tasks run on a session of this module's, which takes cookies, cache, credentials, headers and time-outs from the stock
+/// session's configuration and everything else from ``configuration``. The stock session's delegate is asked about redirects and
+/// challenges, and told of bytes sent, as Apple documents it. What happens to a response is up to the stock module: it holds no transfer back
+/// for a slow delegate.
+///
+/// A download task fails with `cannotCreateFile`: the stock module gives protocol classes no way to hand over a file.
 open class CurlURLProtocol: FoundationNetworking.URLProtocol {
     private let load = Mutex<Load?>(nil)
 
     // MARK: - Settings
 
-    /// What the transfers below stock sessions are made with; a copy. A change concerns what is loaded from then on. Any thread.
+    /// The configuration of transfers for stock sessions; a copy. A change applies to later loads. Any thread.
     public static var configuration: CurlNetworking.URLSessionConfiguration {
         get { Sessions.shared.configuration }
         set { Sessions.shared.configuration = newValue }
@@ -35,24 +37,24 @@ open class CurlURLProtocol: FoundationNetworking.URLProtocol {
         ["http", "https"].contains(request.url?.scheme?.lowercased())
     }
 
-    /// Whether `task`'s request is for http or https. A task of this module's own session has no need of the class.
+    /// Whether `task`'s request is for http or https. False for a task of this module's own session, which doesn't need the class.
     open override class func canInit(with task: FoundationNetworking.URLSessionTask) -> Bool {
         !(task is any StandInTask) && super.canInit(with: task)
     }
 
-    /// The request as it is.
+    /// The request, unchanged.
     open override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Begins, or goes on with a task that was suspended. Called by the stock module.
+    /// Starts the load, or resumes a suspended one. Called by the stock module.
     open override func startLoading() {
         if let load = load.withLock({ $0 }) { return load.resume() }
-        // Without the lock: what fails at once is told the stock module, which stops at once.
+        // Without the lock: if the load fails at once, the stock module calls `stopLoading` within this call.
         guard let started = Load(for: self) else { return }
         load.withLock { $0 = started }
         started.resume()
     }
 
-    /// Suspends or cancels, as the task was. Called by the stock module.
+    /// Suspends or cancels the load, whichever was done to the task. Called by the stock module.
     open override func stopLoading() {
         let isSuspended = task?.state == .suspended
         load.withLock { $0 }.map { isSuspended ? $0.suspend() : $0.cancel() }

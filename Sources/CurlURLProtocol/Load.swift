@@ -1,58 +1,66 @@
 import CurlNetworking
 import Foundation
 import FoundationNetworking
-import Locks
+import CurlNetworkingLocks
 
-/// One task of a stock session on this module's transport: passes on what happens there. Its methods as a delegate are called on
-/// the delegate queue of the session below.
+/// A stock session's task on this module's transport. As a delegate, it is called on the delegate queue of the session below.
 final class Load: NSObject, @unchecked Sendable {
-    // @unchecked is true because the variables are touched on the delegate queue of the session below alone, but for
-    // `transfer`, which is set before anybody else knows the object.
+    // @unchecked is true because the variables are used on that queue only, and the rest never changes.
     private let stock: Stock
-    private var transfer: CurlNetworking.URLSessionTask?
+    private let transfer: CurlNetworking.URLSessionTask
     private var hasShownResponse = false
-    /// A handler's body: of several pieces the stock module gives it the last one.
+    /// The body for a handler: of several pieces the stock module would hand it only the last.
     private var body = Data()
-    private var downloadedFile: URL?
 
-    /// nil where the stock module's task can't be told, which happens with nobody's but a future version's.
+    /// nil if the task can't be loaded. The stock module has been told why.
     init?(for stockProtocol: CurlURLProtocol) {
-        guard let stock = Stock(stockProtocol) else {
-            stockProtocol.client?.urlProtocol(
-                stockProtocol,
-                didFailWithError: URLError(
-                    .unknown,
-                    "CurlURLProtocol doesn't know this version of FoundationNetworking."
-                )
-            )
+        do throws(URLError) {
+            (stock, transfer) = try Self.begin(stockProtocol)
+        } catch {
+            stockProtocol.client?.urlProtocol(stockProtocol, didFailWithError: error)
             return nil
         }
-        self.stock = stock
         super.init()
-        let request = stockProtocol.request.withoutCookies(of: stock.session)
-        let session = Sessions.shared.session(below: stock.session)
-        guard let transfer = makeTransfer(of: request, in: session) else {
-            stock.fail(
-                URLError(
-                    .unsupportedURL,
-                    "CurlURLProtocol can't find the upload's body in this version of FoundationNetworking."
-                )
-            )
-            return nil
-        }
         transfer.delegate = self
         if let priority = stock.task.stockPriority { transfer.priority = priority }
         transfer.earliestBeginDate = stock.task.stockBeginDate
-        self.transfer = transfer
     }
 
-    private func makeTransfer(
+    private static func begin(
+        _ stockProtocol: CurlURLProtocol
+    ) throws(URLError) -> (Stock, CurlNetworking.URLSessionTask) {
+        let url = stockProtocol.request.url
+        if stockProtocol.task is FoundationNetworking.URLSessionDownloadTask {
+            throw URLError(
+                .cannotCreateFile,
+                url,
+                "CurlURLProtocol loads no download tasks: FoundationNetworking gives protocol classes no way to hand over a "
+                    + "file. Use a data task, or CurlNetworking's own URLSession."
+            )
+        }
+        guard let stock = Stock(stockProtocol) else {
+            throw URLError(.unknown, url, "CurlURLProtocol doesn't know this version of FoundationNetworking.")
+        }
+        let request = stockProtocol.request.withoutCookies(of: stock.session)
+        let session = Sessions.shared.session(below: stock.session)
+        guard let transfer = makeTransfer(of: request, for: stock.task, in: session) else {
+            throw URLError(
+                .unsupportedURL,
+                url,
+                "CurlURLProtocol can't find the upload's body in this version of FoundationNetworking."
+            )
+        }
+        return (stock, transfer)
+    }
+
+    /// nil if an upload's body can't be found.
+    private static func makeTransfer(
         of request: URLRequest,
+        for task: FoundationNetworking.URLSessionTask,
         in session: CurlNetworking.URLSession
     ) -> CurlNetworking.URLSessionTask? {
-        if stock.task is FoundationNetworking.URLSessionDownloadTask { return session.downloadTask(with: request) }
-        guard stock.task is FoundationNetworking.URLSessionUploadTask else { return session.dataTask(with: request) }
-        switch stock.task.stockBody {
+        guard task is FoundationNetworking.URLSessionUploadTask else { return session.dataTask(with: request) }
+        switch task.stockBody {
         case .data(let data): return session.uploadTask(with: request, from: data)
         case .file(let file): return session.uploadTask(with: request, fromFile: file)
         case .stream: return session.uploadTask(withStreamedRequest: request)
@@ -62,15 +70,15 @@ final class Load: NSObject, @unchecked Sendable {
     }
 
     func resume() {
-        transfer?.resume()
+        transfer.resume()
     }
 
     func suspend() {
-        transfer?.suspend()
+        transfer.suspend()
     }
 
     func cancel() {
-        transfer?.cancel()
+        transfer.cancel()
     }
 
     private func show(_ response: URLResponse?) {
@@ -81,8 +89,8 @@ final class Load: NSObject, @unchecked Sendable {
 }
 
 extension URLRequest {
-    /// Without the cookies that a stock session writes into a request as it makes the task: secure ones and other paths' are among
-    /// them, and a request that wants none is given them. The session below adds those that are for it.
+    /// Without the cookies that a stock session adds when it makes a task: including secure ones and those for other paths, and even if the
+    /// request shouldn't have any. Our session adds the right ones.
     fileprivate func withoutCookies(of session: FoundationNetworking.URLSession) -> URLRequest {
         guard let url, let field = value(forHTTPHeaderField: "Cookie"),
             let cookies = session.configuration.httpCookieStorage?.cookies(for: url),
@@ -94,9 +102,9 @@ extension URLRequest {
     }
 }
 
-// MARK: - What happens to the transfer
+// MARK: - Messages about the transfer
 
-extension Load: CurlNetworking.URLSessionDataDelegate, CurlNetworking.URLSessionDownloadDelegate {
+extension Load: CurlNetworking.URLSessionDataDelegate {
     func urlSession(
         _ session: CurlNetworking.URLSession,
         dataTask: CurlNetworking.URLSessionDataTask,
@@ -159,61 +167,17 @@ extension Load: CurlNetworking.URLSessionDataDelegate, CurlNetworking.URLSession
 
     func urlSession(
         _ session: CurlNetworking.URLSession,
-        downloadTask: CurlNetworking.URLSessionDownloadTask,
-        didWriteData bytesWritten: Int64,
-        totalBytesWritten: Int64,
-        totalBytesExpectedToWrite: Int64
-    ) {
-        show(downloadTask.response)
-        stock.ask { stock, session, delegate in
-            guard let delegate = delegate as? any FoundationNetworking.URLSessionDownloadDelegate,
-                let task = stock.task as? FoundationNetworking.URLSessionDownloadTask
-            else { return }
-            delegate.urlSession(
-                session,
-                downloadTask: task,
-                didWriteData: bytesWritten,
-                totalBytesWritten: totalBytesWritten,
-                totalBytesExpectedToWrite: totalBytesExpectedToWrite
-            )
-        }
-    }
-
-    func urlSession(
-        _ session: CurlNetworking.URLSession,
-        downloadTask: CurlNetworking.URLSessionDownloadTask,
-        didFinishDownloadingTo location: URL
-    ) {
-        // The file is gone when this returns.
-        let file = location.deletingLastPathComponent().appendingPathComponent("CurlURLProtocol-\(UUID().uuidString)")
-        do {
-            try FileManager.default.moveItem(at: location, to: file)
-            downloadedFile = file
-        } catch {
-            stock.fail(error)
-        }
-    }
-
-    func urlSession(
-        _ session: CurlNetworking.URLSession,
         task: CurlNetworking.URLSessionTask,
         didCompleteWithError error: (any Error)?
     ) {
-        if let error {
-            if let downloadedFile { try? FileManager.default.removeItem(at: downloadedFile) }
-            return stock.fail(error)
-        }
+        if let error { return stock.fail(error) }
         show(task.response)
-        guard task is CurlNetworking.URLSessionDownloadTask else {
-            if !body.isEmpty { stock.received(body) }
-            return stock.finish()
-        }
-        guard let downloadedFile else { return }
-        stock.finish(with: downloadedFile)
+        if !body.isEmpty { stock.received(body) }
+        stock.finish()
     }
 }
 
-// MARK: - What the stock session's delegate decides
+// MARK: - Questions to the stock session's delegate
 
 extension Load: CurlNetworking.URLSessionTaskDelegate {
     func urlSession(

@@ -1,17 +1,16 @@
 import Foundation
 import FoundationNetworking
-import Locks
+import CurlNetworkingLocks
 
-/// A response of 401 that is final: the delegate has been asked, and nobody had a credential.
+/// A 401 that is final: the delegate has been asked, and there was no credential.
 ///
-/// When such a response's protocol class has finished, the stock module asks once more, waits for ever where nobody answers, and
-/// loads anew on its own transport where somebody does. It does so only for responses that have a URL: during that one call, and on
-/// the thread that makes it, this one has none.
+/// When a protocol class finishes with such a response, the stock module asks again. Without an answer it waits forever, and with one it loads
+/// on its own transport. It does so only if the response has a URL, so this one has none during that call, on the calling thread.
 final class Refusal: HTTPURLResponse, @unchecked Sendable {
-    // @unchecked is true because the thread's number is locked, and nothing else changes.
+    // @unchecked is true because a lock guards the thread, and nothing else changes.
     private let hidingThread = Mutex<pthread_t?>(nil)
 
-    /// The same as `response`, if that is a refusal.
+    /// A copy of `response`; nil unless it is a 401 with a challenge.
     convenience init?(_ response: URLResponse) {
         guard let response = response as? HTTPURLResponse, response.statusCode == 401, let url = response.url,
             response.value(forHTTPHeaderField: "WWW-Authenticate") != nil
@@ -24,7 +23,7 @@ final class Refusal: HTTPURLResponse, @unchecked Sendable {
         hidingThread.withLock { $0 } == pthread_self() ? nil : super.url
     }
 
-    /// Does `body` without a URL for this thread.
+    /// Runs `body` while the response has no URL on this thread.
     func withoutURL(_ body: () -> Void) {
         hidingThread.withLock { $0 = pthread_self() }
         body()

@@ -1,9 +1,9 @@
 import CurlNetworking
 import Foundation
 import FoundationNetworking
-import Locks
+import CurlNetworkingLocks
 
-/// The sessions that work below stock sessions: one for each, with its storages, so that connections are shared as they are there.
+/// Our sessions for stock sessions: one for each, with its storages, so that connections are shared as there.
 final class Sessions: Sendable {
     static let shared = Sessions()
 
@@ -13,7 +13,7 @@ final class Sessions: Sendable {
     }
 
     private struct State {
-        // A configuration is only handed out as a copy.
+        // Only copies are passed in and out.
         var configuration = CurlNetworking.URLSessionConfiguration.default
         var entries: [ObjectIdentifier: Entry] = [:]
     }
@@ -32,7 +32,7 @@ final class Sessions: Sendable {
         }
     }
 
-    /// The session that works below `stock`.
+    /// Our session for `stock`.
     func session(below stock: FoundationNetworking.URLSession) -> CurlNetworking.URLSession {
         let (session, retired) = state.withLock { state -> (CurlNetworking.URLSession, [CurlNetworking.URLSession]) in
             if let entry = state.entries[ObjectIdentifier(stock)], entry.stock === stock { return (entry.session, []) }
@@ -52,7 +52,7 @@ extension CurlNetworking.URLSessionConfiguration {
         copy() as? CurlNetworking.URLSessionConfiguration ?? .default
     }
 
-    /// A copy that takes from `stock` what decides about requests and responses, and not how they are carried.
+    /// A copy with the settings of `stock` for requests and responses, but not for the transport.
     fileprivate func adopting(
         _ stock: FoundationNetworking.URLSessionConfiguration
     ) -> CurlNetworking.URLSessionConfiguration {

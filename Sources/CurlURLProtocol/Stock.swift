@@ -1,17 +1,17 @@
 import Foundation
 import FoundationNetworking
 
-/// The stock module's side of a load: its task, its session, and the client that it wants to be told through. Any thread.
+/// The stock module's side of a load: its task, session and client. Any thread.
 ///
-/// `@unchecked Sendable`: nothing in it changes, and the stock module's objects are safe to use from any thread.
+/// `@unchecked Sendable`: nothing changes, and the stock module's objects may be used from any thread.
 final class Stock: @unchecked Sendable {
     let task: FoundationNetworking.URLSessionTask
     let session: FoundationNetworking.URLSession
     let sink: StockSink
-    /// The stock task keeps it for as long as it runs.
+    /// Kept by the stock task while it runs.
     private weak var stockProtocol: CurlURLProtocol?
 
-    /// Called where the stock module starts a protocol, on its queue. nil where the task, its session or its sink can't be told.
+    /// Called on the queue on which the stock module starts protocols. nil if the task, its session or its sink can't be found.
     init?(_ stockProtocol: CurlURLProtocol) {
         guard let task = stockProtocol.task, let session = task.stockSession, let sink = session.stockSink(of: task)
         else { return nil }
@@ -21,7 +21,7 @@ final class Stock: @unchecked Sendable {
         self.stockProtocol = stockProtocol
     }
 
-    /// Does `action` with the delegate of the task or its session, on the session's delegate queue; `orElse` where there is none.
+    /// Calls `action` with the delegate of the task or its session, on the session's delegate queue, or `orElse` at once if there is none.
     func ask(
         _ action:
             @escaping @Sendable (
@@ -40,11 +40,11 @@ final class Stock: @unchecked Sendable {
         session.delegateQueue.addOperation { action(self, self.session, delegate) }
     }
 
-    // MARK: - What the client is told
+    // MARK: - Messages to the client
 
     func received(_ response: URLResponse) {
         let response = Refusal(response) ?? response
-        // The transport has cached it, where it may be.
+        // Our session has cached it, if allowed.
         tell { $1.urlProtocol($0, didReceive: response, cacheStoragePolicy: .notAllowed) }
     }
 
@@ -53,50 +53,28 @@ final class Stock: @unchecked Sendable {
     }
 
     func finish() {
-        tell(finish)
-    }
-
-    /// Hands over `file`, which is gone once the delegate or handler has returned. An async method's caller keeps it.
-    func finish(with file: URL) {
-        let isTold = tell { stockProtocol, client in
-            guard stockProtocol.setDownloadedFile(file) else {
-                try? FileManager.default.removeItem(at: file)
-                return client.urlProtocol(
-                    stockProtocol,
-                    didFailWithError: URLError(
-                        .cannotCreateFile,
-                        "CurlURLProtocol can't hand over files to this version of FoundationNetworking."
-                    )
-                )
+        tell { stockProtocol, client in
+            guard let refusal = task.response as? Refusal else {
+                return client.urlProtocolDidFinishLoading(stockProtocol)
             }
-            finish(stockProtocol, client)
-            // Whoever is told of it is told on this queue, and has been put there by now.
-            guard task.stockIsAsync == false else { return }
-            session.delegateQueue.addBarrierBlock { try? FileManager.default.removeItem(at: file) }
+            refusal.withoutURL { client.urlProtocolDidFinishLoading(stockProtocol) }
         }
-        if !isTold { try? FileManager.default.removeItem(at: file) }
-    }
-
-    private func finish(_ stockProtocol: CurlURLProtocol, _ client: any FoundationNetworking.URLProtocolClient) {
-        guard let refusal = task.response as? Refusal else { return client.urlProtocolDidFinishLoading(stockProtocol) }
-        refusal.withoutURL { client.urlProtocolDidFinishLoading(stockProtocol) }
     }
 
     func fail(_ error: any Error) {
         tell { $1.urlProtocol($0, didFailWithError: error) }
     }
 
-    /// Returns whether there was anybody to tell.
-    @discardableResult
-    private func tell(_ body: (CurlURLProtocol, any FoundationNetworking.URLProtocolClient) -> Void) -> Bool {
-        guard let stockProtocol, let client = stockProtocol.client else { return false }
+    private func tell(_ body: (CurlURLProtocol, any FoundationNetworking.URLProtocolClient) -> Void) {
+        guard let stockProtocol, let client = stockProtocol.client else { return }
         body(stockProtocol, client)
-        return true
     }
 }
 
 extension URLError {
-    init(_ code: URLError.Code, _ description: String) {
-        self.init(code, userInfo: [NSLocalizedDescriptionKey: description])
+    init(_ code: URLError.Code, _ url: URL?, _ description: String) {
+        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: description]
+        userInfo[NSURLErrorFailingURLErrorKey] = url
+        self.init(code, userInfo: userInfo)
     }
 }

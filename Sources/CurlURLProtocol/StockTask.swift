@@ -1,29 +1,27 @@
-@_spi(Reflection) import Swift
 import Foundation
 import FoundationNetworking
 
-// What the stock module tells its own protocols and nobody else, found by reflection: a task's session, its sink and its
-// upload's body can be read, and the place for a download's file can be written. Each name and type is checked; where a version of the stock module
-// differs, the answer is nil or false, and the task fails with a clear error.
+// What the stock module tells only its own protocols, read by reflection: a task's session, its sink and its upload's body. Each name and
+// type is checked. Where a version of the stock module differs, the answer is nil, and the task fails with a clear error.
 
 /// The body of a stock upload task.
 enum StockBody {
     case none
     case data(Data)
     case file(URL)
-    /// The request's own, or the delegate's.
+    /// The request's or the delegate's.
     case stream
 }
 
-/// Whom a stock session tells what comes of a task.
+/// Who is told the result of a stock session's task.
 enum StockSink {
     case delegate
-    /// A handler, and the delegate that an async method was given.
+    /// A handler, and the delegate passed to an async method.
     case handler((any FoundationNetworking.URLSessionTaskDelegate)?)
 }
 
 extension FoundationNetworking.URLSession {
-    /// nil where it can't be told. Asked on the queue on which protocols are started.
+    /// nil if it can't be found. Call it on the queue on which protocols are started.
     func stockSink(of task: FoundationNetworking.URLSessionTask) -> StockSink? {
         guard let registry = reflect("taskRegistry", of: self) ?? nil,
             let sinks = (reflect("behaviours", of: registry) ?? nil) as? any StockSinks,
@@ -31,9 +29,8 @@ extension FoundationNetworking.URLSession {
         else { return nil }
         switch (sink.children.first?.label, sink.children.first?.value) {
         case (nil, _): return .delegate
-        case ("dataCompletionHandler", _), ("downloadCompletionHandler", _): return .handler(nil)
-        case ("dataCompletionHandlerWithTaskDelegate", let value?),
-            ("downloadCompletionHandlerWithTaskDelegate", let value?):
+        case ("dataCompletionHandler", _): return .handler(nil)
+        case ("dataCompletionHandlerWithTaskDelegate", let value?):
             let delegate = Mirror(reflecting: value).children.lazy.compactMap {
                 $0.value as? any FoundationNetworking.URLSessionTaskDelegate
             }.first
@@ -43,7 +40,7 @@ extension FoundationNetworking.URLSession {
     }
 }
 
-/// The dictionary of a stock session's sinks, whose values are of a type that has no public name.
+/// The dictionary of a stock session's sinks, whose values have an internal type.
 private protocol StockSinks {
     func sink(_ identifier: Int) -> Any?
 }
@@ -60,22 +57,17 @@ extension FoundationNetworking.URLSessionTask {
         (reflect("session", of: self) ?? nil) as? FoundationNetworking.URLSession
     }
 
-    /// Whether it is an async method's, which is told its result at once and not on the delegate queue.
-    var stockIsAsync: Bool? {
-        (reflect("_callCompletionHandlerInline", of: self) ?? nil) as? Bool
-    }
-
-    /// The property is deprecated, for it has no effect on the stock module's own transport.
+    /// Read by reflection because the property is deprecated: the stock module's transport ignores it.
     var stockBeginDate: Date? {
         (reflect("earliestBeginDate", of: self) ?? nil) as? Date
     }
 
-    /// The task's priority; its property must not be asked on the queue on which protocols are started.
+    /// The task's priority. Its property must not be read on the queue on which protocols are started.
     var stockPriority: Float? {
         (reflect("_priority", of: self) ?? nil) as? Float
     }
 
-    /// nil where it can't be told.
+    /// nil if it can't be found.
     var stockBody: StockBody? {
         guard let known = reflect("knownBody", of: self) else { return nil }
         guard let known else { return .stream }
@@ -91,7 +83,7 @@ extension FoundationNetworking.URLSessionTask {
     }
 }
 
-/// The value of the stored property `name`, out of its optional; nil where there is no such property.
+/// The value of the stored property `name`, without its optional; nil if there is no such property.
 private func reflect(_ name: String, of object: Any) -> Any?? {
     var mirror: Mirror? = Mirror(reflecting: object)
     while let current = mirror {
@@ -102,38 +94,4 @@ private func reflect(_ name: String, of object: Any) -> Any?? {
         mirror = current.superclassMirror
     }
     return nil
-}
-
-extension FoundationNetworking.URLProtocol {
-    /// Puts `file` where the stock module looks for a finished download's file. False where there is no such place.
-    func setDownloadedFile(_ file: URL) -> Bool {
-        var isSet = false
-        let object = UnsafeMutableRawPointer(Unmanaged.passUnretained(self).toOpaque())
-        _ = _forEachField(of: FoundationNetworking.URLProtocol.self, options: classFields) { name, offset, type, _ in
-            guard String(cString: name) == "properties", let type = type as? any StockProperties.Type else {
-                return true
-            }
-            isSet = type.set(file, for: "temporaryFileURL", at: object + offset)
-            return false
-        }
-        return isSet
-    }
-}
-
-/// `_EachFieldOptions.classType`, which is declared as a variable.
-private let classFields = _EachFieldOptions(rawValue: 1)
-
-/// The dictionary of a stock protocol's properties, whose keys are of a type that has no public name.
-private protocol StockProperties {
-    static func set(_ value: Any, for name: String, at address: UnsafeMutableRawPointer) -> Bool
-}
-
-extension Dictionary: StockProperties {
-    fileprivate static func set(_ value: Any, for name: String, at address: UnsafeMutableRawPointer) -> Bool {
-        guard let names = Key.self as? any RawRepresentable<String>.Type, let key = names.init(rawValue: name) as? Key,
-            let value = value as? Value
-        else { return false }
-        address.assumingMemoryBound(to: Self.self).pointee[key] = value
-        return true
-    }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// A file that is replaced as a whole: whoever reads it sees the old text or the new one, also when the program is killed. The new
-/// file has the old one's permissions.
+/// A file that is replaced atomically: readers see the old text or the new one, even if the program is killed. The new file has the old one's
+/// permissions.
 struct AtomicFile {
     struct WriteError: Error, CustomStringConvertible {
         let path: String

@@ -1,9 +1,9 @@
-/// A call in a manifest, such as `.target(name: "A", dependencies: [])`, with its arguments. Indices are those of tokens.
+/// A call in a manifest, such as `.target(name: "A", dependencies: [])`, with its arguments. Indices are token indices.
 struct Call {
     struct Argument {
-        /// nil for one without a label.
+        /// nil without a label.
         let label: String?
-        /// The label too.
+        /// Including the label.
         let tokens: Range<Int>
         let value: Range<Int>
     }
@@ -14,7 +14,7 @@ struct Call {
     /// The index of the closing parenthesis.
     let end: Int
 
-    /// All calls of one of `names`, outer ones first. With `isMember`, those with a dot before the name, else those without.
+    /// All calls of one of `names`, outer ones first. With `isMember`, only those with a dot before the name, otherwise only those without.
     static func all(of names: Set<String>, isMember: Bool, in tokens: [Token]) -> [Call] {
         tokens.indices.compactMap { index in
             guard tokens[index].kind == .word, names.contains(tokens[index].text),

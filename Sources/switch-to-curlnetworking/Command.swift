@@ -1,6 +1,6 @@
 import Foundation
 
-/// The program: 0 where all went well, 1 where a file can't be written, 2 where it was called wrongly.
+/// The program. Exit codes: 0 for success, 1 if a file can't be written, 2 for wrong arguments.
 enum Command {
     static func run(_ arguments: [String]) -> Int32 {
         let options: Options
@@ -31,7 +31,7 @@ enum Command {
         return 0
     }
 
-    /// The package that this file belongs to.
+    /// The path of the package that this file belongs to.
     private static var home: String {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().path

@@ -1,4 +1,4 @@
-/// The blocks of a file that are compiled under conditions, `#if` to `#endif`.
+/// A conditionally compiled block, from `#if` to `#endif`.
 struct ConditionalBlock: Equatable {
     struct Clause: Equatable {
         /// The index of `#if`, `#elseif` or `#else`.
@@ -13,7 +13,7 @@ struct ConditionalBlock: Equatable {
     /// The index of `#endif`.
     var end: Int
 
-    /// Innermost blocks first. One that has no end is none.
+    /// All complete blocks, inner ones first.
     static func all(in tokens: [Token]) -> [ConditionalBlock] {
         var open: [ConditionalBlock] = []
         var blocks: [ConditionalBlock] = []
@@ -40,7 +40,7 @@ struct ConditionalBlock: Equatable {
         clauses[last].body = clauses[last].body.lowerBound..<max(index, clauses[last].body.lowerBound)
     }
 
-    /// The clause that has this token in its body, directly or in another block.
+    /// The clause whose body contains the token at `index`, possibly in a nested block.
     func clause(around index: Int) -> Clause? {
         clauses.first { $0.body.contains(index) }
     }
@@ -55,7 +55,7 @@ extension ConditionalBlock.Clause {
         body = end..<end
     }
 
-    /// Whether the condition is that `module` can be imported, and nothing else.
+    /// Whether the condition is exactly that `module` can be imported.
     func asksFor(_ module: String, in tokens: [Token]) -> Bool {
         tokens[condition].map(\.text) == ["canImport", "(", module, ")"]
     }

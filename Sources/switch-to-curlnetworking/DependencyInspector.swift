@@ -1,10 +1,10 @@
 import Foundation
 
-/// Finds what the packages that a package depends on do with the stock URLSession, as far as they were fetched.
+/// Finds uses of the stock URLSession in the fetched packages that a package depends on.
 struct DependencyInspector {
     private(set) var findings: [Finding] = []
 
-    /// `checkouts` is SwiftPM's folder of fetched packages.
+    /// - Parameter checkouts: SwiftPM's folder of fetched packages.
     init(_ checkouts: URL) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: checkouts.path)) ?? []
         for name in names.sorted() {

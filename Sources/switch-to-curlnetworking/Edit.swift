@@ -1,4 +1,4 @@
-/// A replacement of some bytes of a text.
+/// A replacement of a range of a text's bytes.
 struct Edit: Equatable {
     let range: Range<Int>
     let replacement: String
@@ -14,7 +14,7 @@ struct Edit: Equatable {
 }
 
 extension String {
-    /// The text with all `edits`, which don't overlap, made.
+    /// The text with all `edits` applied, which must not overlap.
     func applying(_ edits: [Edit]) -> String {
         var bytes = Array(utf8)
         for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
@@ -27,7 +27,7 @@ extension String {
         String(decoding: Array(utf8)[range], as: UTF8.self)
     }
 
-    /// What the line with the byte at `position` begins with.
+    /// The indentation of the line with the byte at `position`.
     func indentation(at position: Int) -> String {
         let bytes = Array(utf8)
         let start = bytes[..<position].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
@@ -35,12 +35,12 @@ extension String {
         return String(decoding: blanks, as: UTF8.self)
     }
 
-    /// Where the line after the one with the byte at `position` begins.
+    /// The start of the line after the one with the byte at `position`.
     func startOfNextLine(after position: Int) -> Int {
         let bytes = Array(utf8)
         return bytes[position...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
     }
 
-    /// How the text ends its lines.
+    /// The line break that the text uses.
     var lineBreak: String { utf8.contains(UInt8(ascii: "\r")) ? "\r\n" : "\n" }
 }

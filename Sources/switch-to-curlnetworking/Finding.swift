@@ -1,7 +1,7 @@
-/// Something that a program can't decide for its owner.
+/// Something that the user has to decide or do.
 struct Finding: Equatable {
     let file: String
-    /// From 1; nil for what concerns the whole file or package.
+    /// From 1; nil for the whole file or package.
     let line: Int?
     let text: String
 

@@ -1,6 +1,6 @@
-/// An import of a module in a file, in whatever form: with attributes or an access level before it, or of one declaration.
+/// An import of a module, in any form: with attributes or an access level, or of a single declaration.
 struct ImportStatement: Equatable {
-    /// The indices of its tokens, attributes included.
+    /// The indices of its tokens, including attributes.
     let tokens: Range<Int>
     /// The index of the module's name.
     let module: Int
@@ -13,7 +13,7 @@ struct ImportStatement: Equatable {
         tokens.indices.compactMap { ImportStatement(at: $0, in: tokens) }
     }
 
-    /// nil unless the token at `index` is an `import` that begins an import.
+    /// nil unless the token at `index` is the keyword of an import.
     private init?(at index: Int, in tokens: [Token]) {
         guard tokens[index].kind == .word, tokens[index].text == "import" else { return nil }
         if index > 0, tokens[index - 1].text == ".", tokens[index - 1].kind == .punctuation { return nil }
@@ -34,7 +34,7 @@ struct ImportStatement: Equatable {
         self.attributes = attributes
     }
 
-    /// The attributes and the access level that stand before the token at `index`.
+    /// The attributes, and the start of the attributes and access level, before the token at `index`.
     private static func attributes(before index: Int, in tokens: [Token]) -> (start: Int, attributes: [String]) {
         var start = index
         var attributes: [String] = []

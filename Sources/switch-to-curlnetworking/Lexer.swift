@@ -1,13 +1,12 @@
-/// What a Swift file consists of, as far as imports and manifests go: words, string literals, directives and punctuation. Comments
-/// are left out.
+/// A token of a Swift file, as needed for imports and manifests: a word, string literal, directive or punctuation. Comments are left out.
 struct Token: Equatable {
     enum Kind: Equatable {
-        /// An identifier or keyword; one in backticks is `identifier`, without them.
+        /// An identifier or keyword. In backticks it is an `identifier`, without them.
         case word
         case identifier
         /// A string literal, with its quotes.
         case string
-        /// `#if`, `#elseif`, `#else`, `#endif`, and others that begin with a number sign.
+        /// `#if`, `#elseif`, `#else`, `#endif`, and anything else that begins with a number sign.
         case directive
         /// One character.
         case punctuation
@@ -21,7 +20,7 @@ struct Token: Equatable {
     let line: Int
 }
 
-/// Takes a Swift file apart. It never fails: what isn't Swift gives some tokens or other.
+/// Splits a Swift file into tokens. Never fails: invalid code yields some tokens too.
 struct Lexer {
     private let bytes: [UInt8]
     private var position = 0
@@ -61,7 +60,7 @@ struct Lexer {
         position + offset < bytes.count ? bytes[position + offset] : nil
     }
 
-    /// Bytes of letters outside of ASCII belong to words.
+    /// Non-ASCII bytes count as letters.
     private static func isWord(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -84,7 +83,7 @@ struct Lexer {
         while let byte = peek(), byte != UInt8(ascii: "\n") { position += 1 }
     }
 
-    /// They nest.
+    /// Block comments nest.
     private mutating func skipComment() {
         var depth = 0
         while let byte = peek() {
@@ -113,7 +112,7 @@ struct Lexer {
         if peek() == UInt8(ascii: "`") { position += 1 }
     }
 
-    /// A directive, or a string with number signs around it.
+    /// A directive, or a string in number signs.
     private mutating func takeNumberSign() {
         var count = 0
         while peek(count) == UInt8(ascii: "#") { count += 1 }
@@ -136,7 +135,7 @@ struct Lexer {
         position += quotes
         while let byte = peek() {
             if byte == UInt8(ascii: "\n") {
-                // An unfinished one ends with its line.
+                // An unterminated string ends with its line.
                 guard isMultiline else { return }
                 line += 1
                 position += 1

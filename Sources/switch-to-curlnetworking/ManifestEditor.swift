@@ -1,7 +1,7 @@
-/// Adds the dependency to a `Package.swift`. A value: text in, text out. What isn't written out in the manifest, such as targets
-/// that it computes, is left for a hand.
+/// Adds the dependency to a `Package.swift`. A value: text in, text out. Targets that aren't written out in the manifest, but computed, are left
+/// to the user.
 struct ManifestEditor {
-    /// A target whose declaration is written out.
+    /// A target that is written out in the manifest.
     struct Target {
         let name: String
         let directory: String
@@ -41,7 +41,7 @@ struct ManifestEditor {
         return tokens[platforms].contains { apple.contains($0.text) }
     }
 
-    /// The target that the file at `path`, from the package's root, belongs to.
+    /// The target of the file at `path`, which is relative to the package's root.
     func target(of path: String) -> Target? {
         targets.filter { $0.directory == "." || path.hasPrefix($0.directory + "/") }
             .max { $0.directory.utf8.count < $1.directory.utf8.count }
@@ -79,8 +79,8 @@ struct ManifestEditor {
 
     // MARK: - Entries of lists
 
-    /// What adds `entry` to the call's list of dependencies; nothing where a string there has `name` in it, and nil where the list
-    /// isn't written out.
+    /// The edits that add `entry` to the call's list of dependencies; none if a string there names `name`, and nil if the list isn't written
+    /// out.
     private func entry(
         _ entry: String,
         to call: Call,
@@ -106,7 +106,7 @@ struct ManifestEditor {
         return [Edit(insertingAt: last.range.upperBound, (hasComma ? "" : ",") + indentation + entry + ",")]
     }
 
-    /// Whether a literal names a package or product, alone or at the end of a path.
+    /// Whether a literal is the name of a package or product, or a path that ends with it.
     private func names(_ literal: String, _ name: String) -> Bool {
         let place = literal.filter { $0 != "\"" }
         let last = place.split(separator: "/").last.map(String.init) ?? place
@@ -124,12 +124,12 @@ struct ManifestEditor {
         return [Edit(insertingAt: next.range.lowerBound, argument + "," + separator(before: next, in: call))]
     }
 
-    /// A line break where the call has its arguments on lines of their own, else a space.
+    /// A line break if the call has its arguments on separate lines, otherwise a space.
     private func separator(before argument: Token, in call: Call) -> String {
         argument.line == tokens[call.name].line ? " " : text.lineBreak + text.indentation(at: argument.range.lowerBound)
     }
 
-    /// The index of what closes the bracket at `index`.
+    /// The index of the bracket that closes the one at `index`.
     private func closing(of index: Int) -> Int? {
         var depth = 0
         for position in index..<tokens.count where tokens[position].kind == .punctuation {

@@ -1,4 +1,4 @@
-/// How a package names this one in its manifest.
+/// A dependency on this package in another one's manifest.
 struct PackageDependency: Equatable {
     enum Source: Equatable {
         case path(String)
@@ -8,7 +8,7 @@ struct PackageDependency: Equatable {
 
     let source: Source
 
-    /// SwiftPM's name for the package: the last component of where it comes from.
+    /// SwiftPM's name for the package: the last component of its location.
     var identity: String {
         let place =
             switch source {
@@ -27,7 +27,7 @@ struct PackageDependency: Equatable {
         }
     }
 
-    /// What a target depends on; on Linux alone where the package is also built for others.
+    /// The dependency of a target.
     func product(onlyOnLinux: Bool) -> String {
         let condition = onlyOnLinux ? ", condition: .when(platforms: [.linux])" : ""
         return ".product(name: \"\(SourceRewriter.ours)\", package: \(quoted(identity))\(condition))"

@@ -1,9 +1,9 @@
 import Foundation
 
-/// What switching a package comes to: which files change how, and what is left for a hand. Nothing is written before `write()`.
+/// The changes of switching a package, and what is left to the user. Nothing is written before `write()`.
 struct PackageSwitch {
     struct Change {
-        /// From the package's root.
+        /// Relative to the package's root.
         let path: String
         let old: String
         let new: String
@@ -59,7 +59,7 @@ struct PackageSwitch {
         }
     }
 
-    /// Writes all changes, each file as a whole or not at all.
+    /// Writes all changes, each file atomically.
     func write() throws {
         for change in changes {
             try AtomicFile(root.appendingPathComponent(change.path)).write(change.new)
@@ -72,7 +72,7 @@ struct PackageSwitch {
 
     private static func text(of file: URL) -> String? {
         guard let data = try? Data(contentsOf: file) else { return nil }
-        // Lossless, or nothing.
+        // nil rather than replacement characters.
         return String(validating: data, as: UTF8.self)
     }
 

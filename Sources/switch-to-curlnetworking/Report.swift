@@ -1,4 +1,4 @@
-/// What the program says about a switch.
+/// The program's output.
 struct Report {
     let text: String
 
@@ -17,7 +17,7 @@ struct Report {
         text = lines.joined(separator: "\n")
     }
 
-    /// The lines that go and come.
+    /// The removed and inserted lines.
     private static func difference(_ old: String, _ new: String) -> [String] {
         let (old, new) = (lines(of: old), lines(of: new))
         return new.difference(from: old).sorted { one, other in

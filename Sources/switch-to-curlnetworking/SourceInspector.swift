@@ -1,10 +1,10 @@
-/// Finds what may not work as before when a file's URLSession is another one.
+/// Finds code that may not work as before with this module's URLSession.
 struct SourceInspector {
     private let tokens: [Token]
     private let file: String
     private(set) var findings: [Finding] = []
 
-    /// Types whose subclasses are usually stand-ins for tests.
+    /// Types that are usually subclassed as mocks for tests.
     private static let mocked: Set = [
         "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
     ]
@@ -18,7 +18,7 @@ struct SourceInspector {
     init(_ tokens: [Token], _ imports: [ImportStatement], file: String) {
         self.tokens = tokens
         self.file = file
-        // A file that has nothing to do with either module is of no interest.
+        // Other files don't use either module.
         let modules = [SourceRewriter.stock, SourceRewriter.ours]
         guard imports.contains(where: { modules.contains(tokens[$0.module].text) }) else { return }
         let imported = imports.reduce(into: Set<Int>()) { $0.formUnion($1.tokens) }
@@ -40,14 +40,14 @@ struct SourceInspector {
         }
     }
 
-    /// The type of the family that the class declared at `index` inherits from.
+    /// The type in `mocked` that the class declared at `index` inherits from.
     private func inheritedType(of index: Int) -> String? {
         guard index + 2 < tokens.count, tokens[index + 1].kind == .word, text(index + 2) == ":" else { return nil }
         let inherited = tokens[(index + 3)...].prefix { $0.text != "{" }
         return inherited.first { Self.mocked.contains($0.text) }?.text
     }
 
-    /// Async methods that older versions of the stock module had not, and this one has.
+    /// Finds async methods that older versions of the stock module lacked, and this module has.
     private mutating func inspectExtension(_ index: Int) {
         guard let open = tokens[index...].firstIndex(where: { $0.text == "{" }) else { return }
         var depth = 0

@@ -1,6 +1,6 @@
-/// Turns the imports of FoundationNetworking in a Swift file into imports of CurlNetworking. A value: text in, text out.
+/// Changes a Swift file's imports of FoundationNetworking into imports of CurlNetworking. A value: text in, text out.
 ///
-/// A block that is there only for the import keeps the stock module where this one isn't:
+/// A conditional block with only imports keeps the stock module for where this one isn't available:
 ///
 /// ```swift
 /// #if canImport(CurlNetworking)
@@ -13,15 +13,15 @@ struct SourceRewriter {
     static let stock = "FoundationNetworking"
     static let ours = "CurlNetworking"
 
-    /// The new text; the old one where there is nothing to change.
+    /// The new text; the old one if there is nothing to change.
     let text: String
     /// How many imports were changed.
     private(set) var importCount = 0
-    /// Whether the file imports this module now, changed or not.
+    /// Whether the file now imports this module, whether or not it did before.
     private(set) var importsOurs = false
-    /// Whether one of the imports is under a condition, as in files that are also built for Apple's platforms.
+    /// Whether an import is conditional, as in files that are also built for Apple's platforms.
     private(set) var isConditional = false
-    /// Whether there are imports of the stock module for where this one isn't.
+    /// Whether there are imports of the stock module for where this one isn't available.
     private(set) var hasFallback = false
     private(set) var findings: [Finding] = []
 
@@ -65,13 +65,13 @@ struct SourceRewriter {
         findings += SourceInspector(tokens, imports, file: file).findings
     }
 
-    /// Whether `block` imports this module where it can, and the import at `index` is for where it can't.
+    /// Whether `block` imports this module if possible, and the import at `index` is for when it isn't.
     private static func isFallback(_ block: ConditionalBlock, for index: Int, _ tokens: [Token]) -> Bool {
         guard let clause = block.clause(around: index) else { return false }
         return block.clauses.contains { $0.asksFor(ours, in: tokens) && $0 != clause }
     }
 
-    /// What gives a block that consists of imports alone its second clause.
+    /// The edits that add a second clause to a block with only imports.
     private static func fallback(
         for block: ConditionalBlock,
         _ imports: [ImportStatement],
@@ -88,7 +88,7 @@ struct SourceRewriter {
         let name = tokens[clause.condition.lowerBound + 2].range
         let end = tokens[block.end].range.lowerBound
         let indentation = text.indentation(at: end)
-        // From the end of the #if's line to the #endif, which stays on its own line; comments included.
+        // From the end of the #if's line to the #endif, including comments.
         let start = text.startOfNextLine(after: tokens[clause.condition.upperBound - 1].range.upperBound)
         guard !text.text(of: tokens[block.clauses[0].directive].range.lowerBound..<start).contains("/*") else {
             return []

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The Swift files below a folder, in order; without what builds leave behind, other hidden folders, and links.
+/// The Swift files below a folder, sorted, without hidden folders (such as `.build`) and links.
 struct SourceTree {
     let files: [URL]
 

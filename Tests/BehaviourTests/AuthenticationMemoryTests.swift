@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
-import Curl
+import CurlTransport
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// Servers that let nobody in without the right name and password, and say so in each of their answers.
 enum Guard {

@@ -1,6 +1,7 @@
+import CurlTransport
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -169,7 +170,7 @@ struct ConfigureTransferTests {
 
     @Test("So is what libcurl refuses, with its code")
     func refusedByLibcurl() async throws {
-        #expect(try await refusal { try $0.set("SSLVERSION", 9999) }.code == 43)
+        #expect(try await refusal { try $0.set("SSLVERSION", 9999) }.code == Int(CurlCode.badFunctionArgument.rawValue))
     }
 
     @Test("An error that is caught stops nothing, and a URLError of the closure's own is the task's")

@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 import Glibc
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

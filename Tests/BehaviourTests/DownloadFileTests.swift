@@ -1,8 +1,8 @@
 import CurlNetworking
 import Foundation
 import Glibc
-import Locks
-import LoopbackServer
+import CurlNetworkingLocks
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 @testable import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 
 extension URLSession {

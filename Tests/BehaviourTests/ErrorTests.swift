@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -27,7 +27,7 @@ struct ErrorTests {
         #expect(error.code == .cannotConnectToHost)
         #expect(error.phase == "connecting")
         #expect(error.curlText?.contains("127.0.0.1") == true)
-        #expect(error.userInfo[CurlErrorKey.code] as? Int == 7)
+        #expect(error.curlCode == .couldntConnect)
         let underlying = error.userInfo[NSUnderlyingErrorKey] as? NSError
         #expect(underlying?.domain == NSPOSIXErrorDomain)
         #expect(underlying?.code == Int(ECONNREFUSED))

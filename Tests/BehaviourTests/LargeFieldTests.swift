@@ -1,7 +1,7 @@
-import Curl
+import CurlTransport
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -31,7 +31,7 @@ struct LargeFieldTests {
         var request = URLRequest(server.url("/"))
         request.setValue(value, forHTTPHeaderField: "X-Long")
         let result = await session.load(request)
-        if CurlLibrary.dropsLargeFields {
+        if CurlQuirks.current.dropsLargeFields {
             #expect(result.error?.code == .dataLengthExceedsMaximum)
             #expect(server.requests.isEmpty)
         } else {

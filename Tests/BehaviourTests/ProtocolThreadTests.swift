@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 import TestSupport
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import Testing
 
 @Suite("The threads of protocol classes", .timeLimit(.minutes(1)))

@@ -1,6 +1,7 @@
+import CurlTransport
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 
 /// HTTP proxies that answer everything themselves, and write down what they were asked.
@@ -84,7 +85,9 @@ extension URLSession {
 
 extension URLError {
     /// libcurl's `CURLcode`.
-    var curlCode: Int? { userInfo[CurlErrorKey.code] as? Int }
+    var curlCode: CurlCode? {
+        (userInfo[CurlErrorKey.code] as? Int).flatMap(UInt32.init(exactly:)).map(CurlCode.init(rawValue:))
+    }
     /// With which a proxy has refused a tunnel.
     var proxyStatus: Int? { userInfo[CurlErrorKey.proxyStatus] as? Int }
 }

@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -93,7 +93,7 @@ struct ProxyTests {
         let session = URLSession.through(settings)
         defer { session.invalidateAndCancel() }
         let error = try #require(await session.load("http://a.example/").error)
-        #expect(error.code == .cannotConnectToHost && error.curlCode == 7)
+        #expect(error.code == .cannotConnectToHost && error.curlCode == .couldntConnect)
         #expect(error.localizedDescription.contains("\(settings.port)"))
     }
 
@@ -102,7 +102,7 @@ struct ProxyTests {
         let session = URLSession.through(CurlOptions.ProxyServer(host: "proxy.invalid", port: 3128))
         defer { session.invalidateAndCancel() }
         let error = try #require(await session.load("http://a.example/").error)
-        #expect(error.code == .cannotFindHost && error.curlCode == 5)
+        #expect(error.code == .cannotFindHost && error.curlCode == .couldntResolveProxy)
         #expect(error.localizedDescription.contains("proxy.invalid"))
     }
 }

@@ -63,6 +63,21 @@ struct ProxyTrustTests {
         }
     }
 
+    // Three handshakes with the proxy and three with the server behind it, by turns.
+    @Test("An FTP server behind the proxy is trusted by the session's authorities, on all of its connections")
+    func ftp() async throws {
+        let site = try Nginx.shared()
+        let server = try Vsftpd.overTLS()
+        let session = try Self.session(site.site.authority, proxyAuthority: site.site.authority)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 {
+            let name = UUID().uuidString
+            try server.publish(name, Data("hello".utf8))
+            let result = await session.load(server.url("/upload/\(name)"))
+            #expect(result.text == "hello", "\(result)")
+        }
+    }
+
     // Both are 127.0.0.1, and neither is told a name.
     @Test("A delegate is asked about the server, and never about the proxy", arguments: [true, false])
     func asked(trustsProxy: Bool) async throws {

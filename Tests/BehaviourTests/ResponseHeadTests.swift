@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -96,28 +96,5 @@ struct ResponseHeadTests {
             "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"song.wav\"\r\n\r\n"
         )
         #expect(response.suggestedFilename == "song.wav")
-    }
-
-    @Test("Tasks whose heads are the same to the letter show the same response, others their own")
-    func sameResponse() async throws {
-        let server = try LoopbackServer { request in
-            let field = request.header("X-Ask") ?? ""
-            return .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Answer: \(field)\r\n\r\nhello")])
-        }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        var responses: [(asked: String, path: String, response: HTTPURLResponse)] = []
-        for (asked, path) in [("a", "/1"), ("a", "/1"), ("b", "/1"), ("b", "/1"), ("b", "/2"), ("a", "/1")] {
-            let request = URLRequest(server.url(path), headers: ["X-Ask": asked])
-            let response = try #require(try await session.data(for: request).1 as? HTTPURLResponse)
-            #expect(response.value(forHTTPHeaderField: "X-Answer") == asked)
-            #expect(response.url?.path == path)
-            responses.append((asked, path, response))
-        }
-        // Which of the equal ones are one depends on the time.
-        for a in responses {
-            for b in responses where a.response === b.response { #expect(a.asked == b.asked && a.path == b.path) }
-        }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import LoopbackServer
+@testable import CurlNetworkingLoopbackServer
 
 /// A server of one file, whose first answer stops in the middle and waits: the place where downloads are paused or cut.
 struct ResumeOrigin: Sendable {

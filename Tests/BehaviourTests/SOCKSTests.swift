@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -45,7 +45,7 @@ struct SOCKSTests {
         defer { session.invalidateAndCancel() }
         #expect(await session.load(origin.url("/")).text == "GET /")
         // It has come as far as the server's certificate.
-        #expect(await session.load(nginx.tls("/")).error?.curlCode == 60)
+        #expect(await session.load(nginx.tls("/")).error?.curlCode == .peerFailedVerification)
     }
 
     @Test("User name and password, right and wrong and missing")
@@ -60,7 +60,7 @@ struct SOCKSTests {
             let session = URLSession.through(server)
             defer { session.invalidateAndCancel() }
             let error = await session.load(origin.url("/")).error
-            #expect(error?.code == .userAuthenticationRequired && error?.curlCode == 97)
+            #expect(error?.code == .userAuthenticationRequired && error?.curlCode == .proxy)
         }
         #expect(origin.requestCount == 1)
     }
@@ -71,7 +71,7 @@ struct SOCKSTests {
         let session = URLSession.through(try Dante.shared().server(.socks5h))
         defer { session.invalidateAndCancel() }
         let error = await session.load(url).error
-        #expect(error?.code == .cannotConnectToHost && error?.curlCode == 97)
+        #expect(error?.code == .cannotConnectToHost && error?.curlCode == .proxy)
     }
 
     // MARK: - Byte by byte
@@ -178,6 +178,6 @@ struct SOCKSTests {
         defer { session.invalidateAndCancel() }
         let error = await session.load("http://host.invalid/").error
         #expect(error?.code == (reply < 0 ? .networkConnectionLost : .cannotConnectToHost))
-        #expect(error?.curlCode == 97)
+        #expect(error?.curlCode == .proxy)
     }
 }

@@ -32,7 +32,7 @@ struct TLSFailureTests {
         #expect(error.code == testCase.code)
         #expect(error.certificateProblem == testCase.problem)
         #expect(error.curlText?.contains(testCase.words) == true, "\(error.curlText ?? "")")
-        #expect(error.userInfo[CurlErrorKey.code] as? Int == 60)
+        #expect(error.curlCode == .peerFailedVerification)
         #expect(try await nginx.requests(to: path) == 0)
     }
 

@@ -1,7 +1,7 @@
-import Curl
+import CurlTransport
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -24,7 +24,7 @@ struct URLTests {
         // What `URL` itself encodes it hands to us encoded.
         let sent = url.absoluteString.dropFirst(server.url.absoluteString.count)
         // libcurl 8 sends no question mark that nothing follows.
-        let isBare = CurlLibrary.isAtLeast(8, 0) && sent.hasSuffix("?")
+        let isBare = CurlLibrary.version >= CurlVersion(8, 0) && sent.hasSuffix("?")
         #expect(server.requests[0].target == (isBare ? sent.dropLast() : sent))
         #expect(response.url == url)
     }

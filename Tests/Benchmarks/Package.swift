@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// `bench-ours` and `bench-stock` both compile `Sources/Client`: one text, compiled twice; only the imported module
+// `bench-ours` and `bench-stock` both compile `Sources/Client`, which each has a symbolic link to; only the imported module
 // differs. `bench` lists the other three as dependencies so that building it builds all four.
 let package = Package(
     name: "Benchmarks",
@@ -16,11 +16,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "bench-ours",
-            dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")],
-            plugins: ["ClientSources"]
+            dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")]
         ),
-        .executableTarget(name: "bench-stock", plugins: ["ClientSources"]),
-        .plugin(name: "ClientSources", capability: .buildTool()),
+        .executableTarget(name: "bench-stock"),
         .executableTarget(name: "bench", dependencies: ["bench-raw", "bench-ours", "bench-stock"]),
     ],
     swiftLanguageModes: [.v6]

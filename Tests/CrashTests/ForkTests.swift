@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

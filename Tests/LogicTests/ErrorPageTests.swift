@@ -12,7 +12,7 @@ struct ErrorPageTests {
             guard cells.count == 3, let code = UInt32(cells[0]) else { return nil }
             return "\(code) \(cells[2])"
         }
-        let table = ErrorTable.codes.map { "\($0.curl) `\(Self.name($0.code))`" }
+        let table = ErrorTable.codes.map { "\($0.curl.rawValue) `\(Self.name($0.code))`" }
         #expect(rows == table)
         #expect(!table.isEmpty)
     }

@@ -1,7 +1,8 @@
+import CurlNetworking
 import Foundation
 import Testing
 
-@testable import LoopbackServer
+@testable import CurlNetworkingLoopbackServer
 @testable import halftunes
 
 @Suite("Half Tunes has an embedded catalogue")

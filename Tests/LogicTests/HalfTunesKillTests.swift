@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

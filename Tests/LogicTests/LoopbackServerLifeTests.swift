@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import LoopbackServer
+@testable import CurlNetworkingLoopbackServer
 
 @Suite("The loopback server's life", .timeLimit(.minutes(1)))
 struct LoopbackServerLifeTests {

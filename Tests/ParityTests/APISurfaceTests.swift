@@ -111,7 +111,7 @@ enum Products {
     /// What lets the compiler find its modules.
     static let moduleArguments =
         ["-I", directory.appendingPathComponent("Modules").path]
-        + ["CLibcurl", "CLinux"].flatMap { module in
+        + ["CCurlNetworkingLibcurl", "CCurlNetworkingLinux"].flatMap { module in
             ["-Xcc", "-fmodule-map-file=\(sources.path)/Modules/\(module)/module.modulemap"]
         }
 }

@@ -1,4 +1,4 @@
-import ParityStage
+import CurlNetworkingParityStage
 import Testing
 
 @testable import urlsession_parity
@@ -99,6 +99,18 @@ struct ComparisonTests {
         #expect(Self.below(Self.run("same"), stock: Self.run("same"), ours: Self.run("same")).verdict == .asOurs)
         #expect(Self.below(Self.run("own")).verdict == .differs)
         #expect(Self.below(Self.run("own")).isDefect)
+    }
+
+    @Test("A download may be refused there, and nowhere else")
+    func refusal() {
+        func run(_ code: Int) -> Run {
+            Run(ending: .completed, timeline: Timeline([Event("handler", ["error": "NSURLErrorDomain \(code)"])]))
+        }
+        #expect(Self.below(run(-3000)).verdict == .refused)
+        #expect(!Self.below(run(-3000)).isDefect)
+        #expect(Self.below(run(-3001)).verdict == .differs)
+        #expect(Self.below(run(-3000), ours: run(-3000)).verdict == .asOurs)
+        #expect(Self.below(Run(ending: .hung, timeline: run(-3000).timeline)).verdict == .refused)
     }
 
     @Test("Its crashes and hangs need a reason")

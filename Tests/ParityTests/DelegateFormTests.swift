@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import OnlyOurs5
 import OnlyOurs6
 import Testing

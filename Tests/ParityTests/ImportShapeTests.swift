@@ -3,7 +3,7 @@ import BesideReexport6
 import BesideStock5
 import BesideStock6
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import OnlyOurs5
 import OnlyOurs6
 import PublicAPI5

@@ -1,9 +1,9 @@
-import Curl
+import CurlTransport
 import Foundation
 import TestSupport
 import Testing
 
-@Suite("The documentation's page on parity")
+@Suite("The page on parity")
 struct PageTests {
     @Test(
         "says what a run says: after a change, `make parity` writes it anew",
@@ -50,7 +50,7 @@ struct PageTests {
 
     private static let page = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Sources/CurlNetworking/CurlNetworking.docc/Parity.md")
+        .appendingPathComponent("Tests/Parity/Parity.md")
 }
 
 extension Products {

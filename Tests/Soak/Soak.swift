@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// Reads a large body slowly in processes of their own, one for each kind of slow consumer, and checks that their memory
 /// stays flat. `soak --megabytes 10000 --rate 1` takes nearly three hours.

@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Foundation
 
 /// `libcurl`: says which libcurl this program was compiled with, which one it runs with, and where that was loaded from.

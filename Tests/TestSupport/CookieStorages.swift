@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
-import Locks
-import LoopbackServer
+import CurlNetworkingLocks
+import CurlNetworkingLoopbackServer
 
 /// A cookie that makes changes to its storage wait, as a slow disk does: the storage asks it for its expiry, with its lock held, before
 /// each write of its file.

@@ -1,5 +1,5 @@
 import Dispatch
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 extension Gate {
     /// Blocks the calling thread until the gate is open: for delegate methods that play slow, never for Swift tasks.

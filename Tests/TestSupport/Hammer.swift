@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// Runs `body` over and over on threads of their own, until `gate` is open; returns when all have stopped.
 package func hammer(threads count: Int, until gate: Gate, _ body: @escaping @Sendable (_ thread: Int) -> Void) async {

@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// Holds an event loop up: the one on which a request for `/hold` is about to start.
 package struct LoopHold: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// Starts a real server, one of Debian's, on loopback ports that were free a moment ago, and waits until it listens.
 enum LoopbackProgram {

@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
 /// A host of a test's own, whose URLs a protocol class loads as the test says.
 package final class MockNetwork: Sendable {

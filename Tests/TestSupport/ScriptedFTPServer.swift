@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// An FTP server of one file that does what a test wants: it knows passive mode, and answers each command as told.
 ///

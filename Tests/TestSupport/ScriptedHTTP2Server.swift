@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
-import LoopbackServer
-import Locks
+import CurlNetworkingLoopbackServer
+import CurlNetworkingLocks
 
 /// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields. What it gets of a
 /// body it allows to be sent again, byte for byte.

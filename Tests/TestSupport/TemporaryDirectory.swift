@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// A directory of a test's own, removed with everything in it when nobody holds this object any more.
 package final class TemporaryDirectory: Sendable {

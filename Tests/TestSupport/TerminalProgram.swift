@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// A program on a pseudo terminal of its own, in a session of its own: it is used with the keyboard, and its screen is read.
 package final class TerminalProgram: Sendable {

@@ -1,5 +1,5 @@
-import Locks
-import LoopbackServer
+import CurlNetworkingLocks
+import CurlNetworkingLoopbackServer
 
 /// A value behind a lock, whose changes a test can wait for: without polling, and for as long as the test may take.
 package final class Watched<Value: Sendable>: Sendable {

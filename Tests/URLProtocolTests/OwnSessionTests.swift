@@ -1,7 +1,7 @@
 import CurlNetworking
 import CurlURLProtocol
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import CurlURLProtocol
 import Foundation
 import FoundationNetworking
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import CurlURLProtocol
 import Foundation
 import FoundationNetworking
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 
 /// A stock session whose transfers run on our transport.
@@ -41,12 +41,10 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     struct State: Sendable {
         var events: [String] = []
         var body = Data()
-        var location: URL?
-        var file: Data?
         var sent: Int64 = 0
-        var written: Int64 = 0
         /// A description for each failure.
         var ends: [URLError.Code?] = []
+        var endTexts: [String] = []
     }
 
     let state = Watched(State())
@@ -101,7 +99,7 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        state.update { $0.written = totalBytesWritten }
+        state.update { $0.events.append("wrote \(totalBytesWritten)") }
     }
 
     func urlSession(
@@ -109,11 +107,7 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         downloadTask: URLSessionDownloadTask,
         didFinishDownloadingTo location: URL
     ) {
-        let content = try? Data(contentsOf: location)
-        state.update {
-            $0.location = location
-            $0.file = content
-        }
+        state.update { $0.events.append("file") }
     }
 
     func urlSession(
@@ -168,6 +162,9 @@ final class StockDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        state.update { $0.ends.append(error.map { ($0 as? URLError)?.code ?? .unknown }) }
+        state.update {
+            $0.ends.append(error.map { ($0 as? URLError)?.code ?? .unknown })
+            if let error { $0.endTexts.append(error.localizedDescription) }
+        }
     }
 }

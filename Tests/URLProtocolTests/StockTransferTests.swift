@@ -1,7 +1,7 @@
 import CurlURLProtocol
 import Foundation
 import FoundationNetworking
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -122,40 +122,5 @@ struct StockTransferTests {
         request.httpBodyStream = InputStream(data: Data("streamed".utf8))
         let (data, _) = try await session.data(for: request)
         #expect(data == Data("streamed".utf8))
-    }
-
-    @Test("A download with a handler")
-    func downloadHandler() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 5) }
-        defer { server.stop() }
-        let session = StockSession.make()
-        defer { session.finishTasksAndInvalidate() }
-        let content = await withCheckedContinuation { continuation in
-            session.downloadTask(with: server.url("/")) { file, _, _ in
-                continuation.resume(returning: file.flatMap { try? Data(contentsOf: $0) })
-            }.resume()
-        }
-        #expect(content == GeneratedBody.bytes(seed: 5, length: 300_000))
-        #expect(server.hasOurRequestsOnly)
-    }
-
-    @Test("A download with a delegate, and with the async method")
-    func download() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 5) }
-        defer { server.stop() }
-        let delegate = StockDelegate()
-        let session = StockSession.make(delegate: delegate)
-        defer { session.finishTasksAndInvalidate() }
-        session.downloadTask(with: server.url("/")).resume()
-        let state = try await delegate.end()
-        #expect(state.ends == [nil])
-        #expect(state.file == GeneratedBody.bytes(seed: 5, length: 300_000))
-        #expect(state.written == 300_000)
-        let plain = StockSession.make()
-        defer { plain.finishTasksAndInvalidate() }
-        let (file, _) = try await plain.download(from: server.url("/"))
-        #expect(try Data(contentsOf: file) == GeneratedBody.bytes(seed: 5, length: 300_000))
-        try? FileManager.default.removeItem(at: file)
-        #expect(server.hasOurRequestsOnly)
     }
 }

@@ -1,10 +1,10 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
-/// Calls the async form of a delegate's method, and finds out whether there is one: the default of that form reports itself. What a type
-/// lacks is remembered, so that asking costs a look-up from then on.
+/// Calls the async form of a delegate's method, and finds out whether the delegate implements it: the default implementation reports itself.
+/// What a type lacks is remembered, so that asking again costs one look-up.
 enum AsyncForm {
-    /// What a delegate can be asked in two forms.
+    /// The questions that have two forms.
     enum Question: Hashable, Sendable {
         case sessionChallenge, challenge, redirect, response, caching, bodyStream, bodyStreamFromOffset, delayedRequest
     }
@@ -30,10 +30,10 @@ enum AsyncForm {
 
     @TaskLocal private static var probe: Probe?
 
-    /// At most as many as the program has delegate types, times the questions.
+    /// At most the number of delegate types times the number of questions.
     private static let missing = Mutex<Set<Form>>([])
 
-    /// `then` gets nil where the delegate has no async form: at once where that is known.
+    /// `then` is called with nil if the delegate has no async form: at once if that is known.
     static func ask<Delegate: URLSessionDelegate, Answer>(
         _ delegate: Delegate,
         _ question: Question,
@@ -51,25 +51,36 @@ enum AsyncForm {
         }
     }
 
-    /// Called by the defaults. A delegate that asks another one's async form gets that one's default answer.
+    /// Asks `delegate` in its async form. If it has none and is the task's own delegate, the session's is asked by `passingOn`, on the
+    /// delegate queue. If that can't be asked either, the answer is `fallback`.
+    ///
+    /// A question about a completed task isn't passed on, and stays without an answer, unless `passesOnWhenCompleted`.
+    ///
+    /// - Parameter next: The session's delegate, if it conforms to the protocol that has the method.
+    static func ask<Delegate: URLSessionTaskDelegate, Next: Sendable, Answer>(
+        _ delegate: Delegate,
+        _ question: Question,
+        about task: URLSessionTask,
+        in session: URLSession,
+        next: @escaping @Sendable (DelegateSet) -> Next?,
+        passesOnWhenCompleted: Bool = false,
+        default fallback: @escaping @autoclosure @Sendable () -> Answer,
+        _ answer: @escaping @Sendable (Answer) -> Void,
+        method: @escaping @Sendable (Delegate) async -> Answer,
+        passingOn: @escaping @Sendable (Next) -> Void
+    ) {
+        ask(delegate, question, method) { own in
+            if let own { return answer(own) }
+            guard let next = delegate.next(session, task).flatMap(next) else { return answer(fallback()) }
+            session.core.deliveryQueue.addOperation {
+                if passesOnWhenCompleted || task.state != .completed { passingOn(next) }
+            }
+        }
+    }
+
+    /// Called by the default implementations. A delegate that calls another one's async form gets that one's default answer.
     static func isMissing(in delegate: AnyObject) {
         guard let probe, probe.delegate == ObjectIdentifier(delegate) else { return }
         probe.isMissing.withLock { $0 = true }
-    }
-}
-
-extension URLSessionDelegate {
-    /// Calls `ask` with the session's delegate, where this object is the task's own: on the delegate queue, and not once the task is
-    /// over. Else with nil, at once.
-    func passOn<Next: Sendable>(
-        about task: URLSessionTask,
-        in session: URLSession,
-        to select: (DelegateSet) -> Next?,
-        _ ask: @escaping @Sendable (Next?) -> Void
-    ) {
-        guard let next = next(session, task).flatMap(select) else { return ask(nil) }
-        session.core.deliveryQueue.addOperation {
-            if task.state != .completed { ask(next) }
-        }
     }
 }

@@ -1,19 +1,19 @@
 import Foundation
 
-// Text out of bytes, as on Apple's platforms, whose Foundation has these sequences and Linux's has not.
+// Text from bytes. Apple's Foundation has these sequences; Foundation on Linux doesn't.
 
 extension AsyncSequence where Self: Sendable, Element == UInt8 {
     /// The bytes as lines of UTF-8 text.
     ///
     /// As on Apple's platforms, lines end with LF, CR, CR LF, VT, FF, NEL (U+0085), LINE SEPARATOR (U+2028) or PARAGRAPH
-    /// SEPARATOR (U+2029), and empty lines are left out. Where empty lines matter, read
-    /// ``URLSession/AsyncBytes/chunks``.
+    /// SEPARATOR (U+2029), and empty lines are left out. If empty lines matter, read
+    /// ``URLSession/AsyncBytes/chunks`` instead.
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
     /// The bytes as characters of UTF-8 text.
     public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
 
-    /// The bytes as Unicode scalars of UTF-8 text; what is not UTF-8 becomes U+FFFD.
+    /// The bytes as Unicode scalars of UTF-8 text; anything that isn't UTF-8 becomes U+FFFD.
     public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
 }
 
@@ -71,7 +71,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
 
         private static var replacement: Unicode.Scalar { "\u{FFFD}" }
 
-        /// How many bytes a sequence that begins with `byte` has, and the bits of the first.
+        /// The length of a sequence that begins with `byte`, in bytes, and the bits of the first.
         private static func lead(_ byte: UInt8) -> (length: Int, bits: UInt32)? {
             switch byte {
             case 0x00...0x7f: (1, UInt32(byte))
@@ -114,7 +114,7 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
         Iterator(scalars: scalars.makeAsyncIterator())
     }
 
-    /// Reads one scalar ahead: only that tells where a character ends.
+    /// Reads one scalar ahead, since only that one shows where a character ends.
     public struct Iterator: AsyncIteratorProtocol {
         private var scalars: AsyncUnicodeScalarSequence<Base>.Iterator
         private var text = ""
@@ -179,7 +179,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             return String(decoding: line, as: UTF8.self)
         }
 
-        /// How many bytes at the end of `line` end it. Of CR LF, the CR does: the LF then ends an empty line.
+        /// The length of the line end that `line` ends with, in bytes. In CR LF the CR ends the line, and the LF an empty one.
         private static func lengthOfLineEnd(of line: [UInt8]) -> Int {
             switch line[line.count - 1] {
             case 0x0a...0x0d: 1

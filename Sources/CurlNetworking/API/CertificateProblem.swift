@@ -1,17 +1,17 @@
-import Curl
+import CurlTransport
 import Foundation
 
 /// Why a server's certificate isn't trusted.
 public enum CertificateProblem: Sendable, Hashable {
     case expired
     case notYetValid
-    /// No trusted authority stands at the end of the chain; a self-signed certificate has none either.
+    /// The chain doesn't end at a trusted authority, as with a self-signed certificate.
     case unknownRoot
-    /// It is another host's.
+    /// It belongs to another host.
     case wrongHost
     /// One of ``CurlOptions/TLSOptions/revocationLists`` names it.
     case revoked
-    /// It is none of ``CurlOptions/HostOptions/publicKeyPins``.
+    /// Its public key matches none of ``CurlOptions/HostOptions/publicKeyPins``.
     case otherPublicKey
     /// Anything else, as OpenSSL numbers it:
     /// [X509_STORE_CTX_get_error](https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/).
@@ -19,11 +19,11 @@ public enum CertificateProblem: Sendable, Hashable {
 }
 
 extension URLError {
-    /// Why the server's certificate wasn't trusted, where that was the reason.
+    /// Why the server's certificate wasn't trusted; nil if the error has another reason.
     public var certificateProblem: CertificateProblem? {
-        let code = (userInfo[CurlErrorKey.code] as? Int).flatMap(UInt32.init(exactly:))
+        guard let code = (userInfo[CurlErrorKey.code] as? Int).flatMap(UInt32.init(exactly:)) else { return nil }
         return CertificateProblem(
-            curlCode: code ?? 0,
+            CurlCode(rawValue: code),
             verification: userInfo[CurlErrorKey.verification] as? Int ?? 0,
             text: userInfo[CurlErrorKey.text] as? String ?? ""
         )

@@ -1,6 +1,6 @@
 import Foundation
 
-// What the stock module exports isn't declared again: where both are visible, its name would be ambiguous. That goes for
+// Names that the stock module exports aren't declared again, since they would be ambiguous where both are visible:
 // `NSURLSessionTransferSizeUnknown` and `URLSessionDownloadTaskResumeData`.
 
 /// The key of a failed download's resume data in its error's `userInfo`; the value is `Data`.
@@ -9,8 +9,8 @@ import Foundation
 /// <https://developer.apple.com/documentation/foundation/nsurlsessiondownloadtaskresumedata>
 public let NSURLSessionDownloadTaskResumeData: String = URLSessionDownloadTaskResumeData
 
-/// The key of the reason in the `userInfo` of an error that a network may not be used; the value is the `Int` of a
-/// `URLError.NetworkUnavailableReason`.
+/// The key, in an error's `userInfo`, of why a network may not be used; the value is the raw value of a
+/// `URLError.NetworkUnavailableReason`, an `Int`.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlerrornetworkunavailablereasonkey>
 public let NSURLErrorNetworkUnavailableReasonKey: String = "NSURLErrorNetworkUnavailableReasonKey"
@@ -20,25 +20,25 @@ extension URLError {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/networkunavailablereason-swift.enum>
     public enum NetworkUnavailableReason: Int, Sendable {
-        /// It is a cellular one.
+        /// It is cellular.
         case cellular
         /// The system considers it expensive.
         case expensive
         /// It is in Low Data Mode.
         case constrained
-        /// It is a satellite's, or the like.
+        /// It is a satellite network or similar.
         case ultraConstrained
     }
 
-    /// Why a network may not be used, as far as an error says so. The errors of this module never do: Linux makes no such
-    /// difference between networks.
+    /// Why a network may not be used, if the error says so. Errors of this module never do: Linux doesn't distinguish networks that
+    /// way.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/networkunavailablereason-swift.property>
     public var networkUnavailableReason: NetworkUnavailableReason? {
         (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap(NetworkUnavailableReason.init)
     }
 
-    /// What the server has presented that was not trusted, where a delegate was asked about it; nil for other errors.
+    /// The trust that failed, if a delegate was asked about it; nil for other errors.
     ///
     /// Apple's property is a `SecTrust`. Source:
     /// <https://developer.apple.com/documentation/foundation/urlerror/failureurlpeertrust>
@@ -52,7 +52,7 @@ extension URLError {
         return URLError(code, userInfo: userInfo)
     }
 
-    /// The data to resume the failed download from, where there is any: pass it to
+    /// The data to resume the failed download from, if there is any. Pass it to
     /// ``URLSession/downloadTask(withResumeData:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/downloadtaskresumedata>

@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 
 extension CurlOptions {
     func validateConnections() throws(CurlOptionsError) {
@@ -31,34 +31,12 @@ extension CurlOptions.HTTPVersion {
 
 extension CurlOptions.ConnectionOptions {
     func validate(as name: String) throws(CurlOptionsError) {
-        for (option, duration) in [
-            ("idleLifetime", idleLifetime), ("lifetime", lifetime), ("connectTimeout", connectTimeout),
-            ("happyEyeballsDelay", happyEyeballsDelay), ("keepAliveProbes.idle", keepAliveProbes?.idle),
-            ("keepAliveProbes.interval", keepAliveProbes?.interval),
-            ("lowSpeedLimit.duration", lowSpeedLimit?.duration),
-        ] {
-            if let duration, duration <= .zero {
-                throw CurlOptionsError("\(name).\(option)", "It must be longer than 0.")
+        for row in Self.table {
+            let option = "\(name).\(row.name)"
+            if let objection = row.objection(self) { throw CurlOptionsError(option, objection) }
+            guard row.number(self) == nil || row.isAvailable else {
+                throw CurlOptionsError(option, needs: row.since.description)
             }
-        }
-        for (option, value, range) in [
-            ("maximumReceiveRate", maximumReceiveRate, 1...Int.max), ("maximumSendRate", maximumSendRate, 1...Int.max),
-            ("lowSpeedLimit.bytesPerSecond", lowSpeedLimit?.bytesPerSecond, 1...Int.max),
-            ("keepAliveProbes.count", keepAliveProbes?.count, 1...Int.max),
-            ("receiveBufferSize", receiveBufferSize, 1 << 10...512 << 10),
-            ("sendBufferSize", sendBufferSize, 16 << 10...2 << 20),
-        ] {
-            guard let value, !range.contains(value) else { continue }
-            let reason =
-                range.upperBound == Int.max
-                ? "There must be at least 1." : "It must be \(range.lowerBound) to \(range.upperBound) bytes."
-            throw CurlOptionsError("\(name).\(option)", reason)
-        }
-        if lifetime != nil, !CurlLibrary.isAtLeast(7, 80) {
-            throw CurlOptionsError("\(name).lifetime", needs: "7.80.0")
-        }
-        if keepAliveProbes?.count != nil, !CurlLibrary.isAtLeast(8, 9) {
-            throw CurlOptionsError("\(name).keepAliveProbes.count", needs: "8.9.0")
         }
     }
 }

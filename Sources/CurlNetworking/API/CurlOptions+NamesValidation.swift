@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Foundation
 
 extension CurlOptions.Names {
@@ -19,7 +19,7 @@ extension CurlOptions.Names {
         }
         if let dnsOverHTTPS {
             let option = "names.dnsOverHTTPS"
-            guard let origin = Origin(dnsOverHTTPS), origin.scheme == "https" else {
+            guard let origin = Origin(dnsOverHTTPS), origin.scheme == .https else {
                 throw CurlOptionsError(option, "\(dnsOverHTTPS.absoluteString) is no https URL.")
             }
             guard CurlLibrary.hasDNSOverHTTPS else {
@@ -35,7 +35,7 @@ extension CurlOptions.Names {
 }
 
 extension CurlOptions.HostOptions.Names {
-    /// `host` is what the entry is about, as far as that is one host.
+    /// - Parameter host: The host that the entry is for, if it is a single one.
     func validate(as name: String, of host: String?) throws(CurlOptionsError) {
         if let addresses {
             let option = "\(name).addresses"

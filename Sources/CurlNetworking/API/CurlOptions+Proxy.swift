@@ -1,17 +1,17 @@
 import Foundation
 
 extension CurlOptions {
-    /// Which way requests take: to their host, or through a proxy. See <doc:Proxies>.
+    /// Whether requests go to their host directly or through a proxy. See <doc:Proxies>.
     public enum Proxy: Sendable, Equatable {
-        /// What ``URLSessionConfiguration/connectionProxyDictionary`` says, or where that is nil, the environment.
+        /// As ``URLSessionConfiguration/connectionProxyDictionary`` says or, if that is nil, the environment.
         case system
         /// No proxy.
         case direct
-        /// This one, but for its ``ProxyServer/exceptions``.
+        /// This proxy, except for its ``ProxyServer/exceptions``.
         case server(ProxyServer)
     }
 
-    /// A proxy, and whom it is not for.
+    /// A proxy, and the hosts it isn't used for.
     ///
     /// ```swift
     /// var proxy = CurlOptions.ProxyServer(.https, host: "proxy.example.com", port: 3129)
@@ -20,66 +20,65 @@ extension CurlOptions {
     /// configuration.curl.proxy = .server(proxy)
     /// ```
     public struct ProxyServer: Sendable, Hashable {
-        /// What is spoken with the proxy.
+        /// The protocol that is spoken with the proxy.
         public enum Scheme: String, Sendable, CaseIterable {
-            /// HTTP/1.1 without TLS. Requests for http URLs go to the proxy openly, all others through a tunnel (CONNECT).
+            /// HTTP/1.1 without TLS. Requests for http URLs are sent to the proxy itself, all others through a tunnel (CONNECT).
             case http
             /// The same over TLS; the proxy's certificate is verified.
             case https
-            /// SOCKS 4: hosts' names are looked up here, and only IPv4 works.
+            /// SOCKS 4: names are resolved locally, and only IPv4 works.
             case socks4
-            /// SOCKS 4a: the proxy looks hosts' names up.
+            /// SOCKS 4a: the proxy resolves names.
             case socks4a
-            /// SOCKS 5 (RFC 1928): hosts' names are looked up here.
+            /// SOCKS 5 (RFC 1928): names are resolved locally.
             case socks5
-            /// SOCKS 5: the proxy looks hosts' names up.
+            /// SOCKS 5: the proxy resolves names.
             case socks5h
         }
 
-        /// What is spoken with the proxy.
+        /// The protocol that is spoken with the proxy.
         public var scheme: Scheme
-        /// The proxy's name or address; one of IPv6 with or without brackets.
+        /// The proxy's name or address; IPv6 with or without brackets.
         public var host: String
         /// The proxy's port, 1 to 65535.
         public var port: Int
 
-        /// Who asks, where the proxy wants to know; nil for nobody. An HTTP proxy is shown user and password when it asks for
-        /// them, by Digest, NTLM or Basic, and before a delegate is asked; a SOCKS proxy with each connection (SOCKS 4 has
-        /// the name alone). They are never shown to anybody else.
+        /// The user name; the default is nil, for none. An HTTP proxy is sent user name and password when it asks for them with Digest,
+        /// NTLM or Basic, before a delegate is asked; a SOCKS proxy with each connection (SOCKS 4 only the name). They are never sent to
+        /// anybody else.
         public var user: String?
         /// The password that goes with ``user``; the default is nil, for an empty one.
         public var password: String?
 
-        /// Hosts to which requests go directly. The default is none.
+        /// Hosts that requests are sent to directly. The default is none.
         ///
-        /// - `"example.com"` and `".example.com"`: the host and all below it;
-        /// - `"*.example.com"`: all hosts below it alone; other stars stand for any text;
-        /// - `"192.0.2.7"`, `"2001:db8::1"`, `"10.0.0.0/8"`, `"10/8"`, `"2001:db8::/32"`: hosts that a URL names by their address;
-        /// - each of the names and addresses with `":8080"` behind it, IPv6 then in brackets: that port alone;
+        /// - `"example.com"` and `".example.com"`: the host and all hosts below it;
+        /// - `"*.example.com"`: only the hosts below it; any other star matches any text;
+        /// - `"192.0.2.7"`, `"2001:db8::1"`, `"10.0.0.0/8"`, `"10/8"`, `"2001:db8::/32"`: hosts that URLs name by their address;
+        /// - each of the names and addresses followed by `":8080"`, IPv6 in brackets: that port only;
         /// - `"<local>"`: names without a dot; `"*"`: everything.
         public var exceptions: [String] = []
 
-        /// Whether requests to names without a dot go directly; the default is false.
+        /// Whether requests to names without a dot are sent directly; the default is false.
         public var excludesSimpleHostnames = false
 
         /// Whether an HTTP proxy makes a tunnel for http URLs too; the default is false. Source:
         /// [CURLOPT_HTTPPROXYTUNNEL](https://curl.se/libcurl/c/CURLOPT_HTTPPROXYTUNNEL.html).
         public var alwaysTunnels = false
 
-        /// A PEM file of the certificate authorities that may vouch for a proxy of the scheme ``Scheme/https``, and no others; nil,
-        /// the default, for the system's: those of ``CurlOptions/tls`` vouch for servers alone. Source: [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
+        /// A PEM file with the certificate authorities to trust, instead of the system's, for a proxy of the scheme ``Scheme/https``. nil,
+        /// the default, for the system's; ``CurlOptions/tls`` is for servers only. Source: [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
         public var certificateAuthorities: URL?
 
-        /// A proxy without credentials and exceptions.
+        /// A proxy without credentials or exceptions.
         public init(_ scheme: Scheme = .http, host: String, port: Int) {
             self.scheme = scheme
             self.host = host
             self.port = port
         }
 
-        /// A proxy written as the environment's variables are: `http://user:p%40ss@proxy.example.com:3128`. User name and
-        /// password are percent-decoded; without a scheme it is `http`, and without a port 1080, or 443 for `https`. nil for
-        /// anything else.
+        /// A proxy from the text of an environment variable, such as `http://user:p%40ss@proxy.example.com:3128`. User name and password
+        /// are percent-decoded. The default scheme is `http`, the default port 1080, or 443 for `https`. nil for anything else.
         public init?(_ url: String) {
             guard let server = try? ProxyAddress.server(url) else { return nil }
             self = server
@@ -94,7 +93,7 @@ extension CurlOptions.ProxyServer: CustomStringConvertible, CustomDebugStringCon
     /// The same.
     public var debugDescription: String { description }
 
-    /// What may be shown of it: everything but the password.
+    /// Everything but the password.
     public var customMirror: Mirror {
         Mirror(self, children: ["url": description, "user": user as Any, "exceptions": exceptions])
     }

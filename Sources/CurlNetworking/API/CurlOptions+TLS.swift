@@ -1,17 +1,17 @@
-import Curl
+import CurlTransport
 import Foundation
 
 extension CurlOptions {
-    /// Whom connections trust, what they show of themselves, and how they are encrypted. See <doc:TLS>.
+    /// Which certificates connections trust and present, and how they are encrypted. See <doc:TLS>.
     ///
-    /// Files are read when they are needed, so that a new one needs no new session; one that can't be read fails the tasks that
-    /// need it with `URLError.secureConnectionFailed`, and the error names it.
+    /// Files are read when they are needed, so replacing one doesn't take a new session. If one can't be read, the tasks that need it fail
+    /// with `URLError.secureConnectionFailed`, and the error names it.
     public struct TLSOptions: Sendable, Hashable {
-        /// Where certificates of authorities come from.
+        /// Where the certificates of authorities are read from.
         public enum CertificateSource: Sendable, Hashable {
             /// A file with certificates in PEM, or a single one in DER.
             case file(URL)
-            /// A directory of PEM files named by their subjects' hashes, as `openssl rehash` makes it.
+            /// A directory of PEM files named after the hashes of their subjects, as made by `openssl rehash`.
             case directory(URL)
             /// Certificates in PEM, or a single one in DER.
             case data(Data)
@@ -19,24 +19,24 @@ extension CurlOptions {
 
         /// The authorities to trust; nil, the default, for the system's.
         ///
-        /// Those are the ones that libcurl was built with, unless the environment names others when the session is created:
-        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories with colons between them. With either of them, nothing
-        /// else is trusted. Source: [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
+        /// The system's are those that libcurl was built with, unless the environment names others when the session is created:
+        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories separated by colons. If either is set, nothing else is
+        /// trusted. Source: [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
         /// [SSL_CERT_FILE](https://docs.openssl.org/3.0/man3/X509_get_default_cert_file/).
         public var trustRoots: [CertificateSource]?
 
-        /// Authorities to trust besides ``trustRoots``. None by default.
+        /// Authorities to trust in addition to ``trustRoots``. None by default.
         ///
         /// Needs a libcurl that uses OpenSSL.
         public var additionalTrustRoots: [CertificateSource] = []
 
         /// Files with certificate revocation lists, PEM or DER. None by default.
         ///
-        /// With any, every certificate of a chain must be covered by a list of its issuer that is valid today (RFC 5280 §6.3). Needs
+        /// If there are any, every certificate of a chain must be covered by a currently valid list of its issuer (RFC 5280 §6.3). Needs
         /// a libcurl that uses OpenSSL. Source: [CURLOPT_CRLFILE](https://curl.se/libcurl/c/CURLOPT_CRLFILE.html).
         public var revocationLists: [URL] = []
 
-        /// What servers are shown that ask for a certificate; nil, the default, for nothing.
+        /// The certificate for servers that ask for one; nil, the default, for none.
         public var identity: TLSIdentity?
 
         /// The oldest version to speak, instead of ``URLSessionConfiguration/tlsMinimumSupportedProtocolVersion``.
@@ -45,12 +45,12 @@ extension CurlOptions {
         /// The newest version to speak, instead of ``URLSessionConfiguration/tlsMaximumSupportedProtocolVersion``.
         public var maximumVersion: tls_protocol_version_t?
 
-        /// The cipher suites of TLS 1.2 and below, by their names in OpenSSL, the best first; nil, the default, for libcurl's.
+        /// The cipher suites of TLS 1.2 and older, by their OpenSSL names, the preferred first; nil, the default, for libcurl's.
         ///
         /// Source: [CURLOPT_SSL_CIPHER_LIST](https://curl.se/libcurl/c/CURLOPT_SSL_CIPHER_LIST.html).
         public var cipherSuites: [String]?
 
-        /// The same for TLS 1.3, like `"TLS_AES_128_GCM_SHA256"`.
+        /// The same for TLS 1.3, such as `"TLS_AES_128_GCM_SHA256"`.
         ///
         /// Source: [CURLOPT_TLS13_CIPHERS](https://curl.se/libcurl/c/CURLOPT_TLS13_CIPHERS.html).
         public var tls13CipherSuites: [String]?
@@ -113,7 +113,7 @@ extension CurlOptions {
 }
 
 extension CurlOptions.HostOptions {
-    /// Pins are libcurl's own form: the base64 of a SHA-256 is 44 characters long.
+    /// Pins have libcurl's form.
     func validateTLS(as name: String) throws(CurlOptionsError) {
         try tls?.validate(as: "\(name).tls")
         guard let publicKeyPins else { return }

@@ -1,27 +1,27 @@
 import Foundation
 
 extension CurlOptions {
-    /// An ear for what libcurl says about each transfer: its words, the heads that go out and come in, TLS's records, and
-    /// optionally the bodies. Like `curl --verbose`, task by task.
+    /// Receives what libcurl logs about each transfer: its messages, the heads sent and received, TLS records, and optionally the bodies.
+    /// Like `curl --verbose`, task by task.
     ///
     /// ```swift
     /// configuration.curl.trace = .init { task, event in print(task.taskIdentifier, event) }
     /// ```
     ///
-    /// Without one, nothing is installed and nothing is paid for. See <doc:EscapeHatches>.
+    /// Costs nothing unless it is set. See <doc:EscapeHatches>.
     ///
     /// libcurl: [CURLOPT_DEBUGFUNCTION](https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html).
     public struct Trace: Sendable {
-        /// Whether the bodies are delivered too, as they are on the wire; the default is false. Nothing in them is redacted.
+        /// Whether bodies are included, as they are on the wire; the default is false. Nothing in them is redacted.
         public var includesBodies = false
 
         /// Whether credentials are replaced by `<redacted>`; the default is true.
         ///
-        /// They are the values of ``redactedFields``, user names and passwords in URLs, and FTP's passwords. A secret elsewhere, such
-        /// as in a query, is not recognised.
+        /// Replaced are the values of ``redactedFields``, user names and passwords in URLs, and FTP passwords. A secret elsewhere, such as
+        /// in a query, isn't recognised.
         public var redactsCredentials = true
 
-        /// The header fields whose values are replaced; case makes no difference. Add a program's own: `X-Api-Key`.
+        /// The header fields whose values are replaced, in any case. Add your own, such as `X-Api-Key`.
         public var redactedFields: Set<String> = [
             "Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "Set-Cookie", "Set-Cookie2",
         ]
@@ -30,42 +30,42 @@ extension CurlOptions {
 
         /// A trace.
         ///
-        /// - Parameter handler: Called on a serial queue of the session's own, one event at a time and in libcurl's order, neither
-        ///   with the delegate's messages nor on the event loop. Events wait for a slow handler up to 4 MiB of them; more are left
-        ///   out, and an event of the kind ``CurlTraceEvent/Kind/omitted`` says so.
+        /// - Parameter handler: Called on a serial queue of the session's own, one event at a time and in libcurl's order; neither on the
+        ///   delegate queue nor on the event loop. Up to 4 MiB of events wait for a slow handler. Further ones are left out, and an event of
+        ///   the kind ``CurlTraceEvent/Kind/omitted`` says so.
         public init(_ handler: @escaping @Sendable (URLSessionTask, CurlTraceEvent) -> Void) {
             self.handler = handler
         }
     }
 }
 
-/// Something that libcurl says about a transfer.
+/// Something that libcurl logged about a transfer.
 public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
     /// What an event is.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// A line of libcurl's own words.
+        /// A message of libcurl's, one line.
         case text
-        /// A line of a head that has come in, or of an FTP server's replies; the empty line ends a head.
+        /// A line of a received head, or of an FTP server's reply; an empty line ends a head.
         case headerIn
-        /// A line of a head that goes out, or an FTP command.
+        /// A line of a sent head, or an FTP command.
         case headerOut
-        /// Bytes of a body that has come in, as on the wire; with ``CurlOptions/Trace/includesBodies`` alone.
+        /// Bytes of a received body, as on the wire; only with ``CurlOptions/Trace/includesBodies``.
         case bodyIn
-        /// Bytes of a body that goes out; with ``CurlOptions/Trace/includesBodies`` alone.
+        /// Bytes of a sent body; only with ``CurlOptions/Trace/includesBodies``.
         case bodyOut
-        /// A message of the TLS handshake, or the head of a TLS record, that has come in.
+        /// A received message of the TLS handshake, or the header of a received TLS record.
         case tlsIn
-        /// The same that goes out.
+        /// The same, sent.
         case tlsOut
-        /// Events were left out, because the handler was too slow; ``CurlTraceEvent/text`` says how many.
+        /// Events were left out because the handler was too slow; ``CurlTraceEvent/text`` says how many.
         case omitted
     }
 
-    /// What it is.
+    /// What kind of event it is.
     public let kind: Kind
-    /// When libcurl said it.
+    /// When libcurl logged it.
     public let time: Date
-    /// The bytes; a line without its end.
+    /// The bytes; a line without its line end.
     public let bytes: Data
 
     init(_ kind: Kind, time: Date, _ bytes: Data) {
@@ -74,10 +74,10 @@ public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// The bytes as UTF-8, with replacement characters for what is none.
+    /// The bytes as UTF-8, with replacement characters for anything else.
     public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// One line, in the manner of `curl --verbose`.
+    /// One line, as `curl --verbose` would print it.
     public var description: String {
         switch kind {
         case .text, .omitted: "* \(text)"

@@ -1,10 +1,10 @@
 import Foundation
 
-/// An option that a session can't be created with.
+/// An option whose value a session can't be created with.
 public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
-    /// The option's name, as it is written after `configuration.curl.`.
+    /// The option's name, as written after `configuration.curl.`.
     public let option: String
-    /// What is wrong with its value, or which version of libcurl it needs and which one is linked.
+    /// What is wrong with its value, or which version of libcurl it needs and which is linked.
     public let reason: String
 
     init(_ option: String, _ reason: String) {
@@ -20,8 +20,7 @@ public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendabl
 }
 
 extension CurlOptions {
-    /// Throws for the first option that makes no sense, or that the linked libcurl lacks. Creating a session with such options
-    /// traps.
+    /// Throws for the first option that makes no sense or that the linked libcurl lacks. Creating a session with such options traps.
     public func validate() throws(CurlOptionsError) {
         try names.validate()
         try validateConnections()

@@ -1,11 +1,10 @@
-import Curl
+import CurlTransport
 import Foundation
 
-/// One transfer that is about to start, for ``CurlOptions/configureTransfer`` to set options of libcurl on.
+/// A transfer that is about to start, on which ``CurlOptions/configureTransfer`` can set libcurl options.
 ///
-/// Options go by libcurl's own names, with `CURLOPT_` or without: `"TCP_FASTOPEN"`. They are checked against the linked libcurl's
-/// table of its options, so a name that it doesn't know, or a value of another kind than the option's, is an error and nothing
-/// worse. It lives as long as the call, on the event loop's thread.
+/// Options have libcurl's own names, with or without `CURLOPT_`: `"TCP_FASTOPEN"`. They are checked against the linked libcurl's own table
+/// of options, so an unknown name or a value of the wrong kind is an error. Use it only within the call, on the event loop's thread.
 public struct CurlTransfer: ~Copyable {
     private let easy: EasyHandle
 
@@ -13,32 +12,32 @@ public struct CurlTransfer: ~Copyable {
         self.easy = easy
     }
 
-    /// Sets an option that takes a number, `curl_off_t` included, in the unit of libcurl's page on it.
+    /// Sets an option that takes a number, including `curl_off_t`, in the unit that libcurl documents.
     public mutating func set(_ option: CurlOption, _ value: Int) throws(CurlTransferError) {
         let named = try find(option, .number, .largeNumber)
         try perform(option) { easy throws(TransferFailure) in try easy.set(named, number: value) }
     }
 
-    /// Sets an option that libcurl counts as on with 1 and off with 0.
+    /// Sets an option to 1 for on or 0 for off.
     public mutating func set(_ option: CurlOption, _ value: Bool) throws(CurlTransferError) {
         try set(option, value ? 1 : 0)
     }
 
-    /// Sets an option that takes a text; nil takes it back. The text must not contain NUL, CR or LF.
+    /// Sets an option that takes a text; nil resets it. The text must not contain NUL, CR or LF.
     public mutating func set(_ option: CurlOption, _ value: String?) throws(CurlTransferError) {
         let named = try find(option, .string)
         if let value { try Self.check([value], of: option) }
         try perform(option) { easy throws(TransferFailure) in try easy.set(named, string: value) }
     }
 
-    /// Sets an option that takes a list of texts; an empty one takes it back. None may contain NUL, CR or LF.
+    /// Sets an option that takes a list of texts; an empty list resets it. No text may contain NUL, CR or LF.
     public mutating func set(_ option: CurlOption, _ value: [String]) throws(CurlTransferError) {
         let named = try find(option, .list)
         try Self.check(value, of: option)
         try perform(option) { easy throws(TransferFailure) in try easy.set(named, list: value) }
     }
 
-    /// Sets an option that takes bytes, those whose names end with `_BLOB`. libcurl copies them.
+    /// Sets an option that takes bytes, one whose name ends with `_BLOB`. libcurl copies them.
     public mutating func set(_ option: CurlOption, _ value: Data) throws(CurlTransferError) {
         let named = try find(option, .blob)
         try perform(option) { easy throws(TransferFailure) in
@@ -84,7 +83,7 @@ public struct CurlOption: Sendable, Hashable, ExpressibleByStringLiteral {
     /// In upper case, without `CURLOPT_`.
     public let name: String
 
-    /// An option by its name; whether the linked libcurl has it is found out when it is set.
+    /// An option by its name. Whether the linked libcurl has it is checked when it is set.
     public init(_ name: String) {
         let name = name.uppercased()
         self.name = name.hasPrefix("CURLOPT_") ? String(name.dropFirst(8)) : name
@@ -102,7 +101,7 @@ public struct CurlTransferError: LocalizedError, CustomStringConvertible, Sendab
     public let option: CurlOption
     /// What is wrong.
     public let reason: String
-    /// libcurl's `CURLcode`, where libcurl itself has refused the option or its value.
+    /// libcurl's `CURLcode`, if libcurl itself rejected the option or its value.
     public let code: Int?
 
     init(_ option: CurlOption, _ reason: String, code: Int? = nil) {

@@ -1,26 +1,26 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
-/// A cache that keeps up with a session: what the default and ephemeral configurations use.
+/// A fast `URLCache`, which the default and ephemeral configurations use.
 ///
-/// It does what `URLCache` does, and can be used wherever one is asked for. Other than the stock module's, it finds a response without going
-/// through its directory, tells URLs apart by their queries and schemes, and drops what was used longest ago. Several processes may use one
-/// directory, and any of them may be killed at any moment. An addition of this module. See <doc:Caching>.
+/// It can be used wherever a `URLCache` is expected. Unlike the stock module's, it finds a response without listing its directory,
+/// distinguishes URLs by query and scheme, and drops the least recently used responses. Several processes may use one directory, and any of
+/// them may be killed at any moment. An addition of this module. See <doc:Caching>.
 ///
-/// Safe to use from any thread. Its methods may read and write files on the caller's thread; sessions use it without that.
+/// Safe to use from any thread. Its methods may read and write files on the caller's thread; sessions use it asynchronously.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlcache>
 public final class CurlURLCache: URLCache, @unchecked Sendable {
-    // @unchecked is true because there is nothing but `responses`, which guards itself, and the superclass's parts, which nobody uses.
+    // @unchecked is true because `responses` guards itself, and the superclass's state isn't used.
     let responses: ResponseCache
 
     /// A cache.
     ///
     /// - Parameters:
     ///   - memoryCapacity: How much may be kept in memory, in bytes.
-    ///   - diskCapacity: How much room files may take, in bytes, in whole blocks of 4,096; 0 for none.
-    ///   - path: The directory that files go into, in a directory of the cache's own that only this user can look into; nil for one in the
-    ///     user's directory of caches (`$XDG_CACHE_HOME`), named after the program.
+    ///   - diskCapacity: How much space files may take, in bytes, counted in whole blocks of 4,096; 0 for no files.
+    ///   - path: The directory in which the cache makes its own, accessible to this user only; nil for one in the user's cache directory
+    ///     (`$XDG_CACHE_HOME`), named after the program.
     public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         responses = ResponseCache(
             memoryCapacity: memoryCapacity,
@@ -32,18 +32,18 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }
 
-    /// One in memory alone.
+    /// A cache in memory only.
     init(memoryCapacity: Int) {
         responses = ResponseCache(memoryCapacity: memoryCapacity, diskCapacity: 0, directoryPath: nil)
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }
 
-    /// With the version of the files' format.
+    /// Ends with the version of the file format.
     private static let folder = "/responses-1"
-    /// A path that can be no directory: the superclass makes one otherwise.
+    /// A path that can't be a directory: otherwise the superclass would create one.
     private static let nowhere = "/dev/null/none"
 
-    /// nil where the user has no directory for caches.
+    /// nil if the user has no cache directory.
     private static var defaultPath: String? {
         let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
         let program = (Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName)
@@ -53,12 +53,12 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
 
     // MARK: - Responses
 
-    /// The response that is stored for `request`, in memory or on disk; one that a session is about to write is found as well.
+    /// The response stored for `request`, in memory or on disk, including one that a session is about to write.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         request.url.flatMap { responses.response(for: StoredResponse.key(of: $0)) }?.cachedResponse
     }
 
-    /// Stores a response, in place of another for the same URL. It is written when the method returns.
+    /// Stores a response in place of any other for the same URL. It has been written when the method returns.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let url = request.url,
             let response = StoredResponse(cachedResponse, key: StoredResponse.key(of: url))
@@ -66,32 +66,32 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
         responses.storeAndWait(response)
     }
 
-    /// Forgets the response that is stored for `request`.
+    /// Removes the response stored for `request`.
     public override func removeCachedResponse(for request: URLRequest) {
         guard let url = request.url else { return }
         responses.remove(url)
         responses.waitForWrites()
     }
 
-    /// Forgets all responses.
+    /// Removes all responses.
     public override func removeAllCachedResponses() {
         responses.removeAll()
     }
 
-    /// Forgets the responses that were stored later than `date`.
+    /// Removes the responses that were stored after `date`.
     public override func removeCachedResponses(since date: Date) {
         responses.removeAll(since: date)
     }
 
     // MARK: - Room
 
-    /// How much may be kept in memory, in bytes. What no longer fits goes at once.
+    /// How much may be kept in memory, in bytes. Responses that no longer fit are removed at once.
     public override var memoryCapacity: Int {
         get { responses.memoryCapacity }
         set { responses.memoryCapacity = newValue }
     }
 
-    /// How much room files may take, in bytes. What no longer fits goes at once.
+    /// How much space files may take, in bytes. Responses that no longer fit are removed at once.
     public override var diskCapacity: Int {
         get { responses.diskCapacity }
         set { responses.diskCapacity = newValue }
@@ -100,19 +100,19 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
     /// How much is kept in memory, in bytes.
     public override var currentMemoryUsage: Int { responses.memoryUsage }
 
-    /// How much room files take, in bytes, in whole blocks. Goes through the directory.
+    /// How much space files take, in bytes, counted in whole blocks. Lists the directory.
     public override var currentDiskUsage: Int { responses.diskUsage }
 }
 
 // MARK: - The shared cache
 
 extension CurlURLCache {
-    /// `URLCache.shared`, which becomes one of these when a session first asks for it, unless the program has set one itself.
+    /// `URLCache.shared`, replaced by a `CurlURLCache` when a session first asks for it, unless the program has set or changed it.
     static var ofSessions: URLCache {
         let shared = URLCache.shared
         guard isUntouched(shared) else { return shared }
         replacement.withLock { replacement in
-            // Another thread may have come before, or the program.
+            // Another thread, or the program, may have replaced it meanwhile.
             guard isUntouched(URLCache.shared) else { return }
             let cache = replacement ?? CurlURLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: nil)
             replacement = cache
@@ -123,8 +123,8 @@ extension CurlURLCache {
 
     private static let replacement = Mutex<CurlURLCache?>(nil)
 
-    /// Whether the stock module has made it, and nobody has changed it: the stock module tells nobody, but gives it capacities of its own
-    /// and a directory that no other has, unless a program asks for the very same.
+    /// Whether the stock module made it, and nobody has changed it since. The stock module doesn't say; its shared cache is recognised by its
+    /// capacities and its directory.
     static func isUntouched(_ cache: URLCache) -> Bool {
         guard type(of: cache) == URLCache.self, cache.memoryCapacity == 4 << 20, cache.diskCapacity == 20 << 20,
             let directory = Mirror(reflecting: cache).descendant("cacheDirectory")

@@ -1,13 +1,13 @@
 import Foundation
 
-// What a delegate does with messages it doesn't implement. A task's own delegate passes them on to the session's, as on
-// Apple's platforms; a session's delegate gives the default answer.
+// The messages that a delegate doesn't implement. A task's own delegate passes them on to the session's, as on Apple's platforms; a
+// session's delegate gives the default answer.
 
 extension URLSessionDelegate {
     /// Does nothing.
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
 
-    /// The session's delegate, where this object is the task's own one.
+    /// The session's delegate, if this object is the task's own one.
     func next(_ session: URLSession, _ task: URLSessionTask) -> DelegateSet? {
         guard task.delegate === self, let sessionDelegate = session.delegate, sessionDelegate !== self else {
             return nil
@@ -78,15 +78,15 @@ extension URLSessionDataDelegate {
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
     }
 
-    /// Passed on to the session's delegate, but for an async call's bytes.
+    /// Passed on to the session's delegate, except for the bytes of an async call.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        guard dataTask.runner?.tellsOfItsResult == true else { return }
+        guard dataTask.engine?.tellsDelegateOfResult == true else { return }
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didReceive: data)
     }
 }
 
 extension URLSessionDownloadDelegate {
-    /// Passed on to the session's delegate, but for an async call's bytes.
+    /// Passed on to the session's delegate, except for the bytes of an async call.
     public func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,
@@ -94,7 +94,7 @@ extension URLSessionDownloadDelegate {
         totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        guard downloadTask.runner?.tellsOfItsResult == true else { return }
+        guard downloadTask.engine?.tellsDelegateOfResult == true else { return }
         next(session, downloadTask)?.download?.urlSession(
             session,
             downloadTask: downloadTask,

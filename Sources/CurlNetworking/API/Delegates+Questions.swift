@@ -1,11 +1,11 @@
 import Foundation
 
-// Questions about redirects and challenges. Like all questions, a delegate may answer them in either of two forms, as on Apple's
-// platforms: with a completion handler or async. The default of the first tries the second; the default of the second reports that there
-// is neither, and the question is passed on from the task's own delegate to the session's, or gets the default answer.
+// Questions about redirects and challenges. A delegate may answer any question in either of two forms, as on Apple's platforms: with a
+// completion handler or async. The default implementation of the first calls the second. That one's reports that there is neither; then a
+// task's own delegate passes the question on to the session's, and a session's delegate gives the default answer.
 
 extension URLSessionDelegate {
-    /// Asks the async form; where there is none, the question goes to the task's method, as on Apple's platforms.
+    /// Calls the async form; if there is none, the task's method is called, as on Apple's platforms.
     public func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
@@ -31,7 +31,7 @@ extension URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    /// Asks the async form; where there is none, it is passed on to the session's delegate, or the redirect is followed.
+    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the redirect is followed.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -39,20 +39,16 @@ extension URLSessionTaskDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        AsyncForm.ask(self, .redirect) {
+        AsyncForm.ask(self, .redirect, about: task, in: session, next: \.task, default: request, completionHandler) {
             await $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request)
-        } then: { answer in
-            if let answer { return completionHandler(answer) }
-            self.passOn(about: task, in: session, to: \.task) { next in
-                guard let next else { return completionHandler(request) }
-                next.urlSession(
-                    session,
-                    task: task,
-                    willPerformHTTPRedirection: response,
-                    newRequest: request,
-                    completionHandler: completionHandler
-                )
-            }
+        } passingOn: {
+            $0.urlSession(
+                session,
+                task: task,
+                willPerformHTTPRedirection: response,
+                newRequest: request,
+                completionHandler: completionHandler
+            )
         }
     }
 
@@ -67,29 +63,39 @@ extension URLSessionTaskDelegate {
         return request
     }
 
-    /// Asks the async form; where there is none, it is passed on to the session's delegate, or the default handling applies.
+    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the default handling applies.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        AsyncForm.ask(self, .challenge) {
+        let sender = challenge.sender as? ChallengeSender
+        AsyncForm.ask(
+            self,
+            .challenge,
+            about: task,
+            in: session,
+            next: \.task,
+            default: self.defaultAnswer(to: sender, about: task, in: session)
+        ) {
+            completionHandler($0.0, $0.1)
+        } method: {
             await $0.urlSession(session, task: task, didReceive: challenge)
-        } then: { answer in
-            if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
-            self.passOn(about: task, in: session, to: \.task) { next in
-                guard let next else {
-                    // Another delegate may have passed it on.
-                    if task.delegate === self || session.delegate === self {
-                        (challenge.sender as? ChallengeSender)?.noteMissingMethods()
-                    }
-                    return completionHandler(.performDefaultHandling, nil)
-                }
-                (challenge.sender as? ChallengeSender)?.noteAsking(.session)
-                next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
-            }
+        } passingOn: { next in
+            sender?.noteAsking(.session)
+            next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
         }
+    }
+
+    private func defaultAnswer(
+        to sender: ChallengeSender?,
+        about task: URLSessionTask,
+        in session: URLSession
+    ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        // Another delegate may have passed the question on to this one.
+        if task.delegate === self || session.delegate === self { sender?.noteMissingMethods() }
+        return (.performDefaultHandling, nil)
     }
 
     /// Answers with the default handling.

@@ -3,8 +3,8 @@ import Foundation
 // Questions about requests before they are sent, in both forms: see Delegates+Questions.swift.
 
 extension URLSessionTaskDelegate {
-    /// Asks the async form, and then the methods that ask for a stream from an offset; where there are none of these, it is passed on to
-    /// the session's delegate, or there is no stream.
+    /// Calls the async form, then the methods that ask for a stream from an offset. If there are none of these either, the question is passed
+    /// on to the session's delegate, or there is no stream.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -27,29 +27,28 @@ extension URLSessionTaskDelegate {
         return nil
     }
 
-    /// Asks the async form; where there is none, it is passed on to the session's delegate, or there is no stream.
+    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or there is no stream.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        AsyncForm.ask(self, .bodyStreamFromOffset) {
+        AsyncForm.ask(
+            self,
+            .bodyStreamFromOffset,
+            about: task,
+            in: session,
+            next: \.task,
+            default: nil,
+            completionHandler
+        ) {
             await $0.urlSession(session, needNewBodyStreamForTask: task, from: offset)
-        } then: { answer in
-            if let answer { return completionHandler(answer) }
-            self.passOn(about: task, in: session, to: \.task) { next in
-                guard let next else { return completionHandler(nil) }
-                guard offset > 0 else {
-                    return next.urlSession(session, task: task, needNewBodyStream: completionHandler)
-                }
-                next.urlSession(
-                    session,
-                    task: task,
-                    needNewBodyStreamFrom: offset,
-                    completionHandler: completionHandler
-                )
+        } passingOn: { next in
+            guard offset > 0 else {
+                return next.urlSession(session, task: task, needNewBodyStream: completionHandler)
             }
+            next.urlSession(session, task: task, needNewBodyStreamFrom: offset, completionHandler: completionHandler)
         }
     }
 
@@ -63,26 +62,24 @@ extension URLSessionTaskDelegate {
         return nil
     }
 
-    /// Asks the async form; where there is none, it is passed on to the session's delegate, or the request is sent as it is.
+    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the request is sent as it is.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        AsyncForm.ask(self, .delayedRequest) {
+        AsyncForm.ask(self, .delayedRequest, about: task, in: session, next: \.task, default: (.continueLoading, nil)) {
+            completionHandler($0.0, $0.1)
+        } method: {
             await $0.urlSession(session, task: task, willBeginDelayedRequest: request)
-        } then: { answer in
-            if let (disposition, request) = answer { return completionHandler(disposition, request) }
-            self.passOn(about: task, in: session, to: \.task) { next in
-                guard let next else { return completionHandler(.continueLoading, nil) }
-                next.urlSession(
-                    session,
-                    task: task,
-                    willBeginDelayedRequest: request,
-                    completionHandler: completionHandler
-                )
-            }
+        } passingOn: {
+            $0.urlSession(
+                session,
+                task: task,
+                willBeginDelayedRequest: request,
+                completionHandler: completionHandler
+            )
         }
     }
 

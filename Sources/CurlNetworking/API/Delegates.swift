@@ -3,14 +3,14 @@ import Foundation
 /// Messages about a session as a whole.
 ///
 /// Every method has a default implementation, and is called on the session's ``URLSession/delegateQueue`` unless it says
-/// otherwise. Questions have two forms, with a completion handler and async; a delegate implements one of the two, and the async one isn't
-/// called on the delegate queue. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
+/// otherwise. Questions have two forms, of which a delegate implements one: with a completion handler, or async. The async form isn't called
+/// on the delegate queue. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
-    /// The session has become invalid: its last message. `error` is nil when the program asked for it.
+    /// The session has become invalid: its last message. `error` is nil if the program invalidated it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// Asks how to answer a challenge of the connection: a server's certificate, a client's, NTLM and Negotiate. A delegate that
-    /// doesn't implement it is asked with the task's method instead. See <doc:TLS> and <doc:Authentication>.
+    /// Asks how to answer a challenge about the connection: the server's certificate, the client's, NTLM or Negotiate. If a delegate
+    /// doesn't implement it, the task's method is called instead. See <doc:TLS> and <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
@@ -26,18 +26,18 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
 
 /// Messages about any task.
 ///
-/// A task's own delegate is asked first; what it doesn't implement goes to the session's. Source:
+/// A task's own delegate is asked first; messages that it doesn't implement go to the session's. Source:
 /// <https://developer.apple.com/documentation/foundation/urlsessiontaskdelegate>
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
-    /// A task was created: the first message about it, and the place to configure it before it is resumed.
+    /// A task was created: the first message about it, and the chance to configure it before it is resumed.
     ///
-    /// Called before the creating method returns, on its thread.
+    /// Called on the creating thread, before the creating method returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Asks whether and how to follow a redirect: with `request`, another one, or (nil) not at all. Then the redirect's own
-    /// response and body are the task's.
+    /// Asks whether to follow a redirect: answer with `request`, with another request, or with nil to get the redirect's own response and
+    /// body.
     ///
-    /// Asked for tasks of every kind, with completion handlers and async ones too. The handler may be called later, from any
+    /// Asked for tasks of every kind, including those with completion handlers and async ones. The handler may be called later, from any
     /// thread; its first call counts. See <doc:Redirects>.
     func urlSession(
         _ session: URLSession,
@@ -55,8 +55,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// Asks how to answer a challenge of the server or proxy. Asked for tasks of every kind. The handler may be called later,
-    /// from any thread; its first call counts. See <doc:Authentication>.
+    /// Asks how to answer a challenge from the server or proxy. Asked for tasks of every kind. The handler may be called later, from any
+    /// thread; its first call counts. See <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -83,7 +83,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     /// Asks for a stream with the request's body from `offset` on, in bytes.
     ///
-    /// Uploads begin at their beginning: the offset is 0, and only a delegate that implements no method without an offset is asked.
+    /// Uploads always begin at the start: the offset is 0, and the method is only called if the delegate implements none without an offset.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -98,7 +98,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         from offset: Int64
     ) async -> InputStream?
 
-    /// Bytes of the request's body were handed to the transport: so many since the last message, and in all.
+    /// Bytes of the request's body were handed to the transport: since the last message, and in total.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -107,26 +107,26 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         totalBytesExpectedToSend: Int64
     )
 
-    /// What the task has cost: the last message before its completion, or before its handler or awaiting Swift task gets the
-    /// result. Called for every task.
+    /// The task's metrics: the last message before its completion, or before its handler or the awaiting Swift task gets the result. Called
+    /// for every task.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The last message about a task. A server's error status is no error here.
+    /// The last message about a task. A status such as 404 is not an error.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 
-    /// There is no way to the task's host just now, and the task waits for one: see
-    /// ``URLSessionConfiguration/waitsForConnectivity``. Called at most once for a task.
+    /// The task's host can't be reached at present, and the task waits: see
+    /// ``URLSessionConfiguration/waitsForConnectivity``. Called at most once for each task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// An informational response has come (status 100 to 199, but for 101): a 103 with early hints, say. There may be
-    /// several, and the response comes behind them.
+    /// An informational response has arrived (status 100 to 199, except 101), such as a 103 with early hints. There may be several,
+    /// followed by the final response.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceiveInformationalResponse response: HTTPURLResponse
     )
 
-    /// Asks what to do with a delayed request whose time has come.
+    /// Asks what to do with a delayed request when it is due.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -146,9 +146,9 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatadelegate>
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// The response has arrived; no byte of the body is delivered before the answer.
+    /// The response has arrived. No byte of the body is delivered before the answer.
     ///
-    /// Called again for each part of a body of the type `multipart/x-mixed-replace`: the part replaces what was delivered before. See
+    /// Called again for each part of a `multipart/x-mixed-replace` body: the part replaces what was delivered before. See
     /// <doc:OrderOfMessages>.
     func urlSession(
         _ session: URLSession,
@@ -167,12 +167,12 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// The data task has become a download task: the last message about it.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-    /// The next bytes of the body. The transfer pauses when too many wait for this method to return.
+    /// The next bytes of the body. The transfer pauses while too many wait for this method to return.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-    /// Asks whether and how to cache a response: as proposed, another one, or (nil) not at all.
+    /// Asks whether to cache a response: answer with the proposed response, with another one, or with nil not to cache it.
     ///
-    /// Called behind the last byte of the body, for responses that are to be stored. See <doc:Caching>.
+    /// Called after the last byte of the body, for responses that may be stored. See <doc:Caching>.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -192,10 +192,10 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloaddelegate>
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The download is complete. The file is removed when the method returns: open or move it before that.
+    /// The download is complete. The file is removed when the method returns: open or move it before.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// Bytes were written to the file: so many since the last message, so many in all, of so many (or
+    /// Bytes were written to the file: since the last message, in total, and expected in total (or
     /// `NSURLSessionTransferSizeUnknown`).
     func urlSession(
         _ session: URLSession,
@@ -205,7 +205,7 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
         totalBytesExpectedToWrite: Int64
     )
 
-    /// The download goes on from `fileOffset` bytes that it had before.
+    /// The download continues after the first `fileOffset` bytes, which it had received before.
     func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,

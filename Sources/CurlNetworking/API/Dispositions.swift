@@ -1,11 +1,11 @@
 extension URLSession {
-    /// What to do with a delayed request when its time has come.
+    /// What to do with a delayed request when it is due.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delayedrequestdisposition>
     public enum DelayedRequestDisposition: Int, Sendable {
         /// Send the original request.
         case continueLoading
-        /// Send the request that comes with the answer.
+        /// Send the request in the answer.
         case useNewRequest
         /// Cancel the task.
         case cancel
@@ -15,7 +15,7 @@ extension URLSession {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/authchallengedisposition>
     public enum AuthChallengeDisposition: Int, Sendable {
-        /// Use the credential that comes with the answer.
+        /// Use the credential in the answer.
         case useCredential
         /// Act as if there were no delegate.
         case performDefaultHandling

@@ -1,4 +1,3 @@
-// The passive types (URLRequest, URLResponse, HTTPCookie, URLCache, URLCredential and their family) are the stock
-// module's own, so values pass freely between this module and libraries compiled against that one. Everything that acts
-// is declared here and shadows its namesake.
+// The passive types (URLRequest, URLResponse, HTTPCookie, URLCache, URLCredential and the like) are the stock module's own, so values can be
+// shared with libraries compiled against that one. Sessions, tasks, delegates and the like are declared here and shadow the stock ones.
 @_exported import FoundationNetworking

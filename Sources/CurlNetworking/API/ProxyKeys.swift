@@ -1,5 +1,5 @@
-// The keys of `connectionProxyDictionary`, with the names that CFNetwork gives them. There they are of the type CFString, and
-// programs write `kCFNetworkProxiesHTTPEnable as String`; that compiles here as well.
+// The keys of `connectionProxyDictionary`, with CFNetwork's names. There they are CFStrings, so programs write
+// `kCFNetworkProxiesHTTPEnable as String`, which compiles here as well.
 
 /// Whether http URLs have a proxy: a Boolean, or a number other than 0.
 ///
@@ -12,7 +12,7 @@ public let kCFNetworkProxiesHTTPPort = "HTTPPort"
 
 /// Whether https URLs have a proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesHTTPSEnable = "HTTPSEnable"
-/// The name or address of the proxy for https URLs, a `String`: an HTTP proxy that makes tunnels.
+/// The name or address of the proxy for https URLs, a `String`: an HTTP proxy, used through tunnels.
 public let kCFNetworkProxiesHTTPSProxy = "HTTPSProxy"
 /// Its port, a number; the default is 443.
 public let kCFNetworkProxiesHTTPSPort = "HTTPSPort"
@@ -24,21 +24,21 @@ public let kCFNetworkProxiesFTPProxy = "FTPProxy"
 /// Its port, a number; the default is 80.
 public let kCFNetworkProxiesFTPPort = "FTPPort"
 
-/// Whether there is a SOCKS proxy for all URLs that have no other one: a Boolean, or a number other than 0.
+/// Whether there is a SOCKS proxy for all URLs without another proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesSOCKSEnable = "SOCKSEnable"
-/// The name or address of the SOCKS 5 proxy, a `String`. It looks hosts' names up.
+/// The name or address of the SOCKS 5 proxy, a `String`. It resolves names.
 public let kCFNetworkProxiesSOCKSProxy = "SOCKSProxy"
 /// Its port, a number; the default is 1080.
 public let kCFNetworkProxiesSOCKSPort = "SOCKSPort"
 
-/// The hosts that have no proxy, an array of `String`s: names, names with stars, addresses and ranges of addresses.
+/// The hosts that are reached without a proxy, an array of `String`s: names, names with stars, addresses and ranges of addresses.
 public let kCFNetworkProxiesExceptionsList = "ExceptionsList"
-/// Whether names without a dot have no proxy: a Boolean, or a number other than 0.
+/// Whether names without a dot are reached without a proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesExcludeSimpleHostnames = "ExcludeSimpleHostnames"
 
-/// Whether a script chooses the proxy: a Boolean, or a number other than 0. There is no JavaScript here: with it, tasks fail.
+/// Whether a script chooses the proxy: a Boolean, or a number other than 0. Not supported: with it, tasks fail.
 public let kCFNetworkProxiesProxyAutoConfigEnable = "ProxyAutoConfigEnable"
-/// Where such a script is, a `String`.
+/// The script's URL, a `String`.
 public let kCFNetworkProxiesProxyAutoConfigURLString = "ProxyAutoConfigURLString"
 
 /// The user name for the dictionary's proxies, a `String`.

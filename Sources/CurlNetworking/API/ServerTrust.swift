@@ -5,56 +5,56 @@ import Foundation
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlauthenticationmethodservertrust>
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
-/// The authentication method of challenges by servers that want to see a certificate.
+/// The authentication method of challenges by servers that ask for a client certificate.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlauthenticationmethodclientcertificate>
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// What a server has presented to prove who it is, and what verifying that came to: this module's counterpart of `SecTrust`.
+/// A server's certificates, and the result of verifying them: this module's counterpart of `SecTrust`.
 public struct ServerTrust: Sendable, Hashable {
-    /// The host that was asked for.
+    /// The requested host.
     public let host: String
-    /// The certificates as the server sent them, its own first, in DER. Don't take them for more than claims.
+    /// The certificates as the server sent them, its own first, in DER. They prove nothing if there is a ``problem``.
     public let certificates: [Data]
-    /// What is wrong with them; nil where the system's verification has succeeded.
+    /// What is wrong with them; nil if they were verified.
     public let problem: CertificateProblem?
-    /// OpenSSL's words about the verification: "ok", or the reason why it failed.
+    /// OpenSSL's text about the verification: "ok", or why it failed.
     public let reason: String
 
     /// The same certificates in PEM (RFC 7468).
     public var pemCertificates: [String] { certificates.map(PEM.encode) }
 
-    /// Whether the certificates are good for the host by the rules of the session.
+    /// Whether the certificates are valid for the host by the session's rules.
     public var isTrusted: Bool { problem == nil }
 }
 
 extension URLProtectionSpace {
-    /// What the server has presented; nil unless ``authenticationMethod`` is ``NSURLAuthenticationMethodServerTrust``.
+    /// The server's certificates; nil unless ``authenticationMethod`` is ``NSURLAuthenticationMethodServerTrust``.
     ///
     /// Apple's property of this name is a `SecTrust`.
     public var serverTrust: ServerTrust? { (self as? HandshakeSpace)?.trust }
 
-    /// The names of authorities (X.501, in DER) whose certificates the server accepts; none for any. nil unless
+    /// The names of the authorities (X.501, in DER) whose certificates the server accepts; empty if it accepts any. nil unless
     /// ``authenticationMethod`` is ``NSURLAuthenticationMethodClientCertificate``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlprotectionspace/distinguishednames>
     public var distinguishedNames: [Data]? { (self as? HandshakeSpace)?.authorities }
 }
 
-/// Gives `URLCredential` initialisers; nothing else conforms.
+/// Gives `URLCredential` its initialisers for TLS. Nothing else conforms.
 public protocol TLSCredential {}
 
 extension URLCredential: TLSCredential {}
 
 extension TLSCredential where Self == URLCredential {
-    /// Accepts the server that has presented just these certificates, whatever verifying them came to.
+    /// Accepts a server with exactly these certificates, whether or not they were verified.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredential/init(trust:)>
     public init(trust: ServerTrust) {
         self = HandshakeCredential(.trust(trust), .none)
     }
 
-    /// Shows the server a certificate. It serves all of the session's connections to the host.
+    /// A client certificate. It is used for all of the session's connections to the host.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredential/init(identity:certificates:persistence:)>
     public init(identity: TLSIdentity, persistence: URLCredential.Persistence = .forSession) {
@@ -63,13 +63,13 @@ extension TLSCredential where Self == URLCredential {
 }
 
 extension URLCredential {
-    /// What the credential was made with; nil for all others. Apple has no property for it.
+    /// The accepted certificates; nil for credentials of other kinds. Apple has no such property.
     public var trust: ServerTrust? {
         guard case .trust(let trust) = (self as? HandshakeCredential)?.content else { return nil }
         return trust
     }
 
-    /// The certificate to show; nil for credentials of other kinds.
+    /// The client certificate; nil for credentials of other kinds.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredential/identity>
     public var identity: TLSIdentity? {

@@ -1,7 +1,7 @@
 import Foundation
 
-// The stock storages' methods that take a task, for the tasks of this module. Each does what its request- or space-based
-// sibling does for the task's request; like those, they may read and write files on the caller's thread.
+// The stock storages' methods that take a task, for this module's tasks. Each calls the method for the task's request or protection space.
+// Like those, they may read and write files on the caller's thread.
 
 extension URLCache {
     /// Stores `cachedResponse` for the task's request.
@@ -10,7 +10,7 @@ extension URLCache {
         storeCachedResponse(cachedResponse, for: request)
     }
 
-    /// Hands over the response that is cached for the task's request, or nil.
+    /// Passes the response cached for the task's request, or nil, to `completionHandler`.
     public func getCachedResponse(
         for dataTask: URLSessionDataTask,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
@@ -18,7 +18,7 @@ extension URLCache {
         completionHandler(dataTask.currentRequest.flatMap(cachedResponse(for:)))
     }
 
-    /// The response that is cached for the task's request, or nil.
+    /// The response cached for the task's request, or nil.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcache/getcachedresponse(for:completionhandler:)>
     public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
@@ -27,7 +27,7 @@ extension URLCache {
         }
     }
 
-    /// Forgets the response that is cached for the task's request.
+    /// Removes the response cached for the task's request.
     public func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = dataTask.currentRequest else { return }
         removeCachedResponse(for: request)
@@ -35,7 +35,7 @@ extension URLCache {
 }
 
 extension HTTPCookieStorage {
-    /// Stores `cookies` as if they came with the task's response, heeding the storage's policy.
+    /// Stores `cookies` as if they came with the task's response, subject to the storage's policy.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/storecookies(_:for:)>
     public func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
@@ -43,15 +43,15 @@ extension HTTPCookieStorage {
         setCookies(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL)
     }
 
-    /// Hands over the cookies that the task's request would carry, in their order, or nil where it has no http or https URL; on a queue
-    /// of its own, without waiting for files.
+    /// Passes the cookies that the task's request would carry, in their order, to `completionHandler`, or nil if its URL isn't http or https.
+    /// Calls it on a global queue, without waiting for files.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
     public func getCookiesFor(
         _ task: URLSessionTask,
         completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
-        // The store's queue is no place for the program's code.
+        // The program's code must not run on the store's queue.
         let handOver: @Sendable ([HTTPCookie]?) -> Void = { cookies in
             DispatchQueue.global().async { completionHandler(cookies) }
         }
@@ -61,7 +61,7 @@ extension HTTPCookieStorage {
 }
 
 extension HTTPCookieStorage {
-    /// The cookies that the task's request would carry, in their order, or nil where it has no http or https URL.
+    /// The cookies that the task's request would carry, in their order, or nil if its URL isn't http or https.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
     public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
@@ -89,7 +89,7 @@ extension URLCredentialStorage {
         defaultCredential(for: space)
     }
 
-    /// Hands over the credentials for `protectionSpace`, by user name, or nil.
+    /// Passes the credentials for `protectionSpace`, by user name, or nil, to `completionHandler`.
     public func getCredentials(
         for protectionSpace: URLProtectionSpace,
         task: URLSessionTask,
@@ -103,7 +103,7 @@ extension URLCredentialStorage {
         set(credential, for: protectionSpace)
     }
 
-    /// Forgets `credential` for `protectionSpace`.
+    /// Removes `credential` for `protectionSpace`.
     public func remove(
         _ credential: URLCredential,
         for protectionSpace: URLProtectionSpace,
@@ -113,7 +113,7 @@ extension URLCredentialStorage {
         remove(credential, for: protectionSpace, options: options)
     }
 
-    /// Hands over the default credential for `space`, or nil.
+    /// Passes the default credential for `space`, or nil, to `completionHandler`.
     public func getDefaultCredential(
         for space: URLProtectionSpace,
         task: URLSessionTask,

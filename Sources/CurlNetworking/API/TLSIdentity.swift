@@ -1,23 +1,23 @@
-import Curl
+import CurlTransport
 import Foundation
 
-/// A certificate with its private key, for servers that ask who is calling.
+/// A certificate with its private key, for servers that authenticate their clients.
 public struct TLSIdentity: Sendable, Hashable {
-    /// Where a part of it is.
+    /// Where a part of an identity is read from.
     public enum Source: Sendable, Hashable {
-        /// In a file, which is read with every new connection.
+        /// A file, which is read for every new connection.
         case file(URL)
         case data(Data)
     }
 
     let certificate: ClientCertificate
 
-    /// Certificates in PEM, the one to show first and those of the authorities below it behind, and a key.
+    /// Certificates and a key in PEM.
     ///
     /// - Parameters:
-    ///   - certificates: One or more certificates.
-    ///   - privateKey: The first certificate's key; nil where it is in the same place.
-    ///   - passphrase: What the key is encrypted with, if it is.
+    ///   - certificates: The client's certificate, then those of intermediate authorities, if any.
+    ///   - privateKey: The client certificate's key; nil if it is in the same place as the certificates.
+    ///   - passphrase: The passphrase of an encrypted key.
     ///
     /// Source: [CURLOPT_SSLCERT](https://curl.se/libcurl/c/CURLOPT_SSLCERT.html),
     /// [CURLOPT_SSLKEY](https://curl.se/libcurl/c/CURLOPT_SSLKEY.html).
@@ -37,7 +37,7 @@ public struct TLSIdentity: Sendable, Hashable {
         )
     }
 
-    /// A bundle in PKCS#12 (RFC 7292): a `.p12` or `.pfx` file.
+    /// A PKCS#12 bundle (RFC 7292): a `.p12` or `.pfx` file.
     public static func pkcs12(_ bundle: Source, passphrase: String? = nil) -> TLSIdentity {
         let certificate = ClientCertificate(format: .pkcs12, certificates: bundle.forCurl, passphrase: passphrase)
         return TLSIdentity(certificate: certificate)
@@ -53,10 +53,10 @@ public struct TLSIdentity: Sendable, Hashable {
 }
 
 extension TLSIdentity: CustomStringConvertible, CustomReflectable {
-    /// Without the passphrase and the key.
+    /// The format only, without passphrase and key.
     public var description: String { "TLSIdentity(\(certificate.format.rawValue))" }
 
-    /// Nothing to look into: the passphrase and the key are in no dump.
+    /// Empty, so that no dump shows the passphrase or the key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -1,12 +1,11 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
-/// Loads requests in a program's own way: the usual means of mocking a network in tests.
+/// Loads requests in a way of the program's own, for example to mock the network in tests.
 ///
-/// A session asks the classes in ``URLSessionConfiguration/protocolClasses`` first, in their order; what none of them takes goes
-/// to the network. Class methods are called on a queue of the task. Objects are made, started and stopped on a thread whose run
-/// loop runs, the same for all calls of one object: timers and streams scheduled there fire. Neither is the event loop. See
-/// <doc:Protocols>.
+/// A session asks the classes in ``URLSessionConfiguration/protocolClasses`` in order; a request that none of them takes goes to the network.
+/// Class methods are called on a queue of the task. Objects are made, started and stopped on a thread whose run loop runs, the same for all
+/// calls of one object, so timers and streams scheduled there work. Neither is the event loop. See <doc:Protocols>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol>
 open class URLProtocol: NSObject {
@@ -26,14 +25,14 @@ open class URLProtocol: NSObject {
         storedClient = client
     }
 
-    /// A protocol object for the task's current request, which reports to `client`. This is the one that sessions call. An
-    /// upload task's data is the request's `httpBody`, its file or stream the request's `httpBodyStream`.
+    /// A protocol object for the task's current request, which reports to `client`. Sessions call this initialiser. An upload task's data
+    /// is the request's `httpBody`; its file or stream is the request's `httpBodyStream`.
     public required convenience init(
         task: URLSessionTask,
         cachedResponse: CachedURLResponse?,
         client: (any URLProtocolClient)?
     ) {
-        let request = task.runner?.requestWithBody ?? task.currentRequest
+        let request = task.engine?.requestWithBody ?? task.currentRequest
         self.init(
             request: request ?? URLRequest(url: URL(fileURLWithPath: "/dev/null")),
             cachedResponse: cachedResponse,
@@ -42,17 +41,17 @@ open class URLProtocol: NSObject {
         storedTask = task
     }
 
-    /// Whom the object reports to.
+    /// The client that the object reports to.
     open var client: (any URLProtocolClient)? {
         get { storedClient }
         set { storedClient = newValue }
     }
 
-    /// What the object loads.
+    /// The request that the object loads.
     open var request: URLRequest { storedRequest }
 
-    /// What the session's cache holds for the request's URL, fresh or not, if the request's policy lets it be looked for.
-    /// Whether it is used is the object's decision; see ``URLProtocolClient/urlProtocol(_:cachedResponseIsValid:)``.
+    /// The response in the session's cache for the request's URL, fresh or not, if the request's policy permits using the cache. It is up
+    /// to the object whether to use it; see ``URLProtocolClient/urlProtocol(_:cachedResponseIsValid:)``.
     open var cachedResponse: CachedURLResponse? { storedCachedResponse }
 
     /// The task that the object works for.
@@ -61,9 +60,9 @@ open class URLProtocol: NSObject {
         set { storedTask = newValue }
     }
 
-    // MARK: - What subclasses do
+    // MARK: - For subclasses
 
-    /// Starts loading, and reports to the client from any thread. Subclasses must override it; this one fails the task.
+    /// Starts loading, and reports to the client from any thread. Subclasses must override it; this implementation fails the task.
     open func startLoading() {
         client?.urlProtocol(
             self,
@@ -71,44 +70,43 @@ open class URLProtocol: NSObject {
         )
     }
 
-    /// Stops loading. Called once, on the thread of ``startLoading()``: when the task is cancelled or has failed, and also after
-    /// what the object has reported as the end. What it reports later is dropped. Suspending a task doesn't call it.
+    /// Stops loading. Called once, on the thread of ``startLoading()``: when the task is cancelled or has failed, and also after the object
+    /// has reported the end. Later reports are ignored. Not called when the task is suspended.
     open func stopLoading() {}
 
-    /// Whether the class loads `request`. Subclasses must override this or its sibling for tasks; this one says no.
+    /// Whether the class loads `request`. Subclasses must override this or the method for tasks; this implementation returns false.
     open class func canInit(with request: URLRequest) -> Bool { false }
 
-    /// Whether the class loads `task`; asks for its current request.
+    /// Whether the class loads `task`; by default, whether it loads the task's current request.
     open class func canInit(with task: URLSessionTask) -> Bool {
-        (task.runner?.requestWithBody ?? task.currentRequest).map { canInit(with: $0) } ?? false
+        (task.engine?.requestWithBody ?? task.currentRequest).map { canInit(with: $0) } ?? false
     }
 
-    /// `request` in the form that equivalent requests share; by default itself. It becomes the task's current request, and
-    /// the object's.
+    /// The form of `request` that equivalent requests share; by default `request` itself. It becomes the current request of the task, and
+    /// the object's request.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Whether two requests may share a cached response; by default when they are equal. This module doesn't ask: in its
-    /// cache, responses are found by URL.
+    /// Whether two requests may share a cached response; by default if they are equal. Not called by this module, whose cache finds
+    /// responses by URL.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
     // MARK: - Properties of requests
 
-    /// What was stored in `request`, or in one that it is a copy of, under `key`; nil for nothing.
+    /// The value stored under `key` in `request`, or in a request that it is a copy of; nil if there is none.
     open class func property(forKey key: String, in request: URLRequest) -> Any? {
         RequestProperties.value(forKey: key, in: request)
             ?? FoundationNetworking.URLProtocol.property(forKey: key, in: request)
     }
 
-    /// Stores `value` in `request` under `key`. Copies keep it, if it is something that a property list can hold; anything else
-    /// stays behind with this very object. It never goes out with the request, though in `allHTTPHeaderFields` it can be seen
-    /// that there is something.
+    /// Stores `value` in `request` under `key`. Copies of the request keep it if a property list can hold it; any other value stays with
+    /// this very object. It is never sent, though `allHTTPHeaderFields` shows that there is something.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         removeProperty(forKey: key, in: request)
         guard !RequestProperties.set(value, forKey: key, in: request) else { return }
         FoundationNetworking.URLProtocol.setProperty(value, forKey: key, in: request)
     }
 
-    /// Removes what is stored in `request` under `key`.
+    /// Removes the value stored under `key` in `request`.
     open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
         RequestProperties.remove(key, in: request)
         FoundationNetworking.URLProtocol.removeProperty(forKey: key, in: request)
@@ -118,8 +116,8 @@ open class URLProtocol: NSObject {
 
     private static let registered = Mutex<[ProtocolClass]>([])
 
-    /// Puts `protocolClass` ahead of all others in ``URLSession/shared``, at once. Other sessions ask the classes of their
-    /// configuration alone. False where it is no subclass of this class, nor of the stock module's. Any thread.
+    /// Makes ``URLSession/shared`` ask `protocolClass` before all others, at once. Other sessions ask only the classes of their
+    /// configuration. False if it is a subclass neither of this class nor of the stock module's. Any thread.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol/registerclass(_:)>
     @discardableResult
@@ -132,7 +130,7 @@ open class URLProtocol: NSObject {
         }
     }
 
-    /// Takes back the registration of `protocolClass`, however often it was registered. Any thread.
+    /// Undoes all registrations of `protocolClass`. Any thread.
     open class func unregisterClass(_ protocolClass: AnyClass) {
         registered.withLock { $0.removeAll { $0.type == protocolClass } }
     }
@@ -140,45 +138,44 @@ open class URLProtocol: NSObject {
     static var registeredClasses: [ProtocolClass] { registered.withLock { $0 } }
 }
 
-/// What a ``URLProtocol`` reports to. All methods may be called from any thread, and return at once.
+/// Receives the reports of a ``URLProtocol``. All methods may be called from any thread, and return at once.
 ///
-/// A load has one response, then data, then one end: finished, failed or redirected. Of several responses the first counts, data
-/// that comes before it waits for it, and what comes after the end is dropped.
+/// A load has one response, then data, then one end: finished, failed or redirected. Only the first of several responses counts, data that
+/// is reported before it waits for it, and anything after the end is ignored.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocolclient>
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
-    /// The response is a redirect; `request` is to be loaded instead, by whichever class takes it, or by the network. The end
-    /// of this load.
+    /// The response is a redirect, and this load has ended. `request` is loaded instead, by whichever class takes it or from the network.
     ///
-    /// The delegate is asked first (`willPerformHTTPRedirection`), where `redirectResponse` is an `HTTPURLResponse`; if it
-    /// refuses, that is the task's response, without a body.
+    /// If `redirectResponse` is an `HTTPURLResponse`, the delegate is asked first (`willPerformHTTPRedirection`). If it refuses, that is the
+    /// task's response, without a body.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
-    /// The cached response is good. If the load then finishes without any other response, it is the task's.
+    /// The cached response is valid. If the load then finishes without another response, it becomes the task's.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
 
-    /// The response's head is there. Once its body is complete, a data task's response to a GET goes into the session's cache,
-    /// where `policy` allows it; the delegate is asked first (`willCacheResponse`).
+    /// The response's head has arrived. Once its body is complete, a data task's response to a GET is stored in the session's cache if
+    /// `policy` allows it; the delegate is asked first (`willCacheResponse`).
     func urlProtocol(
         _ protocol: URLProtocol,
         didReceive response: URLResponse,
         cacheStoragePolicy policy: URLCache.StoragePolicy
     )
 
-    /// The next bytes of the body. They wait, uncopied, while the task is suspended or its consumer has enough.
+    /// The next bytes of the body. They are held, without copying, while the task is suspended or its consumer is busy.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
     /// The body is complete.
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
-    /// Loading has failed. The task's owner gets this very error.
+    /// Loading has failed. The task completes with exactly this error.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
-    /// A challenge is to be answered. The delegate is asked as for challenges of servers; its answer goes to the challenge's
-    /// `sender`, on the thread of ``URLProtocol/startLoading()``. Without a delegate that is the default handling. Where the
-    /// answer is to cancel, the task ends with `URLError.cancelled` besides.
+    /// Asks for an answer to a challenge. The delegate is asked as for a server's challenge, and its answer, or the default handling without
+    /// a delegate, is passed to the challenge's `sender`, on the thread of ``URLProtocol/startLoading()``. If the answer is to cancel, the
+    /// task also ends with `URLError.cancelled`.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 
-    /// A challenge was withdrawn: it is no longer asked, and its sender hears of no answer.
+    /// Withdraws a challenge: the delegate is no longer asked, and its sender gets no answer.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

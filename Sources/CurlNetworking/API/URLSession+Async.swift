@@ -10,8 +10,7 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await load(delegate) { continuation in
-            let runner = makeRunner(request, .memory, .data(continuation))
-            return URLSessionDataTask(runner: runner)
+            URLSessionDataTask(engine: makeEngine(request, .data(continuation)))
         }
     }
 
@@ -30,8 +29,7 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await load(delegate) { continuation in
-            let runner = makeRunner(request, .memory, .data(continuation), body: .file(fileURL))
-            return URLSessionUploadTask(runner: runner)
+            URLSessionUploadTask(engine: makeEngine(request, .data(continuation), body: .file(fileURL)))
         }
     }
 
@@ -42,8 +40,7 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
         try await load(delegate) { continuation in
-            let runner = makeRunner(request, .memory, .data(continuation), body: .data(bodyData))
-            return URLSessionUploadTask(runner: runner)
+            URLSessionUploadTask(engine: makeEngine(request, .data(continuation), body: .data(bodyData)))
         }
     }
 
@@ -53,8 +50,7 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await load(delegate) { continuation in
-            let runner = makeRunner(request, .file, .file(continuation))
-            return URLSessionDownloadTask(runner: runner)
+            URLSessionDownloadTask(engine: makeEngine(request, .file(continuation)))
         }
     }
 
@@ -72,7 +68,7 @@ extension URLSession {
         delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await load(delegate) { continuation in
-            URLSessionDownloadTask(runner: makeRunner(resumeData, .file(continuation)))
+            URLSessionDownloadTask(engine: makeEngine(resumeData, .file(continuation)))
         }
     }
 

@@ -8,7 +8,7 @@ extension URLSession {
     ) async throws -> (URLSession.AsyncBytes, URLResponse) {
         let relay = TaskRelay()
         let stream = ByteStream(caughtUp: relay.caughtUp, abandoned: relay.cancel)
-        let task = URLSessionDataTask(runner: makeRunner(request, .stream, .bytes(stream)))
+        let task = URLSessionDataTask(engine: makeEngine(request, .bytes(stream)))
         announce(task, delegate: delegate)
         relay.task = task
         return try await withTaskCancellationHandler {
@@ -157,7 +157,7 @@ private final class TaskRelay: @unchecked Sendable {
     weak var task: URLSessionTask?
 
     @Sendable func caughtUp() {
-        task?.runner?.consumerCaughtUp()
+        task?.engine?.consumerCaughtUp()
     }
 
     @Sendable func cancel() {

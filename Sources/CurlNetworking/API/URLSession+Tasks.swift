@@ -3,29 +3,24 @@ import Foundation
 // How the public methods that make tasks make them.
 
 extension URLSession {
-    func makeDataTask(
-        _ request: URLRequest,
-        _ destination: TaskRunner.Destination,
-        _ consumer: Consumer
-    ) -> URLSessionDataTask {
-        introduce(URLSessionDataTask(runner: makeRunner(request, destination, consumer)))
+    func makeDataTask(_ request: URLRequest, _ consumer: Consumer) -> URLSessionDataTask {
+        introduce(URLSessionDataTask(engine: makeEngine(request, consumer)))
     }
 
     func makeUploadTask(
         _ request: URLRequest,
-        _ body: TaskRunner.BodySource,
-        _ destination: TaskRunner.Destination,
+        _ body: TaskBody.Source,
         _ consumer: Consumer
     ) -> URLSessionUploadTask {
-        introduce(URLSessionUploadTask(runner: makeRunner(request, destination, consumer, body: body)))
+        introduce(URLSessionUploadTask(engine: makeEngine(request, consumer, body: body)))
     }
 
     func makeDownloadTask(_ request: URLRequest, _ consumer: Consumer) -> URLSessionDownloadTask {
-        introduce(URLSessionDownloadTask(runner: makeRunner(request, .file, consumer)))
+        introduce(URLSessionDownloadTask(engine: makeEngine(request, consumer)))
     }
 
     func makeDownloadTask(_ resumeData: Data, _ consumer: Consumer) -> URLSessionDownloadTask {
-        introduce(URLSessionDownloadTask(runner: makeRunner(resumeData, consumer)))
+        introduce(URLSessionDownloadTask(engine: makeEngine(resumeData, consumer)))
     }
 
     /// A GET of `url` with the session's cache policy.
@@ -33,41 +28,34 @@ extension URLSession {
         URLRequest(url: url, cachePolicy: core.settings.cachePolicy)
     }
 
-    func makeRunner(
+    func makeEngine(
         _ request: URLRequest,
-        _ destination: TaskRunner.Destination,
         _ consumer: Consumer,
-        body: TaskRunner.BodySource = .request
-    ) -> TaskRunner {
-        TaskRunner(
+        body: TaskBody.Source = .request
+    ) -> any TaskEngine {
+        TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
             body: body,
-            destination: destination,
             consumer: consumer
         )
     }
 
-    func makeRunner(_ resumeData: Data, _ consumer: Consumer) -> TaskRunner {
+    func makeEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let resumption = Result { () throws(URLError) in try ResumeData(decoding: resumeData) }
-        return TaskRunner(
+        return TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: (try? resumption.get())?.request,
             resumption: resumption,
-            destination: .file,
             consumer: consumer
         )
     }
 
-    /// Has the session know a new task, and keep it.
+    /// Adds a new task to the session's list, and tells the delegate of it.
     func introduce<Task: URLSessionTask>(_ task: Task) -> Task {
-        let identifier = task.taskIdentifier
-        core.add(task, identifier: identifier)
-        createdTasks.add(task, identifier: identifier)
-        // It was invalidated meanwhile.
-        if !core.isValid { createdTasks.remove(identifier) }
+        core.add(task, identifier: task.taskIdentifier)
         announce(task, delegate: nil)
         return task
     }

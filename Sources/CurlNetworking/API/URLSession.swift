@@ -1,25 +1,23 @@
-import Curl
+import CurlTransport
 import Foundation
 
 /// Coordinates a group of related network transfers: `URLSession` as Apple documents it, on libcurl.
 ///
-/// A session has connections, an event loop's share and a delegate of its own. It keeps its delegate until it is
-/// invalidated, and its tasks from their creation to their completion. A session that is dropped without being invalidated lets go of
-/// everything as soon as the tasks that were resumed are done. Safe to use from any thread.
+/// A session has its own connections and delegate. It keeps its delegate until it is invalidated, and its tasks from their creation to their
+/// completion. A session that is dropped without being invalidated releases everything once the tasks that were resumed are done. Safe to use
+/// from any thread.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
 open class URLSession: NSObject, NSCopying, @unchecked Sendable {
-    // @unchecked is true because nothing of it changes, and what it holds guards itself.
+    // @unchecked is true because the property never changes, and its value guards itself.
     let core: SessionCore
-    /// Tasks that were never resumed: with the session's object they go.
-    let createdTasks = CreatedTasks()
 
     private static let sharedSession = URLSession(shared: .default)
 
     /// The session for simple requests: default configuration, no delegate. Invalidating it has no effect.
     open class var shared: URLSession { sharedSession }
 
-    /// A session with a copy of `configuration` and without a delegate.
+    /// A session with a copy of `configuration`, and no delegate.
     public init(configuration: URLSessionConfiguration) {
         core = Self.makeCore(configuration, nil, nil)
         super.init()
@@ -30,8 +28,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - configuration: Copied: later changes to it have no effect.
-    ///   - delegate: Kept until it has heard `urlSession(_:didBecomeInvalidWithError:)`.
-    ///   - queue: Where the delegate and completion handlers are called; nil for a serial queue of the session's own.
+    ///   - delegate: Kept until `urlSession(_:didBecomeInvalidWithError:)` has returned.
+    ///   - queue: The queue on which the delegate and completion handlers are called; nil for a serial queue of the session's own.
     public init(
         configuration: URLSessionConfiguration,
         delegate: (any URLSessionDelegate)?,
@@ -42,7 +40,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.represent(by: self)
     }
 
-    /// Both public initialisers are designated: a subclass may call either.
+    /// Shared by both public initialisers, which are both designated so that a subclass may call either.
     private static func makeCore(
         _ configuration: URLSessionConfiguration,
         _ delegate: (any URLSessionDelegate)?,
@@ -75,11 +73,14 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.represent(by: self)
     }
 
-    /// Another object for a session whose own the program has dropped, while it still holds tasks.
+    /// Another object for a session whose first one was dropped while the program still held tasks.
     init(of core: SessionCore) {
         self.core = core
         super.init()
-        core.represent(by: self)
+    }
+
+    deinit {
+        core.sessionWasDropped()
     }
 
     private static func makeDelegateQueue() -> OperationQueue {
@@ -96,20 +97,20 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// The session itself: sessions have an identity, and no copies.
     open func copy(with zone: NSZone?) -> Any { self }
 
-    // MARK: - What it is made of
+    // MARK: - Properties
 
-    /// Where the delegate and completion handlers are called.
+    /// The queue on which the delegate and completion handlers are called.
     open var delegateQueue: OperationQueue { core.deliveryQueue.operations }
 
-    /// The delegate, until it has heard that the session has become invalid.
+    /// The delegate, until it has been told that the session is invalid.
     open var delegate: (any URLSessionDelegate)? { core.delegates.session }
 
-    /// A copy of the session's configuration: changes have no effect on the session.
+    /// A copy of the session's configuration. Changes have no effect on the session.
     open var configuration: URLSessionConfiguration {
         core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
     }
 
-    /// The program's own words for the session.
+    /// The program's own description of the session.
     open var sessionDescription: String? {
         get { core.description }
         set { core.description = newValue }
@@ -117,25 +118,21 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Takes no new tasks, lets those there are finish, and then becomes invalid. No effect on ``shared``.
+    /// Takes no new tasks, lets the existing ones finish, and then becomes invalid. No effect on ``shared``.
     ///
-    /// It waits for a task that was never resumed as long as the program holds that; one that nobody holds goes at once.
+    /// A task that was never resumed is waited for as long as the program holds it, and released at once otherwise.
     open func finishTasksAndInvalidate() {
         guard self !== Self.sharedSession else { return }
-        core.finishTasksAndInvalidate(self)
+        core.invalidate(self, cancellingTasks: false)
     }
 
     /// Cancels all tasks and becomes invalid. No effect on ``shared``.
     open func invalidateAndCancel() {
         guard self !== Self.sharedSession else { return }
-        // Those that were never resumed would go with the invalidation, and not be cancelled.
-        let tasks = core.allTasks
-        core.finishTasksAndInvalidate(self)
-        for task in core.allTasks { task.cancel() }
-        withExtendedLifetime(tasks) {}
+        core.invalidate(self, cancellingTasks: true)
     }
 
-    /// Empties the session's cookies, cache and credentials, and has later requests use new connections.
+    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
     ///
     /// `completionHandler` is called on the delegate queue.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
@@ -148,10 +145,10 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// Has later requests use new connections, and waits until what is to be stored is; tasks under way keep their connections.
+    /// Makes later requests use new connections, and waits for storages; running tasks keep their connections.
     ///
-    /// `completionHandler` is called on the delegate queue, when the cookies of all responses so far, what of them is cached, and
-    /// what they said of ``CurlOptions/strictTransportSecurity``, are in the storages and their files. Source:
+    /// `completionHandler` is called on the delegate queue, once everything that is stored of the responses so far is in the storages and
+    /// their files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         let (settings, queue) = (core.settings, core.deliveryQueue)
@@ -160,9 +157,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    // MARK: - Its tasks
+    // MARK: - The list of tasks
 
-    /// Hands over the tasks that are neither completed nor cancelled, by kind, on the delegate queue.
+    /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
     open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
@@ -174,9 +171,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// Hands over the tasks that are neither completed nor cancelled, by kind, on the delegate queue.
+    /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
     ///
-    /// Disfavoured: a trailing closure fits both spellings.
+    /// Disfavoured, because a trailing closure fits both spellings.
     @_disfavoredOverload
     public func getTasksWithCompletionHandler(
         completionHandler:
@@ -186,18 +183,18 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         getTasksWithCompletionHandler(completionHandler)
     }
 
-    /// Hands over all tasks that are neither completed nor cancelled, on the delegate queue.
+    /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
     }
 
     // MARK: - Data tasks
     //
-    // All tasks start suspended; creating one on an invalidated session is a programming error and traps.
+    // All tasks start suspended. Creating one in an invalidated session is a programming error and traps.
 
     /// A task that delivers the response to `request` to the delegate.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
-        makeDataTask(request, .stream, .delegate)
+        makeDataTask(request, .delegate)
     }
 
     /// A task that delivers the response to a GET of `url` to the delegate.
@@ -205,15 +202,15 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         dataTask(with: makeRequest(url))
     }
 
-    /// A task that hands the whole response to `request` to `completionHandler`, on the delegate queue.
+    /// A task that passes the whole response to `request` to `completionHandler` on the delegate queue.
     open func dataTask(
         with request: URLRequest,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        makeDataTask(request, .memory, .dataHandler(completionHandler))
+        makeDataTask(request, .dataHandler(completionHandler))
     }
 
-    /// A task that hands the whole response to a GET of `url` to `completionHandler`, on the delegate queue.
+    /// A task that passes the whole response to a GET of `url` to `completionHandler` on the delegate queue.
     open func dataTask(
         with url: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -225,43 +222,43 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// A task that sends `request` with the file's content as its body. The file is read as it is sent.
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
-        makeUploadTask(request, .file(fileURL), .stream, .delegate)
+        makeUploadTask(request, .file(fileURL), .delegate)
     }
 
     /// A task that sends `request` with `bodyData` as its body.
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
-        makeUploadTask(request, .data(bodyData), .stream, .delegate)
+        makeUploadTask(request, .data(bodyData), .delegate)
     }
 
-    /// A task that sends `request` with the file's content, and hands the response to `completionHandler`.
+    /// A task that sends `request` with the file's content as its body, and passes the response to `completionHandler`.
     open func uploadTask(
         with request: URLRequest,
         fromFile fileURL: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        makeUploadTask(request, .file(fileURL), .memory, .dataHandler(completionHandler))
+        makeUploadTask(request, .file(fileURL), .dataHandler(completionHandler))
     }
 
-    /// A task that sends `request` with `bodyData` (nil for none), and hands the response to `completionHandler`.
+    /// A task that sends `request` with `bodyData` (nil for none), and passes the response to `completionHandler`.
     open func uploadTask(
         with request: URLRequest,
         from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        makeUploadTask(request, .data(bodyData ?? Data()), .memory, .dataHandler(completionHandler))
+        makeUploadTask(request, .data(bodyData ?? Data()), .dataHandler(completionHandler))
     }
 
-    /// A task that sends `request` with the body of the stream that the delegate returns from
-    /// `urlSession(_:task:needNewBodyStream:)`, or else of its `httpBodyStream`.
+    /// A task that sends `request` with the content of a stream as its body: the one that the delegate returns from
+    /// `urlSession(_:task:needNewBodyStream:)`, or else its `httpBodyStream`.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
-        makeUploadTask(request, .stream, .stream, .delegate)
+        makeUploadTask(request, .stream, .delegate)
     }
 
     // MARK: - Download tasks
 
     /// A task that writes the response to `request` into a temporary file for the delegate.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
-        makeDownloadTask(request, .delegate)
+        makeDownloadTask(request, .downloadDelegate)
     }
 
     /// A task that writes the response to a GET of `url` into a temporary file for the delegate.
@@ -269,16 +266,16 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         downloadTask(with: makeRequest(url))
     }
 
-    /// A task that goes on with a download that `resumeData` describes.
+    /// A task that continues the download described by `resumeData`.
     ///
-    /// The data is untrusted: where it is damaged or forged the task fails with `URLError.unsupportedURL`, and
-    /// where the partial file is gone or changed it starts from zero.
+    /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the partial file is gone or
+    /// changed, it starts from zero.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
-        makeDownloadTask(resumeData, .delegate)
+        makeDownloadTask(resumeData, .downloadDelegate)
     }
 
-    /// A task that writes the response to `request` into a temporary file for `completionHandler`; the file is removed
-    /// when the handler returns.
+    /// A task that writes the response to `request` into a temporary file for `completionHandler`. The file is removed when the handler
+    /// returns.
     open func downloadTask(
         with request: URLRequest,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
@@ -294,7 +291,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         downloadTask(with: makeRequest(url), completionHandler: completionHandler)
     }
 
-    /// A task that goes on with a download, for `completionHandler`; see ``downloadTask(withResumeData:)``.
+    /// A task that continues a download, for `completionHandler`; see ``downloadTask(withResumeData:)``.
     open func downloadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The versions of SSL and TLS as Apple's older interface names them, with its raw values.
+/// The versions of SSL and TLS with the names and raw values of Apple's older interface.
 ///
 /// Source: <https://developer.apple.com/documentation/security/sslprotocol>
 public enum SSLProtocol: Int32, Sendable {
-    /// None in particular: the default.
+    /// The default.
     case sslProtocolUnknown = 0
     /// TLS 1.0.
     case tlsProtocol1 = 4
@@ -12,21 +12,21 @@ public enum SSLProtocol: Int32, Sendable {
     case tlsProtocol11 = 7
     /// TLS 1.2.
     case tlsProtocol12 = 8
-    /// DTLS 1.0, which no session speaks.
+    /// DTLS 1.0, which sessions don't support.
     case dtlsProtocol1 = 9
     /// TLS 1.3.
     case tlsProtocol13 = 10
-    /// DTLS 1.2, which no session speaks.
+    /// DTLS 1.2, which sessions don't support.
     case dtlsProtocol12 = 11
-    /// The newest version there is.
+    /// The newest version.
     case tlsProtocolMaxSupported = 999
-    /// SSL 2.0, which no session speaks.
+    /// SSL 2.0, which sessions don't support.
     case sslProtocol2 = 1
-    /// SSL 3.0, which no session speaks.
+    /// SSL 3.0, which sessions don't support.
     case sslProtocol3 = 2
-    /// SSL 3.0 alone.
+    /// SSL 3.0 only.
     case sslProtocol3Only = 3
-    /// TLS 1.0 alone.
+    /// TLS 1.0 only.
     case tlsProtocol1Only = 5
     /// Every version.
     case sslProtocolAll = 6
@@ -44,7 +44,7 @@ extension SSLProtocol {
         }
     }
 
-    /// nil where it leaves the choice to the session.
+    /// nil for the session's default.
     fileprivate var version: tls_protocol_version_t? {
         switch self {
         case .sslProtocolUnknown, .sslProtocolAll, .tlsProtocolMaxSupported: nil
@@ -59,7 +59,7 @@ extension SSLProtocol {
 }
 
 extension URLSessionConfiguration {
-    /// The older name of ``tlsMinimumSupportedProtocolVersion``, which it reads and sets. Versions before TLS 1.0 count as that one.
+    /// The older name of ``tlsMinimumSupportedProtocolVersion``, which it reads and sets. Versions before TLS 1.0 count as TLS 1.0.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsminimumsupportedprotocol>
     @available(*, deprecated, renamed: "tlsMinimumSupportedProtocolVersion")
@@ -68,7 +68,7 @@ extension URLSessionConfiguration {
         set { tlsMinimumSupportedProtocolVersion = newValue.version ?? TLSPlan.defaultMinimum }
     }
 
-    /// The older name of ``tlsMaximumSupportedProtocolVersion``, which it reads and sets. Versions before TLS 1.0 count as that one.
+    /// The older name of ``tlsMaximumSupportedProtocolVersion``, which it reads and sets. Versions before TLS 1.0 count as TLS 1.0.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsmaximumsupportedprotocol>
     @available(*, deprecated, renamed: "tlsMaximumSupportedProtocolVersion")
@@ -83,7 +83,7 @@ extension URLSessionConfiguration {
     public enum MultipathServiceType: Int, Sendable {
         /// They don't.
         case none
-        /// They change over when a network gets poor.
+        /// They switch over when a network deteriorates.
         case handover
         /// They use whichever answers sooner.
         case interactive

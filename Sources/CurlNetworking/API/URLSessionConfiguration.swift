@@ -11,7 +11,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     private let lock = NSLock()
     private var values: Values
 
-    /// Everything a configuration holds, as a value.
+    /// Everything that a configuration holds.
     private struct Values {
         var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
         var timeoutIntervalForRequest: TimeInterval = 60
@@ -64,7 +64,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return URLSessionConfiguration(values: values)
     }
 
-    /// A new configuration whose cache, cookies and credentials live in memory, and only as long as the session.
+    /// A new configuration whose cache, cookies and credentials are kept in memory, as long as the session lives.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/ephemeral>
     open class var ephemeral: URLSessionConfiguration {
@@ -81,7 +81,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         copy(with: nil)
     }
 
-    /// A copy of the configuration; `zone` has no meaning.
+    /// A copy of the configuration; `zone` is ignored.
     open func copy(with zone: NSZone?) -> Any {
         URLSessionConfiguration(values: current)
     }
@@ -90,12 +90,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         lock.withLock { values }
     }
 
-    /// The name of a background session; nil for all others, and so always nil here.
+    /// The name of a background session; always nil, since there are none yet.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/identifier>
     open var identifier: String? { nil }
 
-    /// The cache policy of requests that have none of their own. See <doc:Caching>.
+    /// The cache policy of requests without one of their own. See <doc:Caching>.
     open var requestCachePolicy: URLRequest.CachePolicy {
         get { current.requestCachePolicy }
         set { lock.withLock { values.requestCachePolicy = newValue } }
@@ -103,30 +103,28 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// How long a task may go without a byte in either direction, in seconds; fractions count. The default is 60.
     ///
-    /// A request whose own `timeoutInterval` was changed from 60 uses that one. It is also how long connecting may take. The
-    /// clock stands still while a task is suspended, waits for a connection to become free, for its begin date or for the
-    /// network, or for its delegate or reader to answer or to take what has arrived. The task fails with `URLError.timedOut`.
-    /// See <doc:Time>.
+    /// A request whose own `timeoutInterval` was changed from 60 uses that instead. It also limits how long connecting may take. The clock
+    /// stops while a task is suspended, and while it waits for a free connection, for its begin date, for connectivity, or for its delegate
+    /// or reader to answer or to take what has arrived. The task fails with `URLError.timedOut`. See <doc:Time>.
     open var timeoutIntervalForRequest: TimeInterval {
         get { current.timeoutIntervalForRequest }
         set { lock.withLock { values.timeoutIntervalForRequest = newValue } }
     }
 
-    /// How long a task may take in all from its first `resume()`, in seconds. The default is seven days.
+    /// How long a task may take in total from its first `resume()`, in seconds. The default is seven days.
     ///
-    /// It runs on whatever the task does, redirects and all kinds of waiting included, but stands still while the task is suspended; for a
-    /// task with a begin date it runs from that date. The task fails with `URLError.timedOut`. See <doc:Time>.
+    /// The clock runs through redirects and all kinds of waiting, and stops only while the task is suspended. For a task with a begin date it
+    /// starts at that date. The task fails with `URLError.timedOut`. See <doc:Time>.
     open var timeoutIntervalForResource: TimeInterval {
         get { current.timeoutIntervalForResource }
         set { lock.withLock { values.timeoutIntervalForResource = newValue } }
     }
 
-    /// Whether a task waits for a way to its host, where there is none, instead of failing at once; the default is false.
+    /// Whether a task waits until its host can be reached, instead of failing at once; the default is false.
     ///
-    /// A host whose name can't be looked up, that can't be reached, or that refuses the connection counts as having none. The
-    /// delegate hears of it, once, in `urlSession(_:taskIsWaitingForConnectivity:)`. The task tries again when the system's
-    /// routes, addresses or resolver change, and now and then; ``timeoutIntervalForResource`` ends it. A connection that
-    /// breaks off later fails the task as ever.
+    /// A task waits if the host's name can't be resolved, or if the host can't be reached or refuses the connection. The delegate is told
+    /// once, in `urlSession(_:taskIsWaitingForConnectivity:)`. The task tries again when the system's routes, addresses or resolver change,
+    /// and at intervals, until ``timeoutIntervalForResource`` has passed. A connection that is lost later still fails the task.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/waitsforconnectivity>
     open var waitsForConnectivity: Bool {
@@ -134,20 +132,20 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.waitsForConnectivity = newValue } }
     }
 
-    /// What kind of traffic the session carries; Linux makes no difference by it.
+    /// What kind of traffic the session carries. No effect.
     open var networkServiceType: URLRequest.NetworkServiceType {
         get { current.networkServiceType }
         set { lock.withLock { values.networkServiceType = newValue } }
     }
 
-    /// Whether connections may be made over a cellular network; Linux makes no difference by it.
+    /// Whether connections may be made over a cellular network. No effect: Linux doesn't say which network is cellular.
     open var allowsCellularAccess: Bool {
         get { current.allowsCellularAccess }
         set { lock.withLock { values.allowsCellularAccess = newValue } }
     }
 
-    /// Whether connections may be made over a network that the system considers expensive. No effect: Linux doesn't say which
-    /// network is.
+    /// Whether connections may be made over a network that the system considers expensive. No effect: Linux doesn't say which network
+    /// that is.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsexpensivenetworkaccess>
     open var allowsExpensiveNetworkAccess: Bool {
@@ -163,7 +161,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.allowsConstrainedNetworkAccess = newValue } }
     }
 
-    /// Whether connections may be made over a satellite network and the like. No effect: Linux doesn't say which network is one.
+    /// Whether connections may be made over a satellite network or similar. No effect: Linux doesn't say which network that is.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsultraconstrainednetworkaccess>
     open var allowsUltraConstrainedNetworkAccess: Bool {
@@ -179,7 +177,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.multipathServiceType = newValue } }
     }
 
-    /// Whether the system may choose when to run background transfers; it has no effect on other sessions.
+    /// Whether the system may choose when to run background transfers. No effect on other sessions.
     open var isDiscretionary: Bool {
         get { current.isDiscretionary }
         set { lock.withLock { values.isDiscretionary = newValue } }
@@ -187,9 +185,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// The proxies to use; nil, the default, for the environment's, and an empty dictionary for none.
     ///
-    /// The keys are those of CFNetwork, as strings (`"HTTPEnable"`) or constants (``kCFNetworkProxiesHTTPEnable``). The session
-    /// fails every task that would have to go through a proxy whose entries make no sense. ``CurlOptions/proxy`` says more, and
-    /// goes before. See <doc:Proxies>.
+    /// The keys are CFNetwork's, as strings (`"HTTPEnable"`) or constants (``kCFNetworkProxiesHTTPEnable``). If a proxy's entries make no
+    /// sense, the tasks that would use it fail. ``CurlOptions/proxy`` has more options, and takes precedence. See <doc:Proxies>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/connectionproxydictionary>
     open var connectionProxyDictionary: [AnyHashable: Any]? {
@@ -214,14 +211,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.httpShouldSetCookies = newValue } }
     }
 
-    /// Which cookies of responses are stored; the default is `.onlyFromMainDocumentDomain`, which concerns requests with a
-    /// `mainDocumentURL` alone.
+    /// Which cookies of responses are stored; the default is `.onlyFromMainDocumentDomain`, which only affects requests with a
+    /// `mainDocumentURL`.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { current.httpCookieAcceptPolicy }
         set { lock.withLock { values.httpCookieAcceptPolicy = newValue } }
     }
 
-    /// Headers sent with every request of the session that doesn't set them itself.
+    /// Header fields for all requests of the session that don't set them themselves.
     open var httpAdditionalHeaders: [AnyHashable: Any]? {
         get { current.httpAdditionalHeaders }
         set { lock.withLock { values.httpAdditionalHeaders = newValue } }
@@ -229,43 +226,43 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// How many connections the session opens to one host (scheme, name and port) at once; the default is 6.
     ///
-    /// Further requests wait, those of higher ``URLSessionTask/priority`` first and then in order of their resuming.
-    /// A host known to speak HTTP/2 shares its connections among any number of requests.
+    /// Further requests wait: those of higher ``URLSessionTask/priority`` run first, then in the order in which they were resumed. Requests to
+    /// a host that is known to speak HTTP/2 share its connections.
     open var httpMaximumConnectionsPerHost: Int {
         get { current.httpMaximumConnectionsPerHost }
         set { lock.withLock { values.httpMaximumConnectionsPerHost = newValue } }
     }
 
-    /// Where cookies are kept; nil for nowhere.
+    /// Where cookies are kept; nil for no cookies.
     open var httpCookieStorage: HTTPCookieStorage? {
         get { current.httpCookieStorage }
         set { lock.withLock { values.httpCookieStorage = newValue } }
     }
 
-    /// Where credentials are kept; nil for nowhere.
+    /// Where credentials are kept; nil for none.
     open var urlCredentialStorage: URLCredentialStorage? {
         get { current.urlCredentialStorage }
         set { lock.withLock { values.urlCredentialStorage = newValue } }
     }
 
-    /// Where the responses of data tasks are cached; nil for nowhere. See <doc:Caching>.
+    /// Where the responses of data tasks are cached; nil for no cache. See <doc:Caching>.
     open var urlCache: URLCache? {
         get { current.urlCache }
         set { lock.withLock { values.urlCache = newValue } }
     }
 
-    /// Whether connections are kept when an app moves to the background; no server does.
+    /// Whether connections are kept when an app moves to the background. No effect.
     @available(swift, deprecated: 6.1, message: "Not supported")
     open var shouldUseExtendedBackgroundIdleMode: Bool {
         get { current.shouldUseExtendedBackgroundIdleMode }
         set { lock.withLock { values.shouldUseExtendedBackgroundIdleMode = newValue } }
     }
 
-    /// The program's own ``URLProtocol`` classes, asked before the network, in their order; none by default.
+    /// ``URLProtocol`` classes that are asked in order, before the network; none by default.
     ///
-    /// Subclasses of the stock module's `URLProtocol` work here as well, such as those of a mocking library. The stock module's
-    /// built-in classes are passed over, since they stand for the network. A class that is neither fails each request that comes
-    /// to it with `URLError.unsupportedURL`. See <doc:Protocols>.
+    /// Subclasses of the stock module's `URLProtocol` work as well, such as those of a mocking library. The stock module's built-in classes
+    /// are skipped, since they stand for the network. A request that reaches any other class fails with `URLError.unsupportedURL`. See
+    /// <doc:Protocols>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/protocolclasses>
     open var protocolClasses: [AnyClass]? {
@@ -273,7 +270,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.protocolClasses = newValue } }
     }
 
-    /// The oldest version of TLS to speak; the default is TLS 1.2. Older ones need a system whose OpenSSL still allows them.
+    /// The oldest version of TLS to use; the default is TLS 1.2. Older ones work only if the system's OpenSSL still allows them.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsminimumsupportedprotocolversion>
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
@@ -281,7 +278,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.tlsMinimumSupportedProtocolVersion = newValue } }
     }
 
-    /// The newest version of TLS to speak; the default is TLS 1.3.
+    /// The newest version of TLS to use; the default is TLS 1.3.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsmaximumsupportedprotocolversion>
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
@@ -289,9 +286,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.tlsMaximumSupportedProtocolVersion = newValue } }
     }
 
-    /// Whether answers to name look-ups must be validated with DNSSEC. **No effect**: neither libcurl nor the system's resolver says
-    /// whether an answer was validated. Since that is a protection which a program may count on, creating a session with it writes
-    /// a warning to standard error. A resolver of your own that validates is named with ``CurlOptions/names``.
+    /// Whether answers of the DNS must be validated with DNSSEC. **No effect**: neither libcurl nor the system's resolver says whether an
+    /// answer was validated. Since a program may rely on that protection, creating a session with it writes a warning to standard error. Set
+    /// ``CurlOptions/names`` to use a resolver that validates.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/requiresdnssecvalidation>
     open var requiresDNSSECValidation: Bool {
@@ -299,8 +296,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.requiresDNSSECValidation = newValue } }
     }
 
-    /// Whether requests may go out with the first bytes of a TLS 1.3 handshake, where an attacker can replay them. No effect:
-    /// handshakes are always complete before a request is sent.
+    /// Whether requests may be sent with the first bytes of a TLS 1.3 handshake, where an attacker can replay them. No effect: a handshake
+    /// is always complete before a request is sent.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/enablesearlydata>
     open var enablesEarlyData: Bool {
@@ -308,7 +305,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.enablesEarlyData = newValue } }
     }
 
-    /// Which of Apple's two implementations loads. No effect: here there is only one.
+    /// Which of Apple's two implementations is used. No effect: there is only one here.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/usesclassicloadingmode>
     open var usesClassicLoadingMode: Bool {
@@ -316,7 +313,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.usesClassicLoadingMode = newValue } }
     }
 
-    /// What a session should tell its program of settings that it can't follow.
+    /// Warnings about settings that a session can't honour.
     var warnings: [String] {
         guard current.requiresDNSSECValidation else { return [] }
         return [
@@ -333,12 +330,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         )
     }
 
-    /// What can be set below `URLSession`; see ``CurlOptions``. An addition of this module.
+    /// Options of the transport; see ``CurlOptions``. An addition of this module.
     open var curl: CurlOptions {
         get { current.curl }
         set { lock.withLock { values.curl = newValue } }
     }
 
-    /// The container that background transfers put their files into; always nil on Linux.
+    /// The container for the files of background transfers; always nil on Linux.
     open var sharedContainerIdentifier: String? { nil }
 }

@@ -9,13 +9,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     private let place: Place
 
     private enum Place {
-        case session(TaskRunner)
+        case session(any TaskEngine)
         /// Made by `init()`: a stand-in for tests. Its progress never moves.
         case nowhere(Progress)
     }
 
-    var runner: TaskRunner? {
-        if case .session(let runner) = place { runner } else { nil }
+    /// Who does the work; nil for a stand-in.
+    var engine: (any TaskEngine)? {
+        if case .session(let engine) = place { engine } else { nil }
     }
 
     /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
@@ -35,12 +36,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         place = .nowhere(Progress(parent: nil, userInfo: nil))
     }
 
-    init(runner: TaskRunner) {
-        place = .session(runner)
+    init(engine: any TaskEngine) {
+        place = .session(engine)
     }
 
     deinit {
-        if let runner { runner.session.forgetUnlessActive(identifier: runner.identifier) }
+        engine?.released()
     }
 
     /// The task itself: tasks have an identity, and no copies.
@@ -53,7 +54,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// Takes back one suspension; the task runs when none is left.
     open func resume() {
-        runner?.resume(self)
+        engine?.resume(self)
     }
 
     /// Pauses the task, on the same connection if it has one; its time-outs stand still meanwhile. Suspensions count:
@@ -61,48 +62,45 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/suspend()>
     open func suspend() {
-        runner?.suspend(self)
+        engine?.suspend(self)
     }
 
     /// Ends the task with `URLError.cancelled`, unless its owner has been told of another end before.
     open func cancel() {
-        runner?.cancel(self)
+        engine?.cancel(self)
     }
 
     // MARK: - What it is about
 
     /// The task's number, unique in its session.
-    open var taskIdentifier: Int { runner?.identifier ?? 0 }
+    open var taskIdentifier: Int { engine?.identifier ?? 0 }
 
     /// The request the task was created with.
-    open var originalRequest: URLRequest? { runner?.originalRequest }
+    open var originalRequest: URLRequest? { engine?.originalRequest }
 
     /// The request being processed: the original one, or the last redirect's.
-    open var currentRequest: URLRequest? { read(\.currentRequest) ?? nil }
+    open var currentRequest: URLRequest? { engine?.snapshot.currentRequest }
 
     /// The response, once its head has arrived.
-    open var response: URLResponse? { read(\.response) ?? nil }
+    open var response: URLResponse? { engine?.snapshot.response }
 
     /// Why the task failed; nil while it is not completed, or where it succeeded.
-    open var error: (any Error)? { runner?.error }
+    open var error: (any Error)? { engine?.snapshot.error }
 
     /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over.
-    open var state: URLSessionTask.State { runner?.state(of: self) ?? .suspended }
+    open var state: URLSessionTask.State { engine?.state(of: self) ?? .suspended }
 
     /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
     /// resumed.
     open var delegate: (any URLSessionTaskDelegate)? {
-        get { read(\.delegates.task) ?? nil }
-        set {
-            let delegates = DelegateSet(newValue)
-            runner?.shared.withLock { $0.delegates = delegates }
-        }
+        get { engine?.ownDelegate }
+        set { engine?.ownDelegate = newValue }
     }
 
     /// The program's own words for the task.
     open var taskDescription: String? {
-        get { read(\.description) ?? nil }
-        set { runner?.shared.withLock { $0.description = newValue } }
+        get { engine?.settings.description }
+        set { engine?.changeSettings { $0.description = newValue } }
     }
 
     /// From 0 to 1: of the requests that wait for a connection to a host, those of higher priority go first. It can be changed while
@@ -110,8 +108,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/priority>
     open var priority: Float {
-        get { read(\.priority) ?? Self.defaultPriority }
-        set { runner?.setPriority(newValue) }
+        get { engine?.settings.priority ?? Self.defaultPriority }
+        set { engine?.changeSettings { $0.priority = newValue } }
     }
 
     /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.
@@ -120,8 +118,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every session; on Apple's platforms only in
     /// background sessions.
     open var earliestBeginDate: Date? {
-        get { read(\.earliestBeginDate) ?? nil }
-        set { runner?.shared.withLock { $0.earliestBeginDate = newValue } }
+        get { engine?.settings.earliestBeginDate }
+        set { engine?.changeSettings { $0.earliestBeginDate = newValue } }
     }
 
     /// Whether a delegate would rather have the body in pieces as they come than all at once; the default is true. A hint that
@@ -129,8 +127,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
     open var prefersIncrementalDelivery: Bool {
-        get { read(\.prefersIncrementalDelivery) ?? true }
-        set { runner?.shared.withLock { $0.prefersIncrementalDelivery = newValue } }
+        get { engine?.settings.prefersIncrementalDelivery ?? true }
+        set { engine?.changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
     // MARK: - How far it is
@@ -141,37 +139,33 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// before the task is resumed.
     open var progress: Progress {
         switch place {
-        case .session(let runner): runner.progress(of: self)
+        case .session(let engine): engine.progress(of: self)
         case .nowhere(let progress): progress
         }
     }
 
     /// Bytes of the response's body received so far, in all for a resumed download.
-    open var countOfBytesReceived: Int64 { read(\.counters.received) ?? 0 }
+    open var countOfBytesReceived: Int64 { engine?.snapshot.counters.received ?? 0 }
 
     /// Bytes of the request's body sent so far. Each request that the task makes begins anew.
-    open var countOfBytesSent: Int64 { read(\.counters.sent) ?? 0 }
+    open var countOfBytesSent: Int64 { engine?.snapshot.counters.sent ?? 0 }
 
     /// How long the response's body will be, or `NSURLSessionTransferSizeUnknown`.
-    open var countOfBytesExpectedToReceive: Int64 { read(\.counters.expectedToReceive) ?? 0 }
+    open var countOfBytesExpectedToReceive: Int64 { engine?.snapshot.counters.expectedToReceive ?? 0 }
 
     /// How long the request's body is, or `NSURLSessionTransferSizeUnknown`. Known from the creation on for data and files.
-    open var countOfBytesExpectedToSend: Int64 { read(\.counters.expectedToSend) ?? 0 }
+    open var countOfBytesExpectedToSend: Int64 { engine?.snapshot.counters.expectedToSend ?? 0 }
 
     /// The program's own guess at what will be received, for scheduling; no effect on Linux.
     open var countOfBytesClientExpectsToReceive: Int64 {
-        get { read(\.counters.clientExpectsToReceive) ?? NSURLSessionTransferSizeUnknown }
-        set { runner?.shared.withLock { $0.counters.clientExpectsToReceive = newValue } }
+        get { engine?.settings.expectsToReceive ?? NSURLSessionTransferSizeUnknown }
+        set { engine?.changeSettings { $0.expectsToReceive = newValue } }
     }
 
     /// The program's own guess at what will be sent, for scheduling; no effect on Linux.
     open var countOfBytesClientExpectsToSend: Int64 {
-        get { read(\.counters.clientExpectsToSend) ?? NSURLSessionTransferSizeUnknown }
-        set { runner?.shared.withLock { $0.counters.clientExpectsToSend = newValue } }
-    }
-
-    private func read<Value>(_ value: (TaskRunner.Shared) -> Value) -> Value? {
-        runner?.shared.withLock { value($0) }
+        get { engine?.settings.expectsToSend ?? NSURLSessionTransferSizeUnknown }
+        set { engine?.changeSettings { $0.expectsToSend = newValue } }
     }
 
     // MARK: - Priorities
@@ -209,8 +203,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
         // Apple's signature says nothing of threads; the handler is called once, on one.
         nonisolated(unsafe) let completionHandler = completionHandler
-        guard let runner else { return completionHandler(nil) }
-        runner.cancel(self) { completionHandler($0) }
+        guard let engine else { return completionHandler(nil) }
+        engine.cancel(self) { completionHandler($0) }
     }
 
     /// Cancels the download such that it can go on later; see ``cancel(byProducingResumeData:)``.
@@ -233,9 +227,9 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     /// nil where nothing was received yet, the server gave no validator (a strong ETag, or Last-Modified), or it refuses ranges.
     /// May be called from any thread; answered on the session's event loop.
     public func checkpoint() async -> Data? {
-        guard let runner else { return nil }
+        guard let engine else { return nil }
         return await withCheckedContinuation { continuation in
-            runner.submit { continuation.resume(returning: runner.checkpoint()) }
+            engine.checkpoint { continuation.resume(returning: $0) }
         }
     }
 }

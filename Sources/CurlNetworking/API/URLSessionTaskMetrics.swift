@@ -1,23 +1,23 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
-/// What a task has cost, hop by hop.
+/// What a task has cost, request by request.
 ///
-/// A delegate gets it in `urlSession(_:task:didFinishCollecting:)`. Nothing is gathered for tasks that have no delegate, and
-/// the session none.
+/// A delegate gets it in `urlSession(_:task:didFinishCollecting:)`. Nothing is collected if neither the task nor its session has a
+/// delegate.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics>
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     // @unchecked is true because `metrics` never changes and `transactions` guards itself.
     private let metrics: TaskMetrics
-    /// Made when first asked for: many delegates never do.
+    /// Created on first use: many delegates never use it.
     private let transactions = Mutex<[URLSessionTaskTransactionMetrics]?>(nil)
 
     init(_ metrics: TaskMetrics) {
         self.metrics = metrics
     }
 
-    /// One for each request that the task has made, in order: redirects, answers to challenges and new tries each add one.
+    /// One for each request that the task made, in order: each redirect, answer to a challenge and retry adds one.
     ///
     /// Empty for a task that ended before its first request.
     open var transactionMetrics: [URLSessionTaskTransactionMetrics] {
@@ -57,11 +57,11 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         case localCache
     }
 
-    /// How a host's name was looked up.
+    /// How a host's name was resolved.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics/domainresolutionprotocol>
     public enum DomainResolutionProtocol: Int, Sendable {
-        /// By the system, which doesn't tell how.
+        /// By the system, which doesn't say how.
         case unknown
         /// By DNS over UDP.
         case udp

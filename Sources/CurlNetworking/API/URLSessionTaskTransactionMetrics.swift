@@ -1,9 +1,9 @@
 import Foundation
 
-/// What one request of a task, and its answer, have cost.
+/// What one request of a task, and its response, have cost.
 ///
-/// Dates are nil for what didn't happen: a connection used again is not looked up, connected or secured, and an answer that
-/// never began doesn't end. They are as exact as libcurl's clock, a microsecond, counted from ``fetchStartDate``.
+/// A date is nil if the event didn't happen: with a reused connection, nothing is resolved, connected or secured. Dates are exact to a
+/// microsecond relative to ``fetchStartDate``.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontasktransactionmetrics>
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
@@ -17,56 +17,56 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// The request.
     open var request: URLRequest { hop.request }
 
-    /// The answer; nil where none came.
+    /// The response; nil if there was none.
     open var response: URLResponse? { hop.madeResponse }
 
     // MARK: - When
 
-    /// When the transport was given the request: the waiting for a connection to become free is over.
+    /// When the transport was given the request, after waiting for a free connection.
     open var fetchStartDate: Date? { hop.start }
 
-    /// When the host's name began to be looked up.
+    /// When resolving the host's name began.
     open var domainLookupStartDate: Date? { hop.domainLookupStart }
 
     /// When the host's address was known.
     open var domainLookupEndDate: Date? { hop.domainLookupEnd }
 
-    /// When the connection began to be made.
+    /// When connecting began.
     open var connectStartDate: Date? { hop.connectStart }
 
     /// When the TLS handshake began.
     open var secureConnectionStartDate: Date? { hop.secureConnectionStart }
 
-    /// When the TLS handshake was over.
+    /// When the TLS handshake ended.
     open var secureConnectionEndDate: Date? { hop.secureConnectionEnd }
 
-    /// When the connection stood, TLS included.
+    /// When the connection was established, including TLS.
     open var connectEndDate: Date? { hop.connectEnd }
 
-    /// When the request began to be sent.
+    /// When sending the request began.
     open var requestStartDate: Date? { hop.requestStart }
 
     /// When the request's last byte was handed to the transport; with libcurl 8.10, when it was sent.
     open var requestEndDate: Date? { hop.requestEnd }
 
-    /// When the answer's first byte was there.
+    /// When the response's first byte arrived.
     open var responseStartDate: Date? { hop.responseStart }
 
-    /// When the answer was complete, or broke off.
+    /// When the response was complete or broke off.
     open var responseEndDate: Date? { hop.responseEnd }
 
     // MARK: - How
 
-    /// What was spoken, as its ALPN identifier: `http/1.1`, `h2` and their like; nil where no answer came.
+    /// The protocol, as an ALPN identifier such as `http/1.1` or `h2`; nil if there was no response.
     open var networkProtocolName: String? { hop.statistics?.applicationProtocol }
 
     /// Whether the request went through a proxy of any kind. See <doc:Proxies>.
     open var isProxyConnection: Bool { hop.isProxyConnection }
 
-    /// Whether the connection stood already.
+    /// Whether the connection had been opened for an earlier request.
     open var isReusedConnection: Bool { hop.isReusedConnection }
 
-    /// Where the answer came from.
+    /// Where the response came from.
     open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType {
         switch hop.source {
         case .network: .networkLoad
@@ -75,41 +75,40 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
         }
     }
 
-    /// How the name was looked up; the system doesn't tell.
+    /// How the name was resolved; the system doesn't say.
     open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
 
-    // MARK: - Between whom
+    // MARK: - Addresses
 
-    /// This end's address, in figures.
+    /// The local address, numeric.
     open var localAddress: String? { hop.statistics?.localAddress }
 
-    /// This end's port, in figures.
+    /// The local port.
     open var localPort: String? { hop.statistics?.localPort.map(String.init) }
 
-    /// The other end's address, in figures: the server's or a proxy's.
+    /// The remote address, numeric: the server's or a proxy's.
     open var remoteAddress: String? { hop.statistics?.remoteAddress }
 
-    /// The other end's port, in figures.
+    /// The remote port.
     open var remotePort: String? { hop.statistics?.remotePort.map(String.init) }
 
-    /// The version of TLS; nil without TLS, and where libcurl uses another library than OpenSSL.
+    /// The version of TLS; nil without TLS, and if libcurl doesn't use OpenSSL.
     open var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
         hop.tls.flatMap { tls_protocol_version_t(rawValue: $0.protocolVersion) }
     }
 
-    /// The cipher suite of TLS; nil without TLS, where libcurl uses another library than OpenSSL, and for suites that the
-    /// type has no name for.
+    /// The cipher suite of TLS; nil without TLS, if libcurl doesn't use OpenSSL, and for suites that the type has no case for.
     open var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
         hop.tls.flatMap { tls_ciphersuite_t(rawValue: $0.cipherSuite) }
     }
 
-    /// Always false: Linux doesn't tell one network from another.
+    /// Always false: Linux doesn't distinguish networks.
     open var isCellular: Bool { false }
 
-    /// Always false: Linux doesn't tell one network from another.
+    /// Always false: Linux doesn't distinguish networks.
     open var isExpensive: Bool { false }
 
-    /// Always false: Linux doesn't tell one network from another.
+    /// Always false: Linux doesn't distinguish networks.
     open var isConstrained: Bool { false }
 
     /// Always false: connections use plain TCP.
@@ -117,27 +116,27 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
     // MARK: - How much, in bytes
 
-    /// The request's head, as HTTP/1.1 writes it; HTTP/2 sends it shorter.
+    /// The request's head, as HTTP/1.1 would send it; HTTP/2 compresses it.
     open var countOfRequestHeaderBytesSent: Int64 { hop.statistics?.requestHeadSize ?? 0 }
 
-    /// The request's body, as far as it was handed to the transport.
+    /// The part of the request's body that was handed to the transport.
     open var countOfRequestBodyBytesSent: Int64 { hop.sentBodySize }
 
-    /// The request's body; it is never encoded.
+    /// The same: request bodies are never encoded.
     open var countOfRequestBodyBytesBeforeEncoding: Int64 { hop.sentBodySize }
 
-    /// The heads of the answer, as HTTP/1.1 writes them: informational ones and trailers included.
+    /// The response's heads, as HTTP/1.1 would send them, including informational responses and trailers.
     open var countOfResponseHeaderBytesReceived: Int64 { hop.statistics?.responseHeadSize ?? 0 }
 
-    /// The answer's body as it came, compressed or not, without the framing of chunks.
+    /// The response's body as received, possibly compressed, without the framing of chunks.
     open var countOfResponseBodyBytesReceived: Int64 {
         hop.statistics?.responseBodySize ?? (hop.source == .other ? hop.receivedBodySize : 0)
     }
 
-    /// The answer's body, decoded.
+    /// The response's body, decoded.
     open var countOfResponseBodyBytesAfterDecoding: Int64 { hop.receivedBodySize }
 
-    /// The transaction in a line.
+    /// The transaction in one line.
     open override var description: String {
         let method = request.httpMethod ?? "GET"
         let status = (response as? HTTPURLResponse).map { "\($0.statusCode)" } ?? "no response"

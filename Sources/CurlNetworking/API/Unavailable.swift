@@ -1,7 +1,7 @@
 import Foundation
 
-// What Apple's URLSession has and this module has not yet. Without these, the names would resolve to the stock module's types, which
-// no session of this module's takes.
+// What this module doesn't have yet. Without these, the names would resolve to the stock module's types, which this module's sessions don't
+// take.
 
 /// Web-socket tasks are to come.
 ///

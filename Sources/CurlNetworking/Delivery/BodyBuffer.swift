@@ -1,10 +1,10 @@
 import Foundation
 
-/// Body bytes that wait for their consumer, in the pieces it will get. Bounded: beyond the high mark the transfer is to
-/// pause, at the low mark it is to go on.
+/// Body bytes that wait for their consumer, in the pieces it will get. Bounded: above the high mark the transfer
+/// should pause, at the low mark continue.
 ///
-/// In memory at most are the high mark and what libcurl delivers before it returns to the loop: up to 101 receive
-/// buffers of 16 KiB. What is decoded comes in smaller pieces, and no more comes above the mark.
+/// It holds at most the high mark plus what libcurl delivers before it returns to the loop: up to 101 receive buffers of 16 KiB.
+/// Decoded bytes come in smaller pieces, and none come above the mark.
 struct BodyBuffer {
     /// In bytes.
     static let highMark = 256 * 1024
@@ -16,7 +16,7 @@ struct BodyBuffer {
     private var pieces = Fifo<Data>()
     /// How many more bytes fit into the last piece without moving it.
     private var room = 0
-    /// Bytes that were appended and not yet consumed, those in the consumer's hands included.
+    /// Bytes that were appended and not yet consumed, including those that the consumer is working on.
     private(set) var waitingBytes = 0
     /// The high mark was passed, and the low one not reached again.
     private(set) var isAboveHighMark = false
@@ -71,7 +71,7 @@ struct BodyBuffer {
         return true
     }
 
-    /// Forgets everything that waits.
+    /// Drops all waiting bytes.
     mutating func removeAll() {
         self = BodyBuffer()
     }

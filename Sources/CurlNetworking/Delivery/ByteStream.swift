@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
 /// The body of one task on its way to a Swift task that reads it: bounded, one reader at a time.
 ///
@@ -34,8 +34,8 @@ final class ByteStream: Sendable {
         waiter?.resume(returning: response)
     }
 
-    /// A reader that waited, and what it gets. Resuming it takes locks of the concurrency runtime, which the runtime also
-    /// holds while it calls us about cancellation: so never do it under a lock.
+    /// A reader that waited, and its result. Resuming it takes locks of the concurrency runtime, which the runtime also holds while it
+    /// calls a cancellation handler: so never do it while holding a lock.
     struct Delivery: Sendable {
         fileprivate let reader: UnsafeContinuation<Data?, any Error>
         fileprivate let piece: Data
@@ -55,10 +55,10 @@ final class ByteStream: Sendable {
         }
     }
 
-    /// More waits for the reader than should.
+    /// More bytes wait for the reader than allowed.
     var isBehind: Bool { state.withLock { $0.body.isAboveHighMark } }
 
-    /// The body is complete, or nothing more of it will come. What waits can still be read, but for cancelled tasks.
+    /// The body is complete or has failed. Bytes that wait can still be read, unless the task was cancelled.
     func finish(_ error: URLError?) {
         let (waiter, reader) = state.withLock { state in
             if error?.code == .cancelled { state.body.removeAll() }

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
 /// A challenge on its way to a delegate, and the way back. Only the first answer counts. Any thread.
 struct ChallengeQuestion: Sendable {
@@ -9,12 +9,12 @@ struct ChallengeQuestion: Sendable {
     let sender: ChallengeSender
 }
 
-/// What a delegate says to a challenge.
+/// A delegate's answer to a challenge.
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
-    /// Whose answer it is; nobody's where no delegate implements a method for challenges, and it is the default.
-    var answerer = ChallengeHabits.Answerer.session
+    /// Whose answer it is; no delegate's if none implements a method for challenges and it is the default.
+    var answerer = ChallengeAnswerers.Answerer.session
 }
 
 /// Takes a delegate's answer: from the completion handler, or as the challenge's `sender`, the older way.
@@ -22,8 +22,8 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
     /// Asks the task's method, where the session's delegate turns out not to have its own.
     private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
-    /// Who is being asked, as far as that has turned out.
-    private let asked = Mutex(ChallengeHabits.Answerer.session)
+    /// Who is being asked, as far as known.
+    private let asked = Mutex(ChallengeAnswerers.Answerer.session)
 
     init(_ handler: @escaping @Sendable (ChallengeAnswer) -> Void) {
         self.handler = Mutex(handler)
@@ -35,22 +35,22 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         let alternative = alternative.withLock { $0.take() }
         withExtendedLifetime(alternative) {}
         let asked = asked.withLock { $0 }
-        // Somebody else than the delegate has answered after all, through the challenge's sender.
+        // The answer came through the challenge's sender after all, and not from the delegate.
         let answerer = asked == .nobody && disposition != .performDefaultHandling ? .task : asked
         handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
     }
 
-    /// No delegate implements its method: the default handling that follows is nobody's wish.
+    /// No delegate implements its method: the default handling that follows is no delegate's answer.
     func noteMissingMethods() {
         noteAsking(.nobody)
     }
 
-    /// It is `answerer` who is asked now.
-    func noteAsking(_ answerer: ChallengeHabits.Answerer) {
+    /// `answerer` is asked now.
+    func noteAsking(_ answerer: ChallengeAnswerers.Answerer) {
         asked.withLock { $0 = answerer }
     }
 
-    /// Nobody is to answer any more, or to be asked.
+    /// The question is withdrawn: later answers are ignored.
     func withdraw() {
         let dropped = (handler.withLock { $0.take() } != nil, alternative.withLock { $0.take() })
         withExtendedLifetime(dropped) {}
@@ -63,7 +63,7 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         self.alternative.withLock { $0 = alternative }
     }
 
-    /// The session's delegate doesn't implement its method. False where nobody else is to be asked, or already was.
+    /// The session's delegate doesn't implement its method. False if there is no one else to ask, or they were asked already.
     func sessionDelegateDeclines() -> Bool {
         guard let alternative = alternative.withLock({ $0.take() }) else { return false }
         alternative()

@@ -2,8 +2,9 @@ import Foundation
 
 /// Who gets what comes out of a task. Three kinds, one engine.
 enum Consumer: Sendable {
-    /// The delegate, message by message, on the delegate queue.
+    /// The delegate, message by message, on the delegate queue: of a data task, with the body as it comes, or of a download.
     case delegate
+    case downloadDelegate
     /// A handler on the delegate queue, with everything at once.
     case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
@@ -26,8 +27,16 @@ extension Consumer {
             continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
         case .bytes(let stream):
             stream.finish(result.failure)
-        case .delegate, .dataHandler, .fileHandler, .informed:
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .informed:
             break
+        }
+    }
+
+    /// Whether the delegate hears of the response, body and end: not where somebody else gets them.
+    var isDelegate: Bool {
+        switch self {
+        case .delegate, .downloadDelegate: true
+        case .dataHandler, .fileHandler, .data, .file, .bytes, .informed: false
         }
     }
 
@@ -35,7 +44,7 @@ extension Consumer {
     var isAsync: Bool {
         switch self {
         case .data, .file, .bytes: true
-        case .delegate, .dataHandler, .fileHandler, .informed: false
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .informed: false
         }
     }
 
@@ -43,7 +52,7 @@ extension Consumer {
     var isHandler: Bool {
         switch self {
         case .dataHandler, .fileHandler: true
-        case .delegate, .data, .file, .bytes, .informed: false
+        case .delegate, .downloadDelegate, .data, .file, .bytes, .informed: false
         }
     }
 }

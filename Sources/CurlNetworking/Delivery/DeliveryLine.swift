@@ -1,4 +1,4 @@
-/// What waits for its turn on a serial queue, in order, and whether somebody comes for it.
+/// Elements that wait for their turn on a serial queue, in order, and whether a turn is scheduled.
 struct DeliveryLine<Element> {
     private var waiting = Fifo<Element>()
     private var isScheduled = false
@@ -13,17 +13,17 @@ struct DeliveryLine<Element> {
         return true
     }
 
-    /// Puts at the end what has had its turn and wants another.
+    /// Adds an element that has had its turn and needs another.
     mutating func append(_ element: Element) {
         waiting.append(element)
     }
 
-    /// Puts back, at the beginning, what has been taken and had no turn.
+    /// Puts elements back at the beginning that were taken and had no turn.
     mutating func putBack(_ elements: some BidirectionalCollection<Element>) {
         waiting.prepend(contentsOf: elements)
     }
 
-    /// What has the next turn: one element, or all there are from the first on that can share one.
+    /// The elements of the next turn: one, or all from the first on that can share one.
     mutating func next(sharing canShare: (Element) -> Bool) -> [Element] {
         guard let one = waiting.popFirst() else { return [] }
         var turn = [one]

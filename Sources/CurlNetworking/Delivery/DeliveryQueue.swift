@@ -1,8 +1,14 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
-/// The way to the delegate queue. Each message to a delegate is an operation of its own, and what the program adds to the queue, or to its
-/// underlying queue, from within one message runs before the next. Any thread.
+/// Has messages for a delegate or handler.
+protocol Deliverable: AnyObject, Sendable {
+    /// Delivers one message; true when there are more. Delegate queue.
+    func deliverNext(about task: URLSessionTask) -> Bool
+}
+
+/// Delivers messages on the delegate queue. Each message to a delegate is an operation of its own, so operations that the program adds
+/// to the queue, or to its underlying queue, from within one message run before the next. Any thread.
 ///
 /// On a queue that runs one operation at a time, an operation is added when the one before it has run: so there is at most one in the
 /// queue, and the tasks take turns. Handlers that wait when an operation begins share it, since nothing that the first of them
@@ -12,16 +18,16 @@ final class DeliveryQueue: Sendable {
     let operations: OperationQueue
     private let ready = Mutex(DeliveryLine<Delivery>())
 
-    /// A task with messages in its mailbox. The mailbox sees to it that there is one at a time.
+    /// A task with messages in its mailbox, which schedules only one delivery at a time.
     struct Delivery: Sendable {
-        let runner: TaskRunner
+        let recipient: any Deliverable
         let task: URLSessionTask
-        /// The task has a handler, and no delegate hears of it.
+        /// The task has a handler, and no delegate gets messages about it.
         let isForHandler: Bool
 
         /// Delivers one message; true when there are more.
         func run() -> Bool {
-            runner.deliverNext(about: task)
+            recipient.deliverNext(about: task)
         }
     }
 
@@ -62,7 +68,7 @@ final class DeliveryQueue: Sendable {
     }
 }
 
-/// An operation that can't be cancelled: the queue is the user's, who may cancel what is in it, but every task completes.
+/// An operation that can't be cancelled: the program may cancel all operations of its queue, but every task has to complete.
 private final class DeliveryOperation: Operation, @unchecked Sendable {
     // @unchecked: never changes.
     private let body: @Sendable () -> Void

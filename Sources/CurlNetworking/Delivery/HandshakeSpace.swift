@@ -13,7 +13,7 @@ final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
         super.init(
             host: origin.host,
             port: origin.port,
-            protocol: origin.scheme,
+            protocol: origin.scheme.rawValue,
             realm: nil,
             authenticationMethod: NSURLAuthenticationMethodServerTrust
         )
@@ -25,7 +25,7 @@ final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
         super.init(
             host: origin.host,
             port: origin.port,
-            protocol: origin.scheme,
+            protocol: origin.scheme.rawValue,
             realm: nil,
             authenticationMethod: NSURLAuthenticationMethodClientCertificate
         )

@@ -1,71 +1,46 @@
 import Foundation
 
-/// What waits to be told to one task's delegate or handler, in order. A value; guarded by its task's lock.
+/// The messages that wait for one task's delegate or handler, in order. A value; guarded by its task's lock.
 ///
-/// Whoever posts the first message schedules an operation on the delegate queue. It takes one message, and is followed by another
-/// operation where there are more: what the program adds to the queue meanwhile comes in between.
+/// Posting the first message schedules an operation on the delegate queue. The operation takes one message; if there are more, another
+/// operation follows. So operations that the program adds meanwhile run in between.
 struct Mailbox {
     enum Message {
-        case resumed(offset: Int64, expectedTotalBytes: Int64)
-        /// Nothing behind it is delivered before it has been answered.
-        case response(URLResponse)
-        /// Another part of the body begins, which replaces the one before. In order with the body's bytes, and otherwise as a response.
-        case part(ResponseHead)
-        /// The response's redirect leads to the request; the loop waits for the answer.
-        case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
-        /// Somebody asks for a credential; the loop waits for the answer.
-        case challenge(ChallengeQuestion)
-        case becameDownload(from: URLSessionDataTask)
-        /// The loop waits for the answer before it sends anything.
-        case needsBodyStream
-        case task(TaskMessage)
-        case sent(SentBytes)
-        case body(Data)
-        /// Bytes in the download's file in all.
-        case wrote(Int64)
+        case event(TaskEvent)
+        case question(TaskQuestion)
         case resumeData(Data?, @Sendable (Data?) -> Void)
-        /// Asked behind the body; nothing waits for the answer.
-        case willCache(StoredResponse)
-        /// The last message; what the end consists of is then told in its steps.
+        /// The last message; it is replaced by the steps of the end.
         case completed
         case end(TaskEnd)
-        /// The task's `Progress` is to be brought up to date. Ahead of all others, and whatever holds these up.
+        /// The task's `Progress` has to be updated. Delivered before all others, also while these are held.
         case progress
-    }
-
-    /// How much of a request's body has been sent.
-    struct SentBytes: Equatable {
-        var total: Int64
-        var expected: Int64
-        /// Which of the task's requests it is, from 1.
-        var request: Int
     }
 
     private var messages: [Message] = []
     private(set) var body = BodyBuffer()
-    /// Parts of the body that begin after so many bytes of it.
+    /// Parts of the body that haven't been delivered, with their offsets in it.
     private var parts = Fifo<(head: ResponseHead, offset: Int)>()
     private var appendedBytes = 0
     private var takenBytes = 0
-    /// Somebody takes messages, or will soon.
+    /// A delivery runs or is scheduled.
     private var isScheduled = false
     private(set) var isAwaitingAnswer = false
-    /// Nothing is delivered: something that the owner may look for is still being written.
+    /// Nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
 
     private var isProgressDue = false
 
-    /// Nobody takes messages, and there are none.
+    /// No delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && hasNoBody }
 
     /// What the delegate was last told of each direction.
-    private(set) var reportedSent = SentBytes(total: 0, expected: 0, request: 0)
+    private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
     private(set) var reportedWritten: Int64 = 0
 
-    /// True when the caller must schedule a delivery. Progress replaces progress that nobody has seen yet.
+    /// True when the caller must schedule a delivery. Byte counts replace those that haven't been delivered yet.
     mutating func post(_ message: Message) -> Bool {
         switch (messages.last, message) {
-        case (.sent, .sent), (.wrote, .wrote): messages[messages.count - 1] = message
+        case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): messages[messages.count - 1] = message
         default: messages.append(message)
         }
         return schedule()
@@ -84,12 +59,12 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
-    /// More are not kept for a delegate that falls behind: they are small ones, since the bytes that wait are bounded as well.
+    /// No more are kept for a slow delegate. Only very small parts reach this limit, because the waiting bytes are limited too.
     static let mostParts = 16_384
-    /// What a part that waits counts for in bytes.
+    /// How many bytes a waiting part counts as.
     static let partCost = 1024
 
-    /// The bytes that follow are another part's. nil where too many wait.
+    /// The bytes that follow belong to another part. nil if too many parts wait.
     mutating func beginPart(_ head: ResponseHead) -> (schedules: Bool, isFull: Bool)? {
         guard parts.count < Self.mostParts else { return nil }
         parts.append((head, appendedBytes))
@@ -97,7 +72,7 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
-    /// Has the task's `Progress` be brought up to date, once for however many changes.
+    /// Schedules an update of the task's `Progress`, one for any number of changes.
     mutating func postProgress() -> Bool {
         isProgressDue = true
         return schedule()
@@ -115,7 +90,7 @@ struct Mailbox {
         isProgressDue || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && hasNoBody)
     }
 
-    /// Keeps back what has not been delivered yet and what comes, until `release`.
+    /// Holds all messages, also later ones, until `release`.
     mutating func hold() {
         isHeld = true
     }
@@ -126,7 +101,7 @@ struct Mailbox {
         return schedule()
     }
 
-    /// The next message; nil ends the delivery. Body bytes come before the completion and behind all else.
+    /// The next message; nil ends the delivery. Body bytes come before the completion and after everything else.
     mutating func next() -> Message? {
         if isProgressDue {
             isProgressDue = false
@@ -134,7 +109,7 @@ struct Mailbox {
         }
         guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
-        case .completed where !hasNoBody, .willCache where !hasNoBody, nil:
+        case .completed where !hasNoBody, .question(.willCache) where !hasNoBody, nil:
             return nextOfBody() ?? endDelivery()
         case .some(let message):
             messages.removeFirst()
@@ -147,26 +122,26 @@ struct Mailbox {
         if let part = parts.first, part.offset == takenBytes {
             _ = parts.popFirst()
             isAwaitingAnswer = true
-            return .part(part.head)
+            return .question(.partDisposition(of: part.head))
         }
         guard let piece = body.popFirst() else { return nil }
         takenBytes += piece.count
-        return .body(piece)
+        return .event(.body(piece))
     }
 
-    /// A message has been delivered. True when there is another one, for which the caller must see to an operation.
+    /// A message has been delivered. True when there is another one, for which the caller must add an operation.
     mutating func delivered() -> Bool {
         isScheduled = hasNext
         return isScheduled
     }
 
-    /// What the completion, which has been taken, consists of.
+    /// Replaces the completion, which has been taken, by its steps.
     mutating func completes(in steps: [TaskEnd]) {
         messages.insert(contentsOf: steps.map(Message.end), at: 0)
     }
 
     private mutating func note(_ message: Message) {
-        if case .response = message { isAwaitingAnswer = true }
+        if case .question(.disposition) = message { isAwaitingAnswer = true }
     }
 
     private mutating func endDelivery() -> Message? {
@@ -174,15 +149,15 @@ struct Mailbox {
         return nil
     }
 
-    /// The delegate is about to be told of progress up to `sent`; returns by how much it has grown. Each request begins anew, and so
-    /// does a body that is sent again.
-    mutating func reportSent(_ sent: SentBytes) -> Int64 {
+    /// The delegate is about to be told of progress up to `sent`; returns by how much it has grown. The count restarts with each
+    /// request, and when a body is sent again.
+    mutating func reportSent(_ sent: TaskEvent.SentBytes) -> Int64 {
         defer { reportedSent = sent }
         let isAnew = sent.request != reportedSent.request || sent.total <= reportedSent.total
         return isAnew ? sent.total : sent.total - reportedSent.total
     }
 
-    /// The same for bytes in the download's file, which may have begun anew as well.
+    /// The same for bytes in the download's file, which may have started over.
     mutating func reportWritten(_ total: Int64) -> Int64 {
         defer { reportedWritten = total }
         return total < reportedWritten ? total : total - reportedWritten
@@ -214,8 +189,7 @@ struct Mailbox {
         messages.removeAll { message in
             switch message {
             case .completed, .end, .resumeData, .progress: false
-            case .needsBodyStream, .task, .resumed, .willCache, .response, .redirect, .challenge: true
-            case .becameDownload, .sent, .body, .part, .wrote: true
+            case .event, .question: true
             }
         }
         removeBody()

@@ -1,4 +1,4 @@
-import Locks
+import CurlNetworkingLocks
 
 /// Carries the cancellation of a Swift task to the session task that works for it, whichever comes first.
 final class TaskCanceller: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// The embedded catalogue as a server: the iTunes Search API's `/search`, the previews, and their checksums.
 final class CatalogueServer: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
 /// This program once more, in a process of its own.
 final class ChildProcess: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 
 /// `halftunes demo`: the whole story, checked as it goes. Everything happens when the event before it has: nothing waits
 /// for a clock, except to give up.

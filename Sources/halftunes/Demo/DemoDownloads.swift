@@ -1,3 +1,4 @@
+import CurlNetworking
 import Foundation
 
 /// The demo's downloads: two go straight through, one is paused and resumed by another process, one is cancelled.

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Locks
+import CurlNetworkingLocks
 
 /// A file that a player plays, in a process group of its own: Ctrl-C and Ctrl-Z in the terminal are ours to handle.
 final class Playback: Sendable {

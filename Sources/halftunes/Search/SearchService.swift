@@ -1,6 +1,6 @@
 import CurlNetworking
 import Foundation
-import Locks
+import CurlNetworkingLocks
 
 /// Searches the catalogue; a new query cancels the one before.
 final class SearchService: Sendable {

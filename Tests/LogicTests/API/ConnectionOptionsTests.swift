@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Testing
 
 @testable import CurlNetworking
@@ -52,7 +52,12 @@ struct ConnectionOptionsTests {
         expect(options, "hosts[\"a\"].httpVersion", needs: "7.66.0", where: CurlLibrary.hasHTTP3)
         options = CurlOptions()
         options.connections.keepAliveProbes = .init(count: 3)
-        expect(options, "connections.keepAliveProbes.count", needs: "8.9.0", where: CurlLibrary.isAtLeast(8, 9))
+        expect(
+            options,
+            "connections.keepAliveProbes.count",
+            needs: "8.9.0",
+            where: CurlLibrary.version >= CurlVersion(8, 9)
+        )
     }
 
     /// The error names the option, what it needs and what there is.

@@ -1,6 +1,6 @@
-import Curl
+import CurlTransport
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import Testing
 
 @testable import CurlNetworking

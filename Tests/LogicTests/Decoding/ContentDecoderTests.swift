@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Curl
+@testable import CurlTransport
 
 @Suite("Decoding a body's content")
 struct ContentDecoderTests {

@@ -1,8 +1,8 @@
 import Foundation
-import LoopbackServer
+import CurlNetworkingLoopbackServer
 import Testing
 
-@testable import Curl
+@testable import CurlTransport
 
 @Suite("Turns of decoding on a loop", .timeLimit(.minutes(1)))
 struct DecodingTurnsTests {

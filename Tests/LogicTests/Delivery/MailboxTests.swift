@@ -21,27 +21,29 @@ struct MailboxTests {
 
     static func name(_ message: Mailbox.Message) -> String {
         switch message {
-        case .resumed(let offset, let total): "resumed \(offset) of \(total)"
-        case .response: "response"
-        case .part(let head): "part \(head.fields.map(\.value).joined())"
-        case .redirect: "redirect"
-        case .challenge: "challenge"
-        case .becameDownload: "became download"
-        case .needsBodyStream: "needs body stream"
-        case .task: "task message"
-        case .sent(let sent): "sent \(sent.total)"
-        case .body(let data): "body \(String(decoding: data, as: UTF8.self))"
-        case .wrote(let total): "wrote \(total)"
+        case .event(.resumed(let offset, let total)): "resumed \(offset) of \(total)"
+        case .event(.becameDownload): "became download"
+        case .event(.sent(let sent)): "sent \(sent.total)"
+        case .event(.body(let data)): "body \(String(decoding: data, as: UTF8.self))"
+        case .event(.wrote(let total)): "wrote \(total)"
+        case .event(.isWaitingForConnectivity): "waits for connectivity"
+        case .event(.informational): "informational"
+        case .question(.disposition): "response"
+        case .question(.partDisposition(let head)): "part \(head.fields.map(\.value).joined())"
+        case .question(.redirect): "redirect"
+        case .question(.challenge): "challenge"
+        case .question(.bodyStream): "needs body stream"
+        case .question(.delayedRequest): "delayed request"
+        case .question(.willCache): "will cache"
         case .resumeData: "resume data"
-        case .willCache: "will cache"
         case .completed: "completed"
         case .end: "step"
         case .progress: "progress"
         }
     }
 
-    static func sent(_ total: Int64, request: Int = 1) -> Mailbox.SentBytes {
-        Mailbox.SentBytes(total: total, expected: 100, request: request)
+    static func sent(_ total: Int64, request: Int = 1) -> TaskEvent.SentBytes {
+        TaskEvent.SentBytes(total: total, expected: 100, request: request)
     }
 
     static func part(_ names: String...) -> ResponseHead {
@@ -53,21 +55,21 @@ struct MailboxTests {
         var names: [String] = []
         var body = Data()
         while let message = mailbox.next() {
-            if case .body(let piece) = message {
+            if case .event(.body(let piece)) = message {
                 body += piece
             } else {
-                if !body.isEmpty { names.append(name(.body(body))) }
+                if !body.isEmpty { names.append(name(.event(.body(body)))) }
                 body = Data()
                 names.append(name(message))
             }
         }
-        return body.isEmpty ? names : names + [name(.body(body))]
+        return body.isEmpty ? names : names + [name(.event(.body(body)))]
     }
 
     @Test("The response comes before the body, and the body before the completion")
     func order() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.response(Self.response())))
+        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
         #expect(!Self.append("a", to: &mailbox))
         #expect(mailbox.post(.completed) == false)
         #expect(!Self.append("b", to: &mailbox), "late bytes still come before the completion")
@@ -79,7 +81,7 @@ struct MailboxTests {
     @Test("Nothing behind an unanswered response is delivered, however often somebody asks")
     func unansweredResponse() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.response(Self.response()))
+        _ = try mailbox.post(.question(.disposition(of: Self.response())))
         _ = mailbox.next()
         #expect(mailbox.isAwaitingAnswer)
         #expect(mailbox.post(.completed) == false, "nobody is to be scheduled for what can't be delivered")
@@ -93,7 +95,7 @@ struct MailboxTests {
     @Test("An answer given while the delivery is still under way continues it")
     func immediateAnswer() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.response(Self.response())))
+        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
         _ = mailbox.post(.completed)
         _ = mailbox.next()
         #expect(mailbox.answered() == false, "whoever delivers is about to ask again")
@@ -103,10 +105,10 @@ struct MailboxTests {
     @Test("Progress that nobody has seen yet is replaced by newer progress")
     func coalescing() {
         var mailbox = Mailbox()
-        #expect(mailbox.post(.sent(Self.sent(1))) == true)
-        for total in 2...100 { _ = mailbox.post(.sent(Self.sent(Int64(total)))) }
-        _ = mailbox.post(.wrote(5))
-        _ = mailbox.post(.wrote(7))
+        #expect(mailbox.post(.event(.sent(Self.sent(1)))) == true)
+        for total in 2...100 { _ = mailbox.post(.event(.sent(Self.sent(Int64(total))))) }
+        _ = mailbox.post(.event(.wrote(5)))
+        _ = mailbox.post(.event(.wrote(7)))
         _ = mailbox.post(.completed)
         #expect(Self.take(&mailbox) == ["sent 100", "wrote 7", "completed"])
     }
@@ -165,7 +167,7 @@ struct MailboxTests {
     @Test("A task's Progress is brought up to date once, ahead of all messages and whatever holds these up")
     func progress() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.response(Self.response()))
+        _ = try mailbox.post(.question(.disposition(of: Self.response())))
         _ = mailbox.next()
         _ = mailbox.delivered()
         _ = mailbox.post(.completed)
@@ -183,12 +185,12 @@ struct MailboxTests {
     @Test("Discarding keeps the completion and the resume data, and nothing else")
     func discard() throws {
         var mailbox = Mailbox()
-        _ = mailbox.post(.resumed(offset: 1, expectedTotalBytes: 2))
-        _ = mailbox.post(.needsBodyStream)
-        _ = mailbox.post(.sent(Self.sent(1)))
-        _ = try mailbox.post(.response(Self.response()))
+        _ = mailbox.post(.event(.resumed(offset: 1, expectedTotalBytes: 2)))
+        _ = mailbox.post(.question(.bodyStream { _ in }))
+        _ = mailbox.post(.event(.sent(Self.sent(1))))
+        _ = try mailbox.post(.question(.disposition(of: Self.response())))
         _ = Self.append("body", to: &mailbox)
-        _ = mailbox.post(.wrote(1))
+        _ = mailbox.post(.event(.wrote(1)))
         _ = mailbox.post(.resumeData(nil) { _ in })
         _ = mailbox.post(.completed)
         #expect(mailbox.discard() == false, "a delivery is scheduled already")
@@ -199,7 +201,7 @@ struct MailboxTests {
     @Test("Discarding answers a response that waits, and asks for the delivery of the rest")
     func discardAwaiting() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.response(Self.response()))
+        _ = try mailbox.post(.question(.disposition(of: Self.response())))
         #expect(Self.take(&mailbox) == ["response"])
         _ = mailbox.post(.completed)
         #expect(mailbox.discard() == true)
@@ -209,11 +211,11 @@ struct MailboxTests {
     @Test("A message put first overtakes all that wait")
     func first() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.response(Self.response()))
+        _ = try mailbox.post(.question(.disposition(of: Self.response())))
         #expect(Self.take(&mailbox) == ["response"])
-        _ = mailbox.post(.resumed(offset: 0, expectedTotalBytes: 0))
+        _ = mailbox.post(.event(.resumed(offset: 0, expectedTotalBytes: 0)))
         _ = mailbox.post(.completed)
-        #expect(mailbox.postFirst(.needsBodyStream) == false)
+        #expect(mailbox.postFirst(.question(.bodyStream { _ in })) == false)
         #expect(mailbox.answered() == true)
         #expect(Self.take(&mailbox) == ["needs body stream", "resumed 0 of 0", "completed"])
     }
@@ -232,7 +234,7 @@ struct MailboxTests {
     @Test("A message that has been delivered is followed by another operation where there are more, and only there")
     func delivered() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.response(Self.response())))
+        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
         _ = mailbox.next()
         #expect(mailbox.delivered() == false, "what comes next waits for the answer")
         #expect(mailbox.post(.completed) == false)
@@ -250,7 +252,7 @@ struct MailboxTests {
             Issue.record("no completion")
             return
         }
-        _ = mailbox.post(.wrote(1))
+        _ = mailbox.post(.event(.wrote(1)))
         mailbox.completes(in: [.over, .over])
         #expect(mailbox.delivered() == true)
         #expect(Self.take(&mailbox) == ["step", "step", "wrote 1"])
@@ -262,7 +264,7 @@ struct MailboxTests {
         let piece = [UInt8](repeating: 1, count: BodyBuffer.highMark + 1)
         let result = piece.withUnsafeBytes { mailbox.append($0, expected: nil) }
         #expect(result.schedules && result.isFull)
-        guard case .body(let data) = mailbox.next() else {
+        guard case .event(.body(let data)) = mailbox.next() else {
             Issue.record("no body")
             return
         }
@@ -290,13 +292,13 @@ struct MailboxTests {
             switch Int.random(in: 0..<10, using: &generator) {
             case 0, 1:
                 posted += 1
-                schedule(mailbox.post(.resumed(offset: Int64(posted), expectedTotalBytes: 0)))
+                schedule(mailbox.post(.event(.resumed(offset: Int64(posted), expectedTotalBytes: 0))))
             case 2:
                 posted += 1
                 schedule(Self.append("x", to: &mailbox))
             case 3:
                 posted += 1
-                schedule(mailbox.post(.response(response)))
+                schedule(mailbox.post(.question(.disposition(of: response))))
             case 4:
                 schedule(mailbox.answered())
             case 5..<9 where deliveries == 1:
@@ -306,7 +308,7 @@ struct MailboxTests {
                     continue
                 }
                 #expect(!wasAwaiting, "delivered behind an unanswered response")
-                if case .body(let data) = message {
+                if case .event(.body(let data)) = message {
                     delivered += data.count
                     _ = mailbox.consumed(data.count)
                 } else {

@@ -5,30 +5,21 @@ import Testing
 
 @Suite("Admission to hosts")
 struct AdmissionTests {
-    /// A ticket names its task; these tests never start one.
-    let runner: TaskRunner
+    /// Whom a ticket belongs to; these tests never have one start.
+    final class Owner: AdmissionTicketOwner {
+        func admitted(_ ticket: Admission.Ticket) {}
+    }
+
+    let owner = Owner()
     let origin: Origin
 
     init() throws {
-        let session = SessionCore(
-            .ephemeral,
-            settings: Sample.settings(),
-            delegate: nil,
-            delegateQueue: OperationQueue()
-        )
-        runner = TaskRunner(
-            identifier: 1,
-            session: session,
-            request: nil,
-            destination: .memory,
-            consumer: .delegate
-        )
         origin = try #require(Origin(Sample.url("http://example.com/")))
     }
 
     func ticket(_ url: String? = nil) throws -> Admission.Ticket {
         let origin = try url.map { try #require(Origin(Sample.url($0))) } ?? origin
-        return Admission.Ticket(origin: origin, runner: runner)
+        return Admission.Ticket(origin: origin, owner: owner)
     }
 
     static func isSame(_ a: [Admission.Ticket], _ b: [Admission.Ticket]) -> Bool {

@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Testing
 
 @testable import CurlNetworking

@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Foundation
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-import Curl
+import CurlTransport
 @testable import CurlNetworking
 
 @Suite("Whose word on proxies counts")

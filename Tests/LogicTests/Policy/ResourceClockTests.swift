@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Curl
+@testable import CurlTransport
 @testable import CurlNetworking
 
 @Suite("The clock of timeoutIntervalForResource")

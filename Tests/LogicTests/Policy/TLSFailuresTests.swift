@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Foundation
 import Testing
 
@@ -6,8 +6,8 @@ import Testing
 
 @Suite("What the failures of TLS mean")
 struct TLSFailuresTests {
-    private static func failure(_ code: UInt32, _ verification: Int, _ text: String = "") -> TransferFailure {
-        var failure = TransferFailure(code: CurlCode(rawValue: code), text: text, phase: .securing)
+    private static func failure(_ code: CurlCode, _ verification: Int, _ text: String = "") -> TransferFailure {
+        var failure = TransferFailure(code: code, text: text, phase: .securing)
         failure.verification = verification
         return failure
     }
@@ -24,7 +24,7 @@ struct TLSFailuresTests {
 
     @Test("Each of OpenSSL's reasons has its problem and its code", arguments: verifications)
     func verification(number: Int, problem: CertificateProblem, code: URLError.Code) {
-        let error = URLError(Self.failure(60, number, "SSL certificate problem: words"), url: nil)
+        let error = URLError(Self.failure(.peerFailedVerification, number, "SSL certificate problem: words"), url: nil)
         #expect(error.code == code)
         #expect(error.certificateProblem == problem)
         #expect(error.userInfo[CurlErrorKey.verification] as? Int == number)
@@ -33,16 +33,16 @@ struct TLSFailuresTests {
     @Test("libcurl's own comparison of the host is known by its words")
     func host() {
         let text = "SSL: no alternative certificate subject name matches target host name '127.0.0.1'"
-        let error = URLError(Self.failure(60, 1, text), url: nil)
+        let error = URLError(Self.failure(.peerFailedVerification, 1, text), url: nil)
         #expect(error.code == .serverCertificateUntrusted)
         #expect(error.certificateProblem == .wrongHost)
     }
 
     @Test("A failure of another kind has no problem with a certificate")
     func others() {
-        #expect(URLError(Self.failure(35, 0), url: nil).certificateProblem == nil)
-        #expect(URLError(Self.failure(7, 0), url: nil).userInfo[CurlErrorKey.verification] == nil)
-        #expect(URLError(Self.failure(90, 0), url: nil).certificateProblem == .otherPublicKey)
+        #expect(URLError(Self.failure(.sslConnectError, 0), url: nil).certificateProblem == nil)
+        #expect(URLError(Self.failure(.couldntConnect, 0), url: nil).userInfo[CurlErrorKey.verification] == nil)
+        #expect(URLError(Self.failure(.sslPinnedPubKeyNotMatch, 0), url: nil).certificateProblem == .otherPublicKey)
         #expect(URLError(.timedOut).certificateProblem == nil)
     }
 
@@ -64,8 +64,11 @@ struct TLSFailuresTests {
         #expect(TLSAlert(in: text)?.number == number)
     }
 
-    @Test("Alerts about the client's certificate have codes of their own, whenever they come", arguments: [35, 55, 56])
-    func alertCodes(curl: UInt32) {
+    @Test(
+        "Alerts about the client's certificate have codes of their own, whenever they come",
+        arguments: [.sslConnectError, .sendError, .recvError] as [CurlCode]
+    )
+    func alertCodes(curl: CurlCode) {
         func code(_ hex: String) -> URLError.Code {
             ErrorTable.code(for: Self.failure(curl, 0, "error:\(hex):SSL routines::tlsv1 alert"))
         }
@@ -73,6 +76,6 @@ struct TLSFailuresTests {
         for hex in ["0A000412", "0A000413", "0A000414", "0A000415", "0A000416", "0A000418", "0A000419"] {
             #expect(code(hex) == .clientCertificateRejected)
         }
-        #expect(code("0A000410") == (curl == 35 ? .secureConnectionFailed : .networkConnectionLost))
+        #expect(code("0A000410") == (curl == .sslConnectError ? .secureConnectionFailed : .networkConnectionLost))
     }
 }

@@ -42,6 +42,28 @@ struct TransportSecurityStoreTests {
         #expect(try first.secured(Sample.url("ftp://example.com/")) == nil)
     }
 
+    @Test("A store without hosts changes nothing, until it learns of one and after it has forgotten it")
+    func emptiness() throws {
+        let store = try store(.inMemory)
+        #expect(store.changesNothing)
+        #expect(try store.secured(Sample.url("http://example.com/")) == nil)
+        store.note(field, from: "example.com")
+        #expect(!store.changesNothing)
+        #expect(try isSecured("example.com", by: store))
+        #expect(try !isSecured("example.org", by: store))
+        store.note(TransportSecurityField(maximumAge: 0, includesSubdomains: false), from: "example.com")
+        #expect(store.changesNothing)
+        #expect(try !isSecured("example.com", by: store))
+    }
+
+    @Test("A file's hosts count from the start, and so does a file that can't be read")
+    func emptinessOfFile() throws {
+        #expect(try store(.file(directory.url.appendingPathComponent("nothing"))).changesNothing)
+        try Data("known.example \"unlimited\"\n".utf8).write(to: file)
+        #expect(try !store().changesNothing)
+        #expect(try !store(.file(directory.url.appendingPathComponent("hsts/unreadable"))).changesNothing)
+    }
+
     @Test("A file is read, written for this user alone, and shared by all who name it")
     func sharing() async throws {
         try Data(".known.example \"unlimited\"\n".utf8).write(to: file)

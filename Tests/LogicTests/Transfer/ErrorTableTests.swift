@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Foundation
 import Glibc
 import Testing
@@ -8,12 +8,12 @@ import Testing
 @Suite("The table of errors")
 struct ErrorTableTests {
     static func failure(
-        _ code: UInt32,
+        _ code: CurlCode,
         errno: Int32 = 0,
         text: String = "libcurl's words",
         phase: TransferPhase = .receiving
     ) -> TransferFailure {
-        TransferFailure(code: CurlCode(rawValue: code), text: text, systemErrno: errno, phase: phase)
+        TransferFailure(code: code, text: text, systemErrno: errno, phase: phase)
     }
 
     /// What libcurl says of a number that is no code.
@@ -27,40 +27,42 @@ struct ErrorTableTests {
     ]
 
     /// Codes that newer libcurls have given up.
-    static let retired: Set<UInt32> = [34]
+    static let retired: Set<CurlCode> = [.httpPostError]
 
     @Test("Every code this libcurl can report for HTTP is in the table", arguments: UInt32(1)...150)
     func complete(code: UInt32) {
         guard CurlCode(rawValue: code).text != Self.noText, !Self.unreachable.contains(code) else { return }
-        #expect(ErrorTable.codes.contains { $0.curl == code }, "\(CurlCode(rawValue: code))")
+        #expect(ErrorTable.codes.contains { $0.curl.rawValue == code }, "\(CurlCode(rawValue: code))")
     }
 
     @Test("Every code of this libcurl has a text of its own")
     func texts() {
-        #expect(CurlCode(rawValue: 7).text.contains("onnect"))
-        #expect(CurlCode(rawValue: 28).text.contains("imeout"))
-        for code in ErrorTable.codes where code.curl < 99 && !Self.retired.contains(code.curl) {
-            let text = CurlCode(rawValue: code.curl).text
-            #expect(!text.isEmpty && text != Self.noText, "\(code.curl)")
+        #expect(CurlCode.couldntConnect.text.contains("onnect"))
+        #expect(CurlCode.operationTimedOut.text.contains("imeout"))
+        for code in ErrorTable.codes.map(\.curl) where code.rawValue < 99 && !Self.retired.contains(code) {
+            #expect(!code.text.isEmpty && code.text != Self.noText, "\(code)")
         }
     }
 
     @Test("No code is listed twice, and the list is in order")
     func unique() {
-        let codes = ErrorTable.codes.map(\.curl)
+        let codes = ErrorTable.codes.map(\.curl.rawValue)
         #expect(codes == Set(codes).sorted())
     }
 
-    static let importantCodes: [(UInt32, URLError.Code)] = [
-        (3, .badURL), (6, .cannotFindHost), (5, .cannotFindHost), (7, .cannotConnectToHost),
-        (18, .networkConnectionLost),
-        (28, .timedOut), (35, .secureConnectionFailed), (52, .networkConnectionLost), (56, .networkConnectionLost),
-        (55, .networkConnectionLost), (60, .serverCertificateUntrusted), (61, .cannotDecodeContentData),
-        (47, .httpTooManyRedirects), (92, .networkConnectionLost), (8, .badServerResponse), (12345, .unknown),
+    static let importantCodes: [(CurlCode, URLError.Code)] = [
+        (.urlMalformat, .badURL), (.couldntResolveHost, .cannotFindHost), (.couldntResolveProxy, .cannotFindHost),
+        (.couldntConnect, .cannotConnectToHost), (.partialFile, .networkConnectionLost),
+        (.operationTimedOut, .timedOut), (.sslConnectError, .secureConnectionFailed),
+        (.gotNothing, .networkConnectionLost), (.recvError, .networkConnectionLost),
+        (.sendError, .networkConnectionLost), (.peerFailedVerification, .serverCertificateUntrusted),
+        (.badContentEncoding, .cannotDecodeContentData), (.tooManyRedirects, .httpTooManyRedirects),
+        (.http2Stream, .networkConnectionLost), (.weirdServerReply, .badServerResponse),
+        (CurlCode(rawValue: 12345), .unknown),
     ]
 
     @Test("The codes that programs look at", arguments: importantCodes)
-    func important(curl: UInt32, expected: URLError.Code) {
+    func important(curl: CurlCode, expected: URLError.Code) {
         #expect(ErrorTable.code(for: Self.failure(curl)) == expected)
     }
 
@@ -72,7 +74,7 @@ struct ErrorTableTests {
 
     @Test("Why a connection failed tells a refusal from a missing network", arguments: connectErrors)
     func connecting(errno: Int32, expected: URLError.Code) {
-        #expect(ErrorTable.code(for: Self.failure(7, errno: errno)) == expected)
+        #expect(ErrorTable.code(for: Self.failure(.couldntConnect, errno: errno)) == expected)
     }
 
     @Test("Chunks that are none are the server's fault, and no lost connection")
@@ -81,44 +83,44 @@ struct ErrorTableTests {
             "Illegal or missing hexadecimal sequence in chunked-encoding",
             "chunk hex-length char not a hex digit: 0x68",
         ]
-        for text in texts { #expect(ErrorTable.code(for: Self.failure(56, text: text)) == .badServerResponse) }
-        #expect(ErrorTable.code(for: Self.failure(18, text: "in a chunk")) == .networkConnectionLost)
+        for text in texts { #expect(ErrorTable.code(for: Self.failure(.recvError, text: text)) == .badServerResponse) }
+        #expect(ErrorTable.code(for: Self.failure(.partialFile, text: "in a chunk")) == .networkConnectionLost)
     }
 
     @Test("A field that an older libcurl has no room for is the server's fault; memory that is short is nobody's")
     func largeFields() {
-        #expect(ErrorTable.code(for: Self.failure(27)) == .badServerResponse)
-        #expect(ErrorTable.code(for: Self.failure(27, phase: .sending)) == .unknown)
+        #expect(ErrorTable.code(for: Self.failure(.outOfMemory)) == .badServerResponse)
+        #expect(ErrorTable.code(for: Self.failure(.outOfMemory, phase: .sending)) == .unknown)
     }
 
     @Test("A response that continues a field before its first is the server's fault; an argument that is wrong is ours")
     func foldedFirstField() {
-        #expect(ErrorTable.code(for: Self.failure(43)) == .badServerResponse)
-        #expect(ErrorTable.code(for: Self.failure(43, phase: .preparing)) == .unknown)
+        #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument)) == .badServerResponse)
+        #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument, phase: .preparing)) == .unknown)
     }
 
     @Test("libcurl writes no files, and so none is to blame where it reports that writing failed")
     func writing() {
-        #expect(ErrorTable.code(for: Self.failure(23)) == .badServerResponse)
+        #expect(ErrorTable.code(for: Self.failure(.writeError)) == .badServerResponse)
     }
 
     @Test("The errno matters to no other code")
     func errnoElsewhere() {
-        #expect(ErrorTable.code(for: Self.failure(56, errno: ETIMEDOUT)) == .networkConnectionLost)
+        #expect(ErrorTable.code(for: Self.failure(.recvError, errno: ETIMEDOUT)) == .networkConnectionLost)
     }
 
     @Test("An error carries the URL, libcurl's text and code, the errno and the phase")
     func userInfo() throws {
         let url = try Sample.url("http://example.com/a?b")
         let error = URLError(
-            Self.failure(7, errno: ECONNREFUSED, text: "Connection refused!", phase: .connecting),
+            Self.failure(.couldntConnect, errno: ECONNREFUSED, text: "Connection refused!", phase: .connecting),
             url: url
         )
         #expect(error.code == .cannotConnectToHost)
         #expect(error.failingURL == url)
         #expect(error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == url)
         #expect(error.userInfo["NSErrorFailingURLStringKey"] as? String == "http://example.com/a?b")
-        #expect(error.userInfo[CurlErrorKey.code] as? Int == 7)
+        #expect(error.userInfo[CurlErrorKey.code] as? Int == Int(CurlCode.couldntConnect.rawValue))
         #expect(error.userInfo[CurlErrorKey.text] as? String == "Connection refused!")
         #expect(error.userInfo[CurlErrorKey.phase] as? String == "connecting")
         #expect(error.localizedDescription == "Connection refused!")
@@ -129,15 +131,15 @@ struct ErrorTableTests {
 
     @Test("Without a URL or an errno there is none in the error")
     func sparseUserInfo() {
-        let error = URLError(Self.failure(56), url: nil)
+        let error = URLError(Self.failure(.recvError), url: nil)
         #expect(error.userInfo[NSURLErrorFailingURLErrorKey] == nil)
         #expect(error.userInfo[NSUnderlyingErrorKey] == nil)
-        #expect(error.userInfo[CurlErrorKey.code] as? Int == 56)
+        #expect(error.userInfo[CurlErrorKey.code] as? Int == Int(CurlCode.recvError.rawValue))
     }
 
     @Test("Resume data joins what an error says already")
     func resumeData() {
-        let error = URLError(Self.failure(56), url: nil).with(resumeData: Data([1]))
+        let error = URLError(Self.failure(.recvError), url: nil).with(resumeData: Data([1]))
         #expect(error.code == .networkConnectionLost)
         #expect(error.userInfo[NSURLSessionDownloadTaskResumeData] as? Data == Data([1]))
         #expect(error.userInfo[CurlErrorKey.text] as? String == "libcurl's words")

@@ -1,4 +1,4 @@
-import Curl
+import CurlTransport
 import Foundation
 import Testing
 
@@ -135,7 +135,7 @@ struct RequestEncoderTests {
     func origins(url: String, expected: URLError.Code?) throws {
         let request = try Sample.request(url)
         do {
-            let origin = try RequestEncoder.origin(of: request)
+            let origin = try Origin.of(request)
             #expect(origin != nil)
             #expect(expected == nil)
         } catch {
@@ -145,7 +145,7 @@ struct RequestEncoderTests {
 
     @Test("What is on this machine has no origin", arguments: ["file:///etc/passwd", "data:,x"])
     func local(url: String) throws {
-        #expect(try RequestEncoder.origin(of: Sample.request(url)) == nil)
+        #expect(try Origin.of(Sample.request(url)) == nil)
     }
 
     // MARK: - Method and headers

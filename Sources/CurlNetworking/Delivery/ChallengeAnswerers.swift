@@ -1,0 +1,33 @@
+import CurlNetworkingLocks
+import Foundation
+
+/// Which of two delegates, the session's and a task's own, answers challenges about connections. It depends only on which methods their types
+/// implement, so it is remembered for the process. Any thread.
+enum ChallengeAnswerers {
+    enum Answerer: Sendable {
+        /// Neither implements a method: there is no use asking again.
+        case nobody
+        case session
+        case task
+    }
+
+    struct Pair: Hashable, Sendable {
+        private let session: ObjectIdentifier?
+        private let task: ObjectIdentifier?
+
+        init(session: (any URLSessionDelegate)?, task: (any URLSessionDelegate)?) {
+            self.session = session.map { ObjectIdentifier(type(of: $0)) }
+            self.task = task.map { ObjectIdentifier(type(of: $0)) }
+        }
+    }
+
+    private static let known = Mutex<[Pair: Answerer]>([:])
+
+    static func answerer(of pair: Pair) -> Answerer? {
+        known.withLock { $0[pair] }
+    }
+
+    static func note(_ answerer: Answerer, of pair: Pair) {
+        known.withLock { $0[pair] = answerer }
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+
+/// Turns events and questions into calls of the delegate's methods: the one place from which a delegate hears of its task. Each returns
+/// whether that called the program's code. Delegate queue.
+struct DelegateMessenger {
+    let session: URLSession
+    let task: URLSessionTask
+    let delegates: DelegateSet
+
+    // MARK: - Events
+
+    /// `growth` is by how much what the event counts has grown since the delegate was last told, in bytes; `expected` how large a download
+    /// will be.
+    func tell(_ event: TaskEvent, growth: Int64 = 0, expected: Int64 = 0) -> Bool {
+        switch event {
+        case .resumed(let offset, let expected):
+            guard let (download, delegate) = downloadAndDelegate else { return false }
+            delegate.urlSession(
+                session,
+                downloadTask: download,
+                didResumeAtOffset: offset,
+                expectedTotalBytes: expected
+            )
+        case .becameDownload(let dataTask):
+            guard let download = task as? URLSessionDownloadTask, let delegate = delegates.data else { return false }
+            delegate.urlSession(session, dataTask: dataTask, didBecome: download)
+        case .sent(let sent):
+            guard let delegate = delegates.task else { return false }
+            delegate.urlSession(
+                session,
+                task: task,
+                didSendBodyData: growth,
+                totalBytesSent: sent.total,
+                totalBytesExpectedToSend: sent.expected
+            )
+        case .body(let data):
+            guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
+            delegate.urlSession(session, dataTask: dataTask, didReceive: data)
+        case .wrote(let total):
+            guard let (download, delegate) = downloadAndDelegate else { return false }
+            delegate.urlSession(
+                session,
+                downloadTask: download,
+                didWriteData: growth,
+                totalBytesWritten: total,
+                totalBytesExpectedToWrite: expected
+            )
+        case .isWaitingForConnectivity:
+            guard let delegate = delegates.task else { return false }
+            delegate.urlSession(session, taskIsWaitingForConnectivity: task)
+        case .informational(let head, let request):
+            guard let delegate = delegates.task, let url = request.url, let response = HTTPURLResponse(head, at: url)
+            else { return false }
+            delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        }
+        return true
+    }
+
+    private var dataTaskAndDelegate: (URLSessionDataTask, any URLSessionDataDelegate)? {
+        guard let dataTask = task as? URLSessionDataTask, let delegate = delegates.data else { return nil }
+        return (dataTask, delegate)
+    }
+
+    private var downloadAndDelegate: (URLSessionDownloadTask, any URLSessionDownloadDelegate)? {
+        guard let download = task as? URLSessionDownloadTask, let delegate = delegates.download else { return nil }
+        return (download, delegate)
+    }
+
+    // MARK: - Questions
+
+    /// Asks what becomes of a response; without a delegate for it, it is allowed.
+    func askDisposition(
+        of response: URLResponse?,
+        answer: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) -> Bool {
+        guard let response, let (dataTask, delegate) = dataTaskAndDelegate else {
+            answer(.allow)
+            return false
+        }
+        delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+        return true
+    }
+
+    /// Without a delegate for it, the default is the answer.
+    func ask(_ question: TaskQuestion) -> Bool {
+        switch question {
+        case .disposition, .partDisposition:
+            return false
+        case .redirect(let response, let request, let answer):
+            guard let delegate = delegates.task else {
+                answer(request)
+                return false
+            }
+            delegate.urlSession(
+                session,
+                task: task,
+                willPerformHTTPRedirection: response,
+                newRequest: request,
+                completionHandler: answer
+            )
+        case .challenge(let question):
+            question.put(about: task, in: session, to: delegates)
+        case .bodyStream(let answer):
+            guard let delegate = delegates.task else {
+                answer(nil)
+                return false
+            }
+            delegate.urlSession(session, task: task, needNewBodyStream: answer)
+        case .delayedRequest(let request, let answer):
+            guard let delegate = delegates.task else {
+                answer(.continueLoading, nil)
+                return false
+            }
+            delegate.urlSession(
+                session,
+                task: task,
+                willBeginDelayedRequest: request,
+                completionHandler: answer
+            )
+        case .willCache(let stored, let answer):
+            guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
+            delegate.urlSession(
+                session,
+                dataTask: dataTask,
+                willCacheResponse: stored.proposal,
+                completionHandler: answer
+            )
+        }
+        return true
+    }
+
+    // MARK: - The end
+
+    func tell(downloadedTo file: DownloadedFile) -> Bool {
+        defer { file.removeIfStillThere() }
+        guard let (download, delegate) = downloadAndDelegate else { return false }
+        delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file.url)
+        return true
+    }
+
+    func tell(_ metrics: TaskMetrics) -> Bool {
+        guard let delegate = delegates.task else { return false }
+        delegate.urlSession(session, task: task, didFinishCollecting: URLSessionTaskMetrics(metrics))
+        return true
+    }
+
+    func tellCompletion(with error: (any Error)?) {
+        delegates.task?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+}

@@ -1,0 +1,100 @@
+import CurlTransport
+import Foundation
+
+/// What is known of one hop of a task: one request and its answer.
+///
+/// Raw numbers, cheap to gather; they are made sense of only when somebody asks.
+struct HopMetrics: Sendable {
+    enum Source: Sendable {
+        case network
+        case cache
+        /// A program's own protocol class, and whatever else is not HTTP.
+        case other
+    }
+
+    let request: URLRequest
+    let source: Source
+    let start: Date
+    /// nil for hops over the network, of which libcurl knows better.
+    var end: Date?
+    /// nil but for hops over the network.
+    var statistics: TransferStatistics?
+    var tls: TLSSession?
+    var isProxyConnection = false
+    var head: ResponseHead?
+    /// nil where it has to be made from `head`.
+    var response: URLResponse?
+    /// When the last of the request's body so far was handed to libcurl.
+    var bodySent: Date?
+    /// In bytes.
+    var sentBodySize: Int64 = 0
+    /// In bytes, decoded.
+    var receivedBodySize: Int64 = 0
+
+    init(_ request: URLRequest, source: Source = .network, start: Date = Date()) {
+        self.request = request
+        self.source = source
+        self.start = start
+    }
+}
+
+/// What is known of a task that is over.
+struct TaskMetrics: Sendable {
+    var hops: [HopMetrics]
+    var interval: DateInterval
+    var redirectCount: Int
+}
+
+// MARK: - The connection
+
+extension HopMetrics {
+    var isReusedConnection: Bool {
+        guard let statistics else { return false }
+        return statistics.newConnections == 0 && statistics.requestStarted != nil
+    }
+
+    private var isSecure: Bool { request.url.flatMap(Scheme.init)?.isSecure ?? false }
+
+    /// The response as the task or its delegate was given it, or would have been.
+    var madeResponse: URLResponse? {
+        if let response { return response }
+        guard let head, let url = request.url else { return nil }
+        return HTTPURLResponse(head, at: url)
+    }
+}
+
+// MARK: - The dates
+
+extension HopMetrics {
+    /// A hop on a connection that stood already looks nothing up and connects to nothing.
+    private var connecting: TransferStatistics? { isReusedConnection ? nil : statistics }
+
+    var domainLookupStart: Date? { connecting == nil ? nil : start }
+    var domainLookupEnd: Date? { date(connecting?.nameLookedUp) }
+    var connectStart: Date? { domainLookupEnd }
+    /// With TLS the connection stands when that does.
+    var connectEnd: Date? { isSecure ? secureConnectionEnd : date(connecting?.connected) }
+    var secureConnectionStart: Date? { isSecure ? date(connecting?.connected) : nil }
+    var secureConnectionEnd: Date? { isSecure ? date(connecting?.secured) : nil }
+
+    var requestStart: Date? { source == .network ? date(statistics?.requestStarted) : start }
+
+    /// Where libcurl doesn't tell, a head is sent at once, and a body's last byte when it was asked for.
+    var requestEnd: Date? {
+        guard let requestStart else { return nil }
+        if let sent = date(statistics?.requestSent) { return sent }
+        guard let bodySent else { return requestStart }
+        return max(requestStart, min(bodySent, responseStart ?? bodySent))
+    }
+
+    var responseStart: Date? { source == .network ? date(statistics?.responseStarted) : response == nil ? nil : start }
+
+    var responseEnd: Date? {
+        guard responseStart != nil else { return nil }
+        return source == .network ? date(statistics?.total) : end
+    }
+
+    private func date(_ time: Duration?) -> Date? {
+        time.map { start.addingTimeInterval($0 / .seconds(1)) }
+    }
+}

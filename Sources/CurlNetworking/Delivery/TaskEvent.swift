@@ -1,0 +1,71 @@
+import Foundation
+
+/// A fact about a task, for its delegate. Nothing waits for an answer.
+enum TaskEvent: Sendable {
+    /// A download goes on at this offset, in bytes.
+    case resumed(offset: Int64, expectedTotalBytes: Int64)
+    /// The data task has become a download task.
+    case becameDownload(from: URLSessionDataTask)
+    case sent(SentBytes)
+    /// The next bytes of the body.
+    case body(Data)
+    /// Bytes in the download's file, in all.
+    case wrote(Int64)
+    /// There is no way to the host just now.
+    case isWaitingForConnectivity
+    /// An informational response to the request has come (RFC 9110 §15.2).
+    case informational(ResponseHead, to: URLRequest)
+
+    /// How much of a request's body has been sent.
+    struct SentBytes: Hashable, Codable, Sendable {
+        var total: Int64
+        var expected: Int64
+        /// Which of the task's requests it is, from 1.
+        var request: Int
+    }
+}
+
+/// The events that another process can send. Of an informational response's request the URL travels, and nothing secret with it; that a
+/// data task has become a download is between the objects of one process.
+extension TaskEvent: Codable {
+    private enum Key: String, CodingKey {
+        case resumed, expected, sent, body, wrote, isWaitingForConnectivity, informational, url
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        switch self {
+        case .resumed(let offset, let expected):
+            try container.encode(offset, forKey: .resumed)
+            try container.encode(expected, forKey: .expected)
+        case .becameDownload:
+            let description = "A task that has become another object can't be sent to another process."
+            throw EncodingError.invalidValue(self, .init(codingPath: encoder.codingPath, debugDescription: description))
+        case .sent(let sent): try container.encode(sent, forKey: .sent)
+        case .body(let data): try container.encode(data, forKey: .body)
+        case .wrote(let total): try container.encode(total, forKey: .wrote)
+        case .isWaitingForConnectivity: try container.encode(true, forKey: .isWaitingForConnectivity)
+        case .informational(let head, let request):
+            try container.encode(head, forKey: .informational)
+            try container.encodeIfPresent(request.url, forKey: .url)
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        if let offset = try container.decodeIfPresent(Int64.self, forKey: .resumed) {
+            self = .resumed(offset: offset, expectedTotalBytes: try container.decode(Int64.self, forKey: .expected))
+        } else if let sent = try container.decodeIfPresent(SentBytes.self, forKey: .sent) {
+            self = .sent(sent)
+        } else if let data = try container.decodeIfPresent(Data.self, forKey: .body) {
+            self = .body(data)
+        } else if let total = try container.decodeIfPresent(Int64.self, forKey: .wrote) {
+            self = .wrote(total)
+        } else if container.contains(.isWaitingForConnectivity) {
+            self = .isWaitingForConnectivity
+        } else {
+            let head = try container.decode(ResponseHead.self, forKey: .informational)
+            self = .informational(head, to: URLRequest(url: try container.decode(URL.self, forKey: .url)))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import CurlNetworkingLocks
+
+/// The road from libcurl's trace to the program's handler: off the loop, in order, and no longer than `limit`. One for each
+/// session. Any thread.
+final class TraceQueue: Sendable {
+    let trace: CurlOptions.Trace
+    let redaction: TraceRedaction?
+    private let queue = DispatchQueue(label: "CurlNetworking.trace", target: .global(qos: .utility))
+    private let state = Mutex(State())
+    private let limit: Int
+
+    private struct State {
+        var waiting: [(task: URLSessionTask, event: CurlTraceEvent)] = []
+        /// In bytes, those with the handler included.
+        var size = 0
+        var omitted = 0
+        var isScheduled = false
+    }
+
+    /// `limit` is in bytes.
+    init(_ trace: CurlOptions.Trace, limit: Int) {
+        self.trace = trace
+        self.limit = limit
+        redaction = trace.redactsCredentials ? TraceRedaction(fields: trace.redactedFields) : nil
+    }
+
+    convenience init(_ trace: CurlOptions.Trace) {
+        self.init(trace, limit: 4 << 20)
+    }
+
+    func add(_ event: CurlTraceEvent, about task: URLSessionTask) {
+        let schedules = state.withLock { state in
+            guard state.size < limit else {
+                state.omitted += 1
+                return false
+            }
+            if state.omitted > 0 {
+                let text = "\(state.omitted) events were left out, because the trace's handler was too slow."
+                state.waiting.append((task, CurlTraceEvent(.omitted, time: event.time, Data(text.utf8))))
+                state.omitted = 0
+            }
+            state.waiting.append((task, event))
+            state.size += Self.size(of: event)
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+        if schedules { queue.async { self.deliver() } }
+    }
+
+    private func deliver() {
+        while true {
+            let events = state.withLock { state in
+                defer { state.waiting = [] }
+                state.isScheduled = !state.waiting.isEmpty
+                return state.waiting
+            }
+            if events.isEmpty { return }
+            for (task, event) in events {
+                trace.handler(task, event)
+                state.withLock { state in
+                    if event.kind != .omitted { state.size -= Self.size(of: event) }
+                }
+            }
+        }
+    }
+
+    /// What an event costs, roughly.
+    private static func size(of event: CurlTraceEvent) -> Int { event.bytes.count + 128 }
+}

@@ -1,0 +1,98 @@
+import CurlTransport
+import Foundation
+
+/// A way to authenticate, the strongest first.
+enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
+    /// Kerberos (RFC 4559), done by libcurl if it was built with support for it.
+    case negotiate
+    /// RFC 7616.
+    case digest
+    /// Done by libcurl if it was built with support for it. Authenticates the connection.
+    case ntlm
+    /// RFC 7617.
+    case basic
+
+    var name: String {
+        switch self {
+        case .negotiate: "Negotiate"
+        case .digest: "Digest"
+        case .ntlm: "NTLM"
+        case .basic: "Basic"
+        }
+    }
+
+    /// The value of `URLProtectionSpace.authenticationMethod`.
+    var method: String {
+        switch self {
+        case .negotiate: NSURLAuthenticationMethodNegotiate
+        case .digest: NSURLAuthenticationMethodHTTPDigest
+        case .ntlm: NSURLAuthenticationMethodNTLM
+        case .basic: NSURLAuthenticationMethodHTTPBasic
+        }
+    }
+
+    /// Whether it authenticates the connection, so that the session's delegate is asked before the task's.
+    var isOfConnection: Bool { self == .negotiate || self == .ntlm }
+
+    fileprivate func isPossible(for party: AuthenticationParty) -> Bool {
+        switch self {
+        case .basic, .digest: true
+        case .negotiate: party == .server && CurlLibrary.hasNegotiate
+        case .ntlm: CurlLibrary.hasNTLM
+        }
+    }
+}
+
+/// Who asks for credentials.
+enum AuthenticationParty: Sendable, Hashable {
+    case server
+    case proxy
+
+    /// nil if the status isn't a challenge's.
+    init?(status: Int) {
+        switch status {
+        case 401: self = .server
+        case 407: self = .proxy
+        default: return nil
+        }
+    }
+
+    var challengeField: String { self == .server ? "WWW-Authenticate" : "Proxy-Authenticate" }
+    var answerField: String { self == .server ? "Authorization" : "Proxy-Authorization" }
+    var informationField: String { self == .server ? "Authentication-Info" : "Proxy-Authentication-Info" }
+}
+
+/// A way to authenticate that a response offers and that is supported.
+struct AuthenticationOffer: Sendable, Equatable {
+    var scheme: AuthenticationScheme
+    /// nil if the challenge names none.
+    var realm: String?
+    var digest: DigestChallenge?
+
+    /// The head's offers, each scheme once, the strongest first (RFC 9110 §11.3 leaves the choice to the client).
+    static func offers(in head: ResponseHead, by party: AuthenticationParty) -> [AuthenticationOffer] {
+        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: party.challengeField) }.map(\.value)
+        guard !values.isEmpty else { return [] }
+        let fields = AuthenticationField.challenges(in: values)
+        return AuthenticationScheme.allCases.compactMap { scheme in
+            guard scheme.isPossible(for: party) else { return nil }
+            let own = fields.filter { $0.scheme.isEqualIgnoringASCIICase(to: scheme.name) }
+            guard scheme == .digest else {
+                return own.first.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"]) }
+            }
+            let digests = own.compactMap(DigestChallenge.init)
+            guard let best = digests.first(where: { $0.digest != .md5 }) ?? digests.first else { return nil }
+            return AuthenticationOffer(scheme: .digest, realm: best.realm, digest: best)
+        }
+    }
+
+    /// Whether the head is an intermediate step of a handshake that libcurl does: it carries a token for the next step.
+    static func isHandshake(_ head: ResponseHead, of schemes: [AuthenticationParty: AuthenticationScheme]) -> Bool {
+        guard let party = AuthenticationParty(status: head.status), let scheme = schemes[party], scheme.isOfConnection
+        else { return false }
+        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: party.challengeField) }.map(\.value)
+        return AuthenticationField.challenges(in: values).contains { field in
+            field.scheme.isEqualIgnoringASCIICase(to: scheme.name) && field.token68 != nil
+        }
+    }
+}

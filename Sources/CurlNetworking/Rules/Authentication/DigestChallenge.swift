@@ -1,0 +1,112 @@
+import Foundation
+
+/// A challenge of Digest authentication (RFC 7616) that can be answered.
+struct DigestChallenge: Sendable, Equatable {
+    var digest: MessageDigest
+    /// The key is hashed with both nonces ("-sess").
+    var isSession: Bool
+    var realm: String
+    var nonce: String
+    var opaque: String?
+    /// Whether the server lists qualities of protection, including "auth"; otherwise it uses RFC 2069.
+    var hasQuality: Bool
+    /// The nonce was too old; nothing else was wrong.
+    var isStale: Bool
+    var hashesUser: Bool
+    /// The URIs that the credential is valid for; empty for the whole server.
+    var domain: [String]
+    /// As the server wrote it, to be sent back.
+    private var algorithm: String?
+
+    /// nil for a challenge that can't be answered: without a nonce, with control characters (which would have to be sent back), with an
+    /// algorithm that isn't in RFC 7616, or with "auth-int" only, which would need the whole body before the head is sent.
+    init?(_ field: AuthenticationField) {
+        guard field.scheme.isEqualIgnoringASCIICase(to: "Digest"), let nonce = field.parameters["nonce"],
+            !field.parameters.values.contains(where: { $0.utf8.contains { $0 < 0x20 } })
+        else { return nil }
+        algorithm = field.parameters["algorithm"]
+        switch (algorithm ?? "MD5").lowercased() {
+        case "md5": (digest, isSession) = (.md5, false)
+        case "md5-sess": (digest, isSession) = (.md5, true)
+        case "sha-256": (digest, isSession) = (.sha256, false)
+        case "sha-256-sess": (digest, isSession) = (.sha256, true)
+        case "sha-512-256": (digest, isSession) = (.sha512256, false)
+        case "sha-512-256-sess": (digest, isSession) = (.sha512256, true)
+        default: return nil
+        }
+        let qualities = field.parameters["qop"]?.split { ", \t".contains($0) }.map { $0.lowercased() } ?? []
+        guard qualities.isEmpty || qualities.contains("auth") else { return nil }
+        hasQuality = !qualities.isEmpty
+        realm = field.parameters["realm"] ?? ""
+        self.nonce = nonce
+        opaque = field.parameters["opaque"]
+        isStale = field.parameters["stale"]?.lowercased() == "true"
+        hashesUser = field.parameters["userhash"]?.lowercased() == "true"
+        domain = field.parameters["domain"]?.split { " \t".contains($0) }.map(String.init) ?? []
+    }
+
+    /// The nonce that a response asks to use next; nil if there is none or it can't be used.
+    static func nextNonce(in head: ResponseHead, of party: AuthenticationParty) -> String? {
+        guard let information = head[party.informationField] else { return nil }
+        // A list of parameters, as after a scheme.
+        let nonce = AuthenticationField.challenges(in: ["Digest \(information)"]).first?.parameters["nextnonce"]
+        guard let nonce, !nonce.isEmpty, !nonce.utf8.contains(where: { $0 < 0x20 }) else { return nil }
+        return nonce
+    }
+
+    /// A request to be authorised.
+    struct Request {
+        var method: String
+        /// The request-target: path and query.
+        var target: String
+        /// The number of this request among those with this nonce, from 1.
+        var count: UInt32
+        /// Not used before.
+        var clientNonce: String
+    }
+
+    /// The value of the `Authorization` field.
+    func authorization(user: String, password: String, for request: Request) -> String {
+        let count = Self.hex(request.count)
+        var key = digest.hex("\(user):\(realm):\(password)")
+        if isSession { key = digest.hex("\(key):\(nonce):\(request.clientNonce)") }
+        let action = digest.hex("\(request.method):\(request.target)")
+        let middle = hasQuality ? "\(nonce):\(count):\(request.clientNonce):auth" : nonce
+        var parts = [
+            userPart(user),
+            "realm=\(Self.quoted(realm))",
+            "nonce=\(Self.quoted(nonce))",
+            "uri=\(Self.quoted(request.target))",
+            "response=\"\(digest.hex("\(key):\(middle):\(action)"))\"",
+        ]
+        if let algorithm { parts.append("algorithm=\(algorithm)") }
+        if hasQuality { parts += ["qop=auth", "nc=\(count)"] }
+        if hasQuality || isSession { parts.append("cnonce=\"\(request.clientNonce)\"") }
+        if let opaque { parts.append("opaque=\(Self.quoted(opaque))") }
+        if hashesUser { parts.append("userhash=true") }
+        return "Digest " + parts.joined(separator: ", ")
+    }
+
+    /// RFC 7616 §3.4.4: a name that isn't plain ASCII is hashed or percent-encoded.
+    private func userPart(_ user: String) -> String {
+        if hashesUser { return "username=\"\(digest.hex("\(user):\(realm)"))\"" }
+        guard user.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
+            let encoded = user.addingPercentEncoding(withAllowedCharacters: Self.plain) ?? ""
+            return "username*=UTF-8''\(encoded)"
+        }
+        return "username=\(Self.quoted(user))"
+    }
+
+    private static let plain = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~"
+    )
+
+    private static func quoted(_ text: String) -> String {
+        "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
+    }
+
+    private static func hex(_ count: UInt32) -> String {
+        let digits = String(count, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+
+/// What a request wants from the cache: its policy, and the `Cache-Control` that it sends (RFC 9111 §5.2.1).
+struct CacheDemand: Equatable, Sendable {
+    enum Reading: Equatable, Sendable {
+        /// Don't use a stored response.
+        case nothing
+        /// Use a fresh response, or one that the server confirms.
+        case fresh
+        /// Use a response that the server confirms.
+        case validated
+        /// Use any stored response.
+        case anything
+    }
+
+    var reading: Reading
+    /// Whether the request fails without a stored response.
+    var failsWithout = false
+    var mayStore = true
+    /// Whether the response replaces a stored one for its URL, even if it isn't stored itself.
+    var supersedes = true
+    /// Sent with the request, so that caches on the way comply as well.
+    var fields: [HeaderField] = []
+    /// In seconds, as below; nil for no limit.
+    var maximumAge: TimeInterval?
+    var minimumFreshness: TimeInterval = 0
+    var maximumStaleness: TimeInterval = 0
+    var staleIfError: TimeInterval?
+    /// The requested part: a stored response answers if it is fresh and contains it, otherwise the server.
+    var range: CacheRange?
+
+    init(_ request: URLRequest, policy: URLRequest.CachePolicy) {
+        switch policy {
+        case .useProtocolCachePolicy:
+            reading = .fresh
+        case .reloadIgnoringLocalCacheData:
+            reading = .nothing
+        case .reloadIgnoringLocalAndRemoteCacheData:
+            reading = .nothing
+            if request.value(forHTTPHeaderField: "Cache-Control") == nil { fields = Self.reloadFields }
+        case .returnCacheDataElseLoad:
+            reading = .anything
+        case .returnCacheDataDontLoad:
+            reading = .anything
+            failsWithout = true
+        case .reloadRevalidatingCacheData:
+            reading = .validated
+            if request.value(forHTTPHeaderField: "Cache-Control") == nil { fields = Self.revalidationFields }
+        @unknown default:
+            reading = .nothing
+        }
+        guard Self.isCacheable(request) else {
+            reading = .nothing
+            mayStore = false
+            supersedes = false
+            return
+        }
+        if let headers = request.allHTTPHeaderFields, !headers.isEmpty { apply(request) }
+    }
+
+    /// A GET without a body, and without a password in its URL that would be kept in the cache.
+    private static func isCacheable(_ request: URLRequest) -> Bool {
+        guard request.httpMethod ?? "GET" == "GET", let url = request.url, url.user(percentEncoded: true) == nil else {
+            return false
+        }
+        return request.httpBody == nil
+    }
+
+    private mutating func apply(_ request: URLRequest) {
+        if let field = request.value(forHTTPHeaderField: "Range") {
+            range = CacheRange(field)
+            if range == nil { reading = .nothing }
+            mayStore = false
+            supersedes = false
+        }
+        // A program that sets a condition expects the 304.
+        if Self.conditions.contains(where: { request.value(forHTTPHeaderField: $0) != nil }) { reading = .nothing }
+        let field = request.value(forHTTPHeaderField: "Cache-Control")
+        let directives = CacheDirectives(field)
+        if directives.contains("no-store") {
+            reading = .nothing
+            mayStore = false
+        }
+        if field == nil ? request.value(forHTTPHeaderField: "Pragma") == "no-cache" : directives.contains("no-cache"),
+            reading == .fresh
+        {
+            reading = .validated
+        }
+        if directives.contains("only-if-cached") { failsWithout = true }
+        maximumAge = directives.seconds("max-age")
+        minimumFreshness = directives.seconds("min-fresh") ?? 0
+        maximumStaleness = directives.isBare("max-stale") ? .infinity : directives.seconds("max-stale") ?? 0
+        staleIfError = directives.seconds("stale-if-error")
+    }
+
+    /// The second is for HTTP/1.0.
+    private static let reloadFields = [
+        HeaderField(name: "Cache-Control", value: "no-cache"), HeaderField(name: "Pragma", value: "no-cache"),
+    ]
+
+    /// Makes caches on the way revalidate too.
+    private static let revalidationFields = [HeaderField(name: "Cache-Control", value: "max-age=0")]
+
+    private static let conditions = [
+        "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
+    ]
+}

@@ -1,0 +1,56 @@
+import Foundation
+
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2). The first of several with one name counts.
+struct CacheDirectives: Equatable, Sendable {
+    private var arguments: [String: String] = [:]
+
+    /// `field` is the combined value of all such fields; nil if there is none.
+    init(_ field: String?) {
+        guard let field else { return }
+        for directive in Self.elements(of: field) {
+            let equals = directive.utf8.firstIndex(of: UInt8(ascii: "="))
+            let name = directive[..<(equals ?? directive.endIndex)].trimmed.lowercased()
+            guard !name.isEmpty, arguments[name] == nil else { continue }
+            let argument = equals.map { directive[directive.utf8.index(after: $0)...].trimmed } ?? ""
+            arguments[name] = argument.filter { $0 != "\"" }
+        }
+    }
+
+    /// A directive that lists fields, such as `no-cache="Set-Cookie"`, counts as one without a list, which is always safe.
+    func contains(_ name: String) -> Bool {
+        arguments[name] != nil
+    }
+
+    /// A number of seconds; zero if the directive is there without a valid number, which is the safe reading.
+    func seconds(_ name: String) -> TimeInterval? {
+        guard let argument = arguments[name] else { return nil }
+        guard !argument.isEmpty, argument.utf8.allSatisfy(\.isASCIIDigit) else { return 0 }
+        return TimeInterval(min(Int64(argument) ?? .max, Int64(Int32.max)))
+    }
+
+    /// Whether the directive is there without an argument.
+    func isBare(_ name: String) -> Bool {
+        arguments[name] == ""
+    }
+
+    /// The elements of a comma-separated list; commas in quotes don't separate (RFC 9110 §5.6.1).
+    static func elements(of field: String) -> [Substring] {
+        guard field.utf8.contains(UInt8(ascii: ",")) else { return [field[...]] }
+        guard field.utf8.contains(UInt8(ascii: "\"")) else { return field.split(separator: ",") }
+        var isQuoted = false
+        return field.split { character in
+            if character == "\"" { isQuoted.toggle() }
+            return character == "," && !isQuoted
+        }
+    }
+}
+
+extension Substring {
+    /// Without leading and trailing spaces and tabs (RFC 9110 §5.6.3).
+    var trimmed: Substring {
+        let isSpace = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard let first = utf8.firstIndex(where: { !isSpace($0) }), let last = utf8.lastIndex(where: { !isSpace($0) })
+        else { return "" }
+        return self[first...last]
+    }
+}

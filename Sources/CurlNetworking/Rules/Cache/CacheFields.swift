@@ -1,0 +1,76 @@
+import Foundation
+
+extension ResponseHead {
+    /// As stored with the decoded body.
+    var stored: ResponseHead {
+        var stored = CacheFields.removing(CacheFields.unstorable(in: self), from: self)
+        stored.fields = stored.decodedFields.map { HeaderField(name: $0.key, value: $0.value) }
+        return stored
+    }
+}
+
+/// Which fields of a response a cache stores, and how it updates them (RFC 9111 §3.1, §3.2, §5.1).
+enum CacheFields {
+    /// The names, in lower case, of the fields that aren't stored because they concern one connection or proxy only.
+    static func unstorable(in head: ResponseHead) -> Set<String> {
+        let listed = head.combined("Connection").map(CacheDirectives.elements) ?? []
+        return connectionFields.union(listed.map { $0.trimmed.lowercased() })
+    }
+
+    /// `head` without the fields in `names`, which are in lower case.
+    static func removing(_ names: Set<String>, from head: ResponseHead) -> ResponseHead {
+        var head = head
+        head.fields.removeAll { names.contains($0.name.lowercased()) }
+        return head
+    }
+
+    /// RFC 9110 §7.6.1, and those of proxies in RFC 9111 §3.1.
+    private static let connectionFields: Set<String> = [
+        "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
+    /// The stored head after a 304 that arrived at `received`: its fields replace the stored ones, except for those that describe the stored
+    /// body.
+    static func updated(_ head: ResponseHead, with update: ResponseHead, received: Date) -> ResponseHead {
+        let excepted = unstorable(in: update).union(bodyFields)
+        var news = removing(excepted, from: update).fields
+        // A response without a date gets the time of receipt (RFC 9110 §6.6.1).
+        if update["Date"] == nil { news.append(HeaderField(name: "Date", value: HTTPDate.text(of: received))) }
+        var updated = head
+        // The stored age doesn't apply to the new response.
+        updated.fields.removeAll { field in news.contains(field.name) || field.name.isEqualIgnoringASCIICase(to: "Age")
+        }
+        updated.fields += news
+        return updated
+    }
+
+    /// The body is stored decoded and complete.
+    private static let bodyFields: Set<String> = ["content-length", "content-encoding", "content-range"]
+
+    /// What a 304 says about the stored response.
+    enum Confirmation: Equatable, Sendable {
+        /// It is still current; its fields are updated.
+        case updates
+        /// It is still current, but can't be updated because the 304 has a strong tag and it a weak one (§4.3.4).
+        case keeps
+        /// The 304 is about another response.
+        case contradicts
+    }
+
+    static func confirmation(of head: ResponseHead, by update: ResponseHead) -> Confirmation {
+        guard let tag = update["ETag"], !tag.hasPrefix("W/"), tag != head["ETag"] else { return .updates }
+        return head["ETag"] == "W/" + tag ? .keeps : .contradicts
+    }
+
+    /// `head` as delivered without asking the server, with the response's age (§5.1).
+    static func aged(_ head: ResponseHead, by age: TimeInterval) -> ResponseHead {
+        var aged = head
+        aged.fields.removeAll { $0.name.isEqualIgnoringASCIICase(to: "Age") }
+        // An unknown age isn't stated.
+        if age.isFinite {
+            aged.fields.append(HeaderField(name: "Age", value: "\(Int(min(max(0, age), 2_147_483_648)))"))
+        }
+        return aged
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+
+/// Whether a response is stored (RFC 9111 §3), by a cache that is private to its program.
+enum CacheStorability {
+    /// `head` is of a complete response to a request with that demand. `answersChallenge`: the request carried credentials that a server or
+    /// proxy had asked for.
+    static func isStorable(_ head: ResponseHead, for demand: CacheDemand, answersChallenge: Bool = false) -> Bool {
+        guard demand.mayStore, head.status >= 200, !passingStatuses.contains(head.status) else { return false }
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        guard !directives.contains("no-store"), !CacheVariant.names(of: head).contains("*") else { return false }
+        // Later requests don't carry credentials before they are challenged (§3.5).
+        guard !answersChallenge || directives.contains("public") else { return false }
+        let isExplicit =
+            directives.contains("max-age") || directives.contains("public") || directives.contains("private")
+            || head["Expires"] != nil
+        return isExplicit || CacheFreshness.heuristicStatuses.contains(head.status)
+    }
+
+    /// Partial responses, confirmations, redirects (one that wasn't followed must not answer later requests), and challenges.
+    private static let passingStatuses: Set<Int> = [206, 301, 302, 303, 304, 307, 308, 401, 407]
+
+    /// Whether a response with `head` to a request with that demand replaces a stored one for its URL, even if it isn't stored itself.
+    static func supersedes(_ head: ResponseHead, for demand: CacheDemand) -> Bool {
+        demand.supersedes && !conditionStatuses.contains(head.status)
+    }
+
+    /// These answer a condition or range and say nothing about the representation.
+    private static let conditionStatuses: Set<Int> = [206, 304, 412, 416]
+
+    /// A response may be as large as a twentieth of the cache, as Apple documents.
+    static func sizeLimit(memoryCapacity: Int, diskCapacity: Int) -> Int {
+        (diskCapacity > 0 ? diskCapacity : memoryCapacity) / 20
+    }
+
+    /// A successful unsafe request invalidates what is stored for its URL (RFC 9111 §4.4).
+    static func invalidates(_ method: String?, status: Int) -> Bool {
+        switch method ?? "GET" {
+        case "GET", "HEAD", "OPTIONS", "TRACE": false
+        default: (200..<400).contains(status)
+        }
+    }
+
+    /// The URLs that a response with `head` to an unsafe request for `url` invalidates: `url`, and others named in it on the same origin.
+    static func invalidatedURLs(by head: ResponseHead, at url: URL) -> [URL] {
+        let others = ["Location", "Content-Location"].compactMap { head[$0] }
+            .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
+            .filter { Origin($0) == Origin(url) }
+        return [url] + others
+    }
+}
+
+/// Which requests for its URL a stored response answers (RFC 9111 §4.1).
+enum CacheVariant {
+    /// The names in `Vary`, in lower case.
+    static func names(of head: ResponseHead) -> [String] {
+        guard let field = head.combined("Vary") else { return [] }
+        return CacheDirectives.elements(of: field).map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
+    }
+
+    /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users.
+    static func fields(of head: ResponseHead, value: (String) -> String?) -> [HeaderField] {
+        var names = Set(names(of: head))
+        names.insert("authorization")
+        return names.sorted().compactMap { name in value(name).map { HeaderField(name: name, value: $0) } }
+    }
+
+    /// Whether a request with those values is answered by the stored response.
+    static func matches(_ head: ResponseHead, stored: [HeaderField], value: (String) -> String?) -> Bool {
+        fields(of: head, value: value) == stored
+    }
+
+    /// Whether the fields must not be written to a file.
+    static func holdsSecrets(_ fields: [HeaderField]) -> Bool {
+        fields.contains("authorization") || fields.contains("cookie") || fields.contains("proxy-authorization")
+    }
+}

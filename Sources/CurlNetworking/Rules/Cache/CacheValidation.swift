@@ -1,0 +1,82 @@
+import Foundation
+
+/// How a stored response is used for a request (RFC 9111 §4).
+enum CacheValidation {
+    enum Decision: Equatable, Sendable {
+        /// Use the stored response.
+        case use
+        /// Use it, and revalidate it in the background (RFC 5861 §3).
+        case useAndRevalidate
+        /// Ask the server, with these fields, whether it is still current.
+        case validate([HeaderField])
+        /// Load the response from the server.
+        case load
+        /// Fail: no stored response can be used, and the server must not be asked.
+        case fail
+    }
+
+    static func decision(
+        for demand: CacheDemand,
+        stored head: ResponseHead?,
+        freshness: CacheFreshness?
+    ) -> Decision {
+        guard let head, let freshness else { return demand.failsWithout ? .fail : .load }
+        switch demand.reading {
+        case .nothing: return demand.failsWithout ? .fail : .load
+        case .anything: return .use
+        case .fresh where isUsable(head, freshness, for: demand): return .use
+        case .fresh where isUsableMeanwhile(head, freshness, for: demand): return .useAndRevalidate
+        case .fresh, .validated:
+            if demand.failsWithout { return .fail }
+            let fields = conditions(head)
+            return fields.isEmpty ? .load : .validate(fields)
+        }
+    }
+
+    /// §4.2, §5.2.
+    private static func isUsable(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        if directives.contains("no-cache") || (head["Cache-Control"] == nil && head["Pragma"] == "no-cache") {
+            return false
+        }
+        if let maximumAge = demand.maximumAge, freshness.age > maximumAge { return false }
+        let allowed = directives.contains("must-revalidate") ? 0 : demand.maximumStaleness
+        // An unknown age is infinite: it is allowed only if there is no limit at all.
+        return freshness.staleness + demand.minimumFreshness < allowed
+            || (allowed == .infinity && demand.minimumFreshness == 0)
+    }
+
+    /// Whether the response may be used while it is being revalidated (RFC 5861 §3).
+    private static func isUsableMeanwhile(
+        _ head: ResponseHead,
+        _ freshness: CacheFreshness,
+        for demand: CacheDemand
+    ) -> Bool {
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        guard !demand.failsWithout, !directives.contains("no-cache"), !directives.contains("must-revalidate"),
+            demand.minimumFreshness == 0, demand.maximumAge.map({ freshness.age <= $0 }) ?? true,
+            let allowed = directives.seconds("stale-while-revalidate")
+        else { return false }
+        return freshness.staleness < allowed
+    }
+
+    /// RFC 9110 §13.1: the tag, weak or strong, and the date for servers that ignore tags.
+    static func conditions(_ head: ResponseHead) -> [HeaderField] {
+        var fields: [HeaderField] = []
+        if let tag = head["ETag"] { fields.append(HeaderField(name: "If-None-Match", value: tag)) }
+        if let date = head["Last-Modified"] { fields.append(HeaderField(name: "If-Modified-Since", value: date)) }
+        return fields
+    }
+
+    /// Whether the stored response may be used instead of a server error (RFC 5861 §4).
+    static func standsInForError(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+        let directives = CacheDirectives(head.combined("Cache-Control"))
+        guard !directives.contains("must-revalidate"), !directives.contains("no-cache"),
+            let allowed = demand.staleIfError ?? directives.seconds("stale-if-error")
+        else { return false }
+        return freshness.staleness <= allowed
+    }
+
+    /// The statuses that count as server errors.
+    static let errorStatuses: Set<Int> = [500, 502, 503, 504]
+}

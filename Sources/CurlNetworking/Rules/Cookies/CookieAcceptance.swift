@@ -1,0 +1,96 @@
+import Foundation
+
+/// Which cookies of a response are stored (RFC 6265bis §5.7), as far as that doesn't depend on other cookies.
+struct CookieAcceptance {
+    let policy: HTTPCookie.AcceptPolicy
+    let isPublicSuffix: (String) -> Bool
+
+    /// The cookies in `fields`, the values of the `Set-Cookie` fields in a response from `url`. The last of several with one key counts. If
+    /// there are more than may be stored, the first ones are left out.
+    func cookies(from fields: [String], at url: URL, mainDocument: URL?, now: Date) -> [HTTPCookie] {
+        guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
+        var accepted: [Accepted] = []
+        var positions: [[String]: Int] = [:]
+        for field in fields {
+            guard let cookie = SetCookieParser.parse(field, now: now), let domain = domain(of: cookie, from: target),
+                keepsPromise(of: cookie, domain: domain, from: target)
+            else { continue }
+            let new = Accepted(cookie: cookie, domain: domain, path: cookie.path ?? target.defaultPath)
+            let position = positions[[domain, new.path, cookie.name], default: accepted.count]
+            if position < accepted.count {
+                accepted[position] = new
+            } else {
+                positions[[domain, new.path, cookie.name]] = position
+                accepted.append(new)
+            }
+        }
+        return Self.limited(accepted).compactMap { HTTPCookie(properties: $0.properties) }
+    }
+
+    fileprivate struct Accepted {
+        let cookie: ParsedCookie
+        /// With a leading dot if the cookie is for all hosts of the domain, without for the host only.
+        let domain: String
+        let path: String
+    }
+
+    /// The last ones, as many as an index keeps.
+    private static func limited(_ cookies: [Accepted]) -> [Accepted] {
+        var counts: [String: Int] = [:]
+        let kept = cookies.reversed().filter { cookie in
+            let domain = cookie.domain.hasPrefix(".") ? String(cookie.domain.dropFirst()) : cookie.domain
+            counts[domain, default: 0] += 1
+            return counts[domain, default: 0] <= CookieIndex.maximumPerDomain
+        }
+        return kept.prefix(CookieIndex.maximumInAll).reversed()
+    }
+
+    /// `.onlyFromMainDocumentDomain` requires the main document's host or a parent of it; a request without a main document is its own.
+    private func accepts(_ target: CookieTarget, mainDocument: URL?) -> Bool {
+        switch policy {
+        case .always: return true
+        case .never: return false
+        case .onlyFromMainDocumentDomain:
+            guard let mainDocument else { return true }
+            return CookieTarget(mainDocument)?.domainMatches(target.host) ?? false
+        @unknown default: return false
+        }
+    }
+
+    /// With a leading dot if the cookie is for all hosts of the domain, without for the host only; nil if the host may not set cookies for
+    /// the domain.
+    private func domain(of cookie: ParsedCookie, from target: CookieTarget) -> String? {
+        guard let domain = cookie.domain else { return target.host }
+        if target.isAddress || isPublicSuffix(domain) { return domain == target.host ? domain : nil }
+        return target.domainMatches(domain) ? "." + domain : nil
+    }
+
+    // MARK: - Security
+
+    /// Whether the cookie was set as its `Secure` attribute and the prefix of its name require (RFC 6265bis §5.7).
+    private func keepsPromise(of cookie: ParsedCookie, domain: String, from target: CookieTarget) -> Bool {
+        guard target.isSecure || !cookie.isSecure else { return false }
+        let name = cookie.name.lowercased()
+        if name.hasPrefix("__secure-") { return cookie.isSecure }
+        if name.hasPrefix("__host-") {
+            return cookie.isSecure && !domain.hasPrefix(".") && cookie.path == "/"
+        }
+        return true
+    }
+}
+
+extension CookieAcceptance.Accepted {
+    fileprivate var properties: [HTTPCookiePropertyKey: Any] {
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: cookie.name, .value: cookie.value, .domain: domain, .path: path,
+        ]
+        // As a date: the stock cookie ignores Max-Age without "Version=1".
+        if let expires = cookie.expires { properties[.expires] = expires }
+        if cookie.isSecure {
+            properties[.secure] = "TRUE"
+            properties[.comment] = StoredCookie.secureComment
+        }
+        if cookie.isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
+        return properties
+    }
+}

@@ -1,0 +1,110 @@
+import Foundation
+
+/// A change of an index that its storage has yet to make.
+enum CookieChange: Sendable {
+    case set(StoredCookie)
+    case remove(StoredCookie)
+
+    var cookie: StoredCookie {
+        switch self {
+        case .set(let cookie), .remove(let cookie): cookie
+        }
+    }
+
+    /// May write a file, and wait for others who write.
+    func apply(to storage: HTTPCookieStorage) {
+        switch self {
+        case .set(let stored): storage.setCookie(stored.cookie)
+        case .remove(let stored): storage.deleteCookie(stored.cookie)
+        }
+    }
+}
+
+/// The part of RFC 6265bis §5.7's storage model that depends on other cookies.
+extension CookieIndex {
+    /// Limits on what servers store (RFC 6265bis §6.1): beyond these the oldest cookies are removed. Cookies that the program stored beyond
+    /// them stay, but responses add none.
+    static let maximumPerDomain = 180
+    static let maximumInAll = 3000
+
+    /// Stores the cookies of one response. Returns the changes.
+    mutating func store(_ cookies: [HTTPCookie], isSecureOrigin: Bool, now: Date) -> [CookieChange] {
+        var changes: [CookieChange] = []
+        var added: [String: Int] = [:]
+        var secureRelatives: [String: [StoredCookie]] = [:]
+        for cookie in cookies {
+            var new = StoredCookie(cookie)
+            if !isSecureOrigin {
+                let domain = new.key.domain
+                let relatives = secureRelatives[domain] ?? secureCookies(relatedTo: domain, now: now)
+                secureRelatives[domain] = relatives
+                if relatives.contains(where: { $0.isProtected(from: new) }) { continue }
+            }
+            if let older = self[new.key], older.isExpired(at: now) {
+                new.isInStorage = older.isInStorage
+                remove(older.key)
+            }
+            guard !new.isExpired(at: now) else {
+                if let older = remove(new.key) { changes.append(.remove(older)) }
+                continue
+            }
+            if let older = self[new.key] {
+                guard !older.equals(new) else { continue }
+                new.isInStorage = older.isInStorage
+            } else {
+                added[new.key.domain, default: 0] += 1
+            }
+            insert(new)
+            changes.append(.set(new))
+        }
+        return changes + removeExcess(added, now: now)
+    }
+
+    private mutating func removeExcess(_ added: [String: Int], now: Date) -> [CookieChange] {
+        var removed: [StoredCookie] = []
+        for (domain, count) in added {
+            let own = cookies(ofDomain: domain)
+            let excess = min(own.count - Self.maximumPerDomain, count)
+            guard excess > 0 else { continue }
+            // Secure ones last, so that http can't evict them.
+            removed += Self.first(excess, of: own, sparingSecure: true, now: now).compactMap { remove($0) }
+        }
+        let excess = min(count - Self.maximumInAll, added.values.reduce(0, +) - removed.count)
+        if excess > 0 {
+            removed += Self.first(excess, of: all, sparingSecure: false, now: now).compactMap { remove($0) }
+        }
+        return removed.map { .remove($0) }
+    }
+
+    /// The cookies to remove first (RFC 6265bis §5.7): expired ones, then the oldest.
+    private static func first(
+        _ count: Int,
+        of cookies: [StoredCookie],
+        sparingSecure: Bool,
+        now: Date
+    ) -> [CookieKey] {
+        // Sorts small values instead of the cookies, of which there may be many.
+        let ranks = cookies.indices.map { index in
+            let cookie = cookies[index]
+            let rank = cookie.isExpired(at: now) ? 0 : sparingSecure && cookie.isSecure ? 2 : 1
+            return (rank: rank, created: cookie.created, index: index)
+        }
+        let sorted = ranks.sorted { a, b in (a.rank, a.created) < (b.rank, b.created) }
+        return sorted.prefix(count).map { cookies[$0.index].key }
+    }
+
+    /// `Secure` cookies whose domain matches `domain`, or is matched by it.
+    private func secureCookies(relatedTo domain: String, now: Date) -> [StoredCookie] {
+        (cookies(ofDomain: domain) + cookies(above: domain) + cookies(below: domain)).filter {
+            $0.isSecure && !$0.isExpired(at: now)
+        }
+    }
+}
+
+extension StoredCookie {
+    /// Whether `new`, set over http by a related domain, would overwrite or shadow this secure cookie. A cookie for a path further up may be
+    /// set (RFC 6265bis §5.7).
+    fileprivate func isProtected(from new: StoredCookie) -> Bool {
+        key.name == new.key.name && CookieMatching.path(new.key.path, matches: key.path)
+    }
+}

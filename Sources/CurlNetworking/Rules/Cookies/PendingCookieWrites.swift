@@ -1,0 +1,91 @@
+/// The changes that have yet to be written to a storage, at most one for each cookie. A value.
+///
+/// Changes are written in batches. A batch consists of the changes noted when it begins, in order. A change noted later replaces the earlier
+/// one for its cookie if that hasn't been written yet, and otherwise goes into the next batch.
+struct PendingCookieWrites {
+    private var changes: [CookieKey: (order: Int, change: CookieChange)] = [:]
+    private var nextOrder = 0
+    /// The rest of the current batch, the next cookie last.
+    private var batch: [CookieKey] = []
+    private var current: [CookieChange] = []
+    private var currentKeys: Set<CookieKey> = []
+    private var startedBatches = 0
+    private var finishedBatches = 0
+
+    /// Nothing is waiting or being written.
+    var isEmpty: Bool { changes.isEmpty && current.isEmpty }
+
+    /// How many cookies are waiting or being written.
+    var count: Int { changes.count + current.count }
+
+    /// The latest change of a cookie that hasn't been written.
+    subscript(key: CookieKey) -> CookieChange? {
+        if let change = changes[key]?.change { return change }
+        return currentKeys.contains(key) ? current.first { $0.cookie.key == key } : nil
+    }
+
+    mutating func note(_ change: CookieChange) {
+        let key = change.cookie.key
+        if case .remove(let cookie) = change, !cookie.isInStorage, !currentKeys.contains(key) {
+            changes[key] = nil
+        } else {
+            changes[key] = (changes[key]?.order ?? nextOrder, change)
+            nextOrder += 1
+        }
+    }
+
+    // MARK: - Writing
+
+    /// At most `limit` changes to write now; nil if there are none. Call `finish` or `putBack` next.
+    mutating func take(upTo limit: Int) -> [CookieChange]? {
+        while !changes.isEmpty {
+            if batch.isEmpty {
+                batch = changes.sorted { $0.value.order > $1.value.order }.map(\.key)
+                startedBatches += 1
+            }
+            while current.count < limit, let key = batch.popLast() {
+                if let change = changes.removeValue(forKey: key)?.change { current.append(change) }
+            }
+            if !current.isEmpty {
+                currentKeys = Set(current.map(\.cookie.key))
+                return current
+            }
+            finishedBatches = startedBatches
+        }
+        batch = []
+        finishedBatches = startedBatches
+        return nil
+    }
+
+    /// The changes that were taken have been written.
+    mutating func finish() {
+        current = []
+        currentKeys = []
+        if batch.isEmpty { finishedBatches = startedBatches }
+    }
+
+    /// The changes that were taken haven't been written: they come first again, unless there are later ones.
+    mutating func putBack() {
+        for change in current.reversed() {
+            let key = change.cookie.key
+            if changes[key] == nil { changes[key] = (-1, change) }
+            batch.append(key)
+        }
+        current = []
+        currentKeys = []
+    }
+
+    // MARK: - Waiting
+
+    /// A point in time to wait for.
+    struct Mark {
+        fileprivate let batch: Int
+    }
+
+    /// When everything noted so far is written: at the latest with the batch after the current one.
+    var mark: Mark { Mark(batch: startedBatches + 1) }
+
+    func hasPassed(_ mark: Mark) -> Bool {
+        isEmpty || finishedBatches >= mark.batch
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+
+/// A cookie's identity (RFC 6265bis §5.7: name, domain, host-only flag and path).
+struct CookieKey: Hashable, Sendable {
+    /// In lower case, without a leading dot.
+    let domain: String
+    /// Whether the cookie is for exactly that host.
+    let isHostOnly: Bool
+    let path: String
+    let name: String
+
+    init(_ cookie: HTTPCookie) {
+        let domain = cookie.domain
+        isHostOnly = !domain.hasPrefix(".")
+        self.domain = isHostOnly ? domain : String(domain.dropFirst())
+        path = cookie.path
+        name = cookie.name
+    }
+}
+
+/// A cookie with the values that look-ups compare, read once.
+struct StoredCookie: Sendable {
+    let cookie: HTTPCookie
+    let key: CookieKey
+    let isSecure: Bool
+    let expires: Date?
+    /// Empty for all ports.
+    let ports: [Int]
+    /// "name=value"; nil if that can't be sent.
+    let pair: String?
+    /// In seconds since 2001. A cookie that replaces another keeps its time (RFC 6265bis §5.7).
+    var created: Double
+    /// False while only the index has it: the storage gets it with the next batch, unless it is removed before.
+    var isInStorage: Bool
+
+    init(_ cookie: HTTPCookie, isInStorage: Bool = false) {
+        self.cookie = cookie
+        key = CookieKey(cookie)
+        isSecure = cookie.isSecure || cookie.comment == Self.secureComment
+        expires = cookie.expiresDate
+        ports = cookie.portList?.map(\.intValue) ?? []
+        pair = Self.pair(key.name, cookie.value)
+        created = cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
+        self.isInStorage = isInStorage
+    }
+
+    /// The comment of secure cookies, because the stock storage loses the flag when it reads its file. RFC 6265 has no use for comments.
+    static let secureComment = "Secure"
+
+    /// nil if the text of a program's own cookie would end the line or begin another cookie.
+    private static func pair(_ name: String, _ value: String) -> String? {
+        let isClean = { (byte: UInt8) in
+            (byte >= 0x20 || byte == 0x09) && byte != 0x7F && byte != UInt8(ascii: ";")
+        }
+        guard !name.isEmpty, name.utf8.allSatisfy({ isClean($0) && $0 != UInt8(ascii: "=") }),
+            value.utf8.allSatisfy(isClean)
+        else { return nil }
+        return name + "=" + value
+    }
+
+    func isExpired(at now: Date) -> Bool {
+        expires.map { $0 <= now } ?? false
+    }
+
+    /// Whether a request to `target` carries the cookie (RFC 6265 §5.4).
+    func matches(_ target: CookieTarget, now: Date) -> Bool {
+        guard key.isHostOnly ? target.host == key.domain : target.domainMatches(key.domain),
+            target.pathMatches(key.path), target.isSecure || !isSecure, !isExpired(at: now)
+        else { return false }
+        return ports.isEmpty || ports.contains(target.port)
+    }
+
+    /// Whether both are the same except for the creation time.
+    func equals(_ other: StoredCookie) -> Bool {
+        key == other.key && cookie.value == other.cookie.value && expires == other.expires
+            && isSecure == other.isSecure && cookie.isHTTPOnly == other.cookie.isHTTPOnly && ports == other.ports
+    }
+}

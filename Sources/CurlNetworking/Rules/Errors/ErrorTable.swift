@@ -1,0 +1,190 @@
+import CurlTransport
+import Foundation
+
+/// The keys that this module adds to a `URLError`'s `userInfo`.
+public enum CurlErrorKey {
+    /// libcurl's `CURLcode`, an `Int`. <https://curl.se/libcurl/c/libcurl-errors.html>
+    public static let code = "CurlNetworkingCURLcode"
+    /// libcurl's own text about this failure, a `String`.
+    public static let text = "CurlNetworkingErrorText"
+    /// How far the transfer had got, a `String`: preparing, resolving, connecting, securing, sending or receiving.
+    public static let phase = "CurlNetworkingPhase"
+    /// OpenSSL's number for the reason why the server's certificate isn't trusted, an `Int`; see
+    /// `URLError.certificateProblem`. <https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/>
+    public static let verification = "CurlNetworkingVerification"
+    /// The status with which a proxy refused a tunnel, an `Int`.
+    public static let proxyStatus = "CurlNetworkingProxyStatus"
+}
+
+/// Maps libcurl's codes to `URLError` codes.
+enum ErrorTable {
+    /// The `URLError` code for each `CURLcode`. The documentation's page on errors has the same table; a test compares the two.
+    static let codes: [(curl: CurlCode, code: URLError.Code)] = [
+        (.unsupportedProtocol, .cannotParseResponse),  // schemes are checked before, so it is an answer without HTTP
+        (.failedInit, .unknown),
+        (.urlMalformat, .badURL),
+        (.notBuiltIn, .unsupportedURL),
+        (.couldntResolveProxy, .cannotFindHost),
+        (.couldntResolveHost, .cannotFindHost),
+        (.couldntConnect, .cannotConnectToHost),
+        (.weirdServerReply, .badServerResponse),
+        (.remoteAccessDenied, .noPermissionsToReadFile),
+        (.ftpAcceptFailed, .cannotConnectToHost),
+        (.ftpWeirdPassReply, .badServerResponse),
+        (.ftpAcceptTimeout, .timedOut),
+        (.ftpWeirdPASVReply, .badServerResponse),
+        (.ftpWeird227Format, .badServerResponse),
+        (.ftpCantGetHost, .cannotFindHost),
+        (.http2, .networkConnectionLost),
+        (.ftpCouldntSetType, .badServerResponse),
+        (.partialFile, .networkConnectionLost),
+        (.ftpCouldntRetrFile, .cannotOpenFile),
+        (.quoteError, .badServerResponse),
+        (.httpReturnedError, .badServerResponse),
+        (.writeError, .badServerResponse),  // never a file, since libcurl writes none
+        (.uploadFailed, .cannotCreateFile),
+        (.readError, .cannotOpenFile),
+        (.outOfMemory, .unknown),
+        (.operationTimedOut, .timedOut),
+        (.ftpPortFailed, .cannotConnectToHost),
+        (.ftpCouldntUseRest, .badServerResponse),
+        (.rangeError, .badServerResponse),
+        (.httpPostError, .badServerResponse),
+        (.sslConnectError, .secureConnectionFailed),
+        (.badDownloadResume, .badServerResponse),
+        (.abortedByCallback, .cancelled),
+        (.badFunctionArgument, .unknown),
+        (.interfaceFailed, .cannotConnectToHost),
+        (.tooManyRedirects, .httpTooManyRedirects),
+        (.unknownOption, .unknown),
+        (.gotNothing, .networkConnectionLost),
+        (.sslEngineNotFound, .secureConnectionFailed),
+        (.sslEngineSetFailed, .secureConnectionFailed),
+        (.sendError, .networkConnectionLost),
+        (.recvError, .networkConnectionLost),
+        (.sslCertProblem, .clientCertificateRejected),
+        (.sslCipher, .secureConnectionFailed),
+        (.peerFailedVerification, .serverCertificateUntrusted),
+        (.badContentEncoding, .cannotDecodeContentData),
+        (.filesizeExceeded, .dataLengthExceedsMaximum),
+        (.useSSLFailed, .secureConnectionFailed),
+        (.sendFailRewind, .requestBodyStreamExhausted),
+        (.sslEngineInitFailed, .secureConnectionFailed),
+        (.loginDenied, .userAuthenticationRequired),
+        (.remoteDiskFull, .cannotWriteToFile),
+        (.remoteFileExists, .cannotCreateFile),
+        (.sslCACertBadFile, .secureConnectionFailed),
+        (.remoteFileNotFound, .fileDoesNotExist),
+        (.sslShutdownFailed, .secureConnectionFailed),
+        (.sslCRLBadFile, .secureConnectionFailed),
+        (.sslIssuerError, .serverCertificateUntrusted),
+        (.ftpPretFailed, .badServerResponse),
+        (.ftpBadFileList, .badServerResponse),
+        (.chunkFailed, .badServerResponse),
+        (.noConnectionAvailable, .cannotConnectToHost),
+        (.sslPinnedPubKeyNotMatch, .serverCertificateUntrusted),
+        (.sslInvalidCertStatus, .serverCertificateUntrusted),
+        (.http2Stream, .networkConnectionLost),
+        (.authError, .userAuthenticationRequired),
+        (.http3, .networkConnectionLost),
+        (.quicConnectError, .cannotConnectToHost),
+        (.proxy, .cannotConnectToHost),
+        (.sslClientCert, .clientCertificateRequired),
+        (.unrecoverablePoll, .networkConnectionLost),
+        (.tooLarge, .badServerResponse),
+        (.echRequired, .secureConnectionFailed),
+    ]
+
+    private static let codeByCurlCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.curl, $0.code) })
+
+    static func code(for failure: TransferFailure) -> URLError.Code {
+        if let code = tlsCode(for: failure) { return code }
+        return switch (failure.code, failure.systemErrno) {
+        case (.couldntConnect, ENETUNREACH), (.couldntConnect, ENETDOWN): .notConnectedToInternet
+        case (.couldntConnect, ETIMEDOUT): .timedOut
+        case (.proxy, _) where failure.proxy == .authentication: .userAuthenticationRequired
+        case (.proxy, _) where failure.proxy == .hostNotFound: .cannotFindHost
+        case (.proxy, _) where failure.proxy == .connectionLost: .networkConnectionLost
+        case (.recvError, _) where isAboutChunks(failure.text): .badServerResponse
+        // libcurl before 8, for a field that is too large.
+        case (.outOfMemory, _) where failure.phase == .receiving: .badServerResponse
+        // The same, for a response whose first field begins with a space.
+        case (.badFunctionArgument, _) where failure.phase == .receiving: .badServerResponse
+        default: codeByCurlCode[failure.code] ?? .unknown
+        }
+    }
+
+    /// libcurl has one code for lost connections and invalid chunks (RFC 9112 §7.1). Its text distinguishes them.
+    private static func isAboutChunks(_ text: String) -> Bool {
+        text.contains("chunk")
+    }
+
+    /// For certificates that aren't trusted, and for alerts about the client's: with TLS 1.3 those arrive after the handshake, instead of a
+    /// response (RFC 8446 §4.4.2.4).
+    private static func tlsCode(for failure: TransferFailure) -> URLError.Code? {
+        switch failure.code {
+        case .peerFailedVerification where failure.verification > 0:
+            return CertificateProblem(failure.code, verification: failure.verification, text: failure.text)?.errorCode
+        case .sslConnectError, .sendError, .recvError: return TLSAlert(in: failure.text)?.errorCode
+        default: return nil
+        }
+    }
+}
+
+extension URLError {
+    /// The error for a failed transfer to `url`.
+    init(_ failure: TransferFailure, url: URL?) {
+        let systemError = failure.systemErrno == 0 ? nil : SystemError(code: failure.systemErrno)
+        var details: [String: Any] = [
+            CurlErrorKey.code: Int(failure.code.rawValue),
+            CurlErrorKey.text: failure.text,
+            CurlErrorKey.phase: failure.phase.rawValue,
+        ]
+        if failure.verification != 0 { details[CurlErrorKey.verification] = failure.verification }
+        self.init(ErrorTable.code(for: failure), url, failure.text, systemError, details)
+    }
+
+    /// An error about `url` with a description and, if there is one, the underlying system error.
+    init(
+        _ code: URLError.Code,
+        _ url: URL?,
+        _ description: String,
+        _ systemError: SystemError? = nil,
+        _ details: [String: Any] = [:]
+    ) {
+        var userInfo = details
+        userInfo[NSLocalizedDescriptionKey] = description
+        if let url {
+            userInfo[NSURLErrorFailingURLErrorKey] = url
+            userInfo[Self.failingURLStringKey] = url.absoluteString
+        }
+        if let systemError {
+            userInfo[NSUnderlyingErrorKey] = NSError(domain: NSPOSIXErrorDomain, code: Int(systemError.code))
+        }
+        self.init(code, userInfo: userInfo)
+    }
+
+    /// The value of NSURLErrorFailingURLStringErrorKey, which is deprecated but widely used.
+    private static let failingURLStringKey = "NSErrorFailingURLStringKey"
+
+    /// A copy that also carries a download's resume data.
+    func with(resumeData: Data) -> URLError {
+        URLError(code, userInfo: userInfo.merging([NSURLSessionDownloadTaskResumeData: resumeData]) { $1 })
+    }
+
+    /// A copy with the transfer's phase, unless it has one already.
+    func with(phase: TransferPhase) -> URLError {
+        guard userInfo[CurlErrorKey.phase] == nil else { return self }
+        return URLError(code, userInfo: userInfo.merging([CurlErrorKey.phase: phase.rawValue]) { $1 })
+    }
+
+    /// With the stock module's text, which programs and their tests compare.
+    static func cancelled(_ url: URL?) -> URLError {
+        URLError(.cancelled, url, "cancelled")
+    }
+
+    /// With the stock module's text.
+    static func tooManyRedirects(_ url: URL?) -> URLError {
+        URLError(.httpTooManyRedirects, url, "too many HTTP redirects")
+    }
+}

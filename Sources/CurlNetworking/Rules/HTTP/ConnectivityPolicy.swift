@@ -1,0 +1,19 @@
+import CurlTransport
+import Foundation
+
+/// Which failures mean that the host can't be reached at present, so that the task may wait.
+enum ConnectivityPolicy {
+    /// `phase` is how far the transfer had got. Once there is a connection, no failure counts: the server may have acted on the request.
+    static func isLackOfConnectivity(_ code: URLError.Code, in phase: TransferPhase?) -> Bool {
+        switch phase {
+        case .resolving, .connecting, .preparing, nil: break
+        case .securing, .sending, .receiving: return false
+        }
+        switch code {
+        case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet: return true
+        // Only if there was an attempt to connect.
+        case .timedOut: return phase == .resolving || phase == .connecting
+        default: return false
+        }
+    }
+}

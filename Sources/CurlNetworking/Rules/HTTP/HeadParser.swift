@@ -1,0 +1,120 @@
+import Foundation
+
+/// Assembles a response's head from the lines that libcurl delivers.
+///
+/// libcurl has checked the syntax of HTTP/1, and turns HTTP/2's fields into lines. Informational responses (1xx) also end with an empty line
+/// and are collected separately. Lines after the head are trailers, which are ignored.
+struct HeadParser {
+    private var head: ResponseHead?
+    private(set) var isComplete = false
+    /// The informational responses since the caller last emptied this.
+    var informational: [ResponseHead] = []
+
+    /// In bytes, for all heads together. libcurl's own limit is 300 KiB for each since 8.3.
+    private static let maximumSize = 300 * 1024
+    private var size = 0
+
+    enum Event {
+        case incomplete
+        case complete(ResponseHead)
+        /// Too large, or with contradicting lengths of the body.
+        case malformed
+        /// Without a status line.
+        case unparsable
+    }
+
+    /// Usually called with one line; with several if libcurl held them back while it was paused.
+    mutating func consume(lines: UnsafeRawBufferPointer) -> Event {
+        size += lines.count
+        guard size <= Self.maximumSize else { return isComplete ? .incomplete : .malformed }
+        var rest = lines
+        while !isComplete, !rest.isEmpty {
+            let end = rest.position(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.count
+            let event = consume(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            guard case .incomplete = event else { return event }
+            rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+        }
+        return .incomplete
+    }
+
+    private mutating func consume(line: UnsafeRawBufferPointer) -> Event {
+        let isContinuation = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
+        let line = line.trimmed
+        if isContinuation {
+            fold(line)
+        } else if line.isEmpty {
+            return finish()
+        } else if line[0] == UInt8(ascii: "H"), let statusLine = Self.statusLine(line) {
+            head = statusLine
+        } else {
+            append(line)
+        }
+        return .incomplete
+    }
+
+    private mutating func finish() -> Event {
+        guard let head else { return .unparsable }
+        guard head.status >= 200 || head.status == 101 else {
+            if (100...199).contains(head.status) { informational.append(head) }
+            self.head = nil
+            return .incomplete
+        }
+        isComplete = true
+        self.head = nil
+        return head.hasContradictingLengths ? .malformed : .complete(head)
+    }
+
+    /// "HTTP/1.1 200 OK" or "HTTP/2 200".
+    private static func statusLine(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
+        guard line.starts(with: "HTTP/".utf8) else { return nil }
+        guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        let version = UnsafeRawBufferPointer(rebasing: line[..<space])
+        let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
+        let digits = rest.prefix { $0 != UInt8(ascii: " ") }
+        // libcurl 8 accepts more than three digits.
+        guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+        var head = ResponseHead(version: version.text, status: status, fields: [])
+        head.fields.reserveCapacity(16)
+        return head
+    }
+
+    /// An obsolete line folding (RFC 9112 §5.2) continues the value above.
+    private mutating func fold(_ line: UnsafeRawBufferPointer) {
+        guard let last = head?.fields.indices.last else { return }
+        head?.fields[last].value += " " + line.text
+    }
+
+    private mutating func append(_ line: UnsafeRawBufferPointer) {
+        guard let colon = line.position(of: UInt8(ascii: ":")) else { return }
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
+        let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
+        head?.fields.append(HeaderField(name: name.text, value: value.text))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The position of the first such byte.
+    fileprivate func position(of byte: UInt8) -> Int? {
+        guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(found) - baseAddress
+    }
+
+    /// Without leading and trailing white space and line ends.
+    fileprivate var trimmed: UnsafeRawBufferPointer {
+        var (start, end) = (0, count)
+        while end > start, Self.isSpace(self[end - 1]) { end -= 1 }
+        while start < end, Self.isSpace(self[start]) { start += 1 }
+        return UnsafeRawBufferPointer(rebasing: self[start..<end])
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
+    }
+
+    /// As UTF-8 or, if it isn't valid, as Latin-1, which HTTP/1 once used.
+    fileprivate var text: String {
+        if reduce(0, |) < 0x80 { return String(decoding: self, as: UTF8.self) }
+        if let text = String(validating: self, as: UTF8.self) { return text }
+        return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
+    }
+}

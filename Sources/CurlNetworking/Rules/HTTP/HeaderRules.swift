@@ -1,0 +1,64 @@
+import Foundation
+
+/// Which header fields a request sends (RFC 9110 §5).
+enum HeaderRules {
+    /// Fields that the transport writes itself: another value could contradict the message.
+    private static let transportFields = ["Content-Length", "Transfer-Encoding"]
+
+    /// The caller's fields, then those of the session that the caller didn't set, always in the same order.
+    static func fields(
+        of request: URLRequest,
+        additional: [HeaderField]
+    ) throws(URLError) -> [HeaderField] {
+        var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField(name: $0.key, value: $0.value) }
+        if fields.count > 1 { fields.sort { $0.name < $1.name } }
+        fields.append(missingFrom: fields, of: additional)
+        for field in fields { try check(field, of: request.url) }
+        fields.removeAll { field in
+            RequestProperties.isField(field.name)
+                || transportFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
+        }
+        return fields
+    }
+
+    /// Checks that the name is a token and the value doesn't end its line: otherwise it could add fields, or another request.
+    private static func check(_ field: HeaderField, of url: URL?) throws(URLError) {
+        guard isToken(field.name) else {
+            throw URLError(.badURL, url, "The header name \(quoted(field.name)) is not valid.")
+        }
+        guard !field.value.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") })
+        else {
+            throw URLError(
+                .badURL,
+                url,
+                "The value of the header \(field.name) contains a line break or NUL: \(quoted(field.value))."
+            )
+        }
+    }
+
+    /// RFC 9110 §5.6.2.
+    static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        text.debugDescription
+    }
+}
+
+extension [HeaderField] {
+    func contains(_ name: String) -> Bool {
+        contains { $0.name.isEqualIgnoringASCIICase(to: name) }
+    }
+
+    fileprivate mutating func append(missingFrom present: [HeaderField], of others: [HeaderField]) {
+        for field in others where !present.contains(field.name) { append(field) }
+    }
+}

@@ -1,0 +1,103 @@
+import Foundation
+
+/// How redirects are handled (RFC 9110 §15.4, and the Fetch standard as followed by Apple's URLSession).
+enum RedirectPolicy {
+    enum Decision: Sendable {
+        /// Deliver the response: it isn't a redirect.
+        case deliver
+        case follow(URLRequest)
+        case fail(URLError)
+    }
+
+    /// What to do after `head`, the response to `request`; `count` redirects have been followed.
+    static func decision(for head: ResponseHead, to request: URLRequest, count: Int) -> Decision {
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url
+        else { return .deliver }
+        guard count < TaskBudget.redirects else {
+            return .fail(.tooManyRedirects(base))
+        }
+        guard let target = target(of: location, from: base) else {
+            return .fail(URLError(.redirectToNonExistentLocation, base, "The redirect to \"\(location)\" is no URL."))
+        }
+        guard let from = Origin(base), let to = Origin(target) else {
+            return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
+        }
+        // Other servers must not make the program talk to processes on this machine.
+        guard !to.isUnixSocket || (from.isUnixSocket && from.host == to.host) else {
+            return .fail(URLError(.unsupportedURL, target, "A redirect may not lead to a Unix socket."))
+        }
+        return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
+    }
+
+    /// The request for a redirect to `next` that a program's own protocol class reports. Credentials copied from the previous request aren't
+    /// sent to another origin; those that the class set itself are.
+    static func reported(_ next: URLRequest, from request: URLRequest?, count: Int) throws(URLError) -> URLRequest {
+        guard count < TaskBudget.redirects else {
+            throw .tooManyRedirects(request?.url)
+        }
+        guard let target = next.url else {
+            throw URLError(.redirectToNonExistentLocation, request?.url, "The redirect's request has no URL.")
+        }
+        guard let request, let base = request.url, !isSamePlace(base, target) else { return next }
+        var next = next
+        for name in credentialFields where next.value(forHTTPHeaderField: name) != nil {
+            guard next.value(forHTTPHeaderField: name) == request.value(forHTTPHeaderField: name) else { continue }
+            next.setValue(nil, forHTTPHeaderField: name)
+        }
+        return next
+    }
+
+    /// For URLs of any scheme; only http and https URLs have an origin.
+    private static func isSamePlace(_ a: URL, _ b: URL) -> Bool {
+        if let one = Origin(a), let other = Origin(b) { return one == other }
+        return a.scheme?.lowercased() == b.scheme?.lowercased() && a.host?.lowercased() == b.host?.lowercased()
+            && a.port == b.port
+    }
+
+    static func isSamePlace(_ one: URLRequest?, _ other: URLRequest) -> Bool {
+        guard let one = one?.url, let other = other.url else { return false }
+        return isSamePlace(one, other)
+    }
+
+    /// Why a redirect's request that no protocol class takes isn't loaded: it must not lead to files on this machine.
+    static func refusal(of request: URLRequest?) -> URLError? {
+        guard let url = request?.url, Origin(url) == nil else { return nil }
+        return URLError(.unsupportedURL, url, "A redirect may lead to http and https URLs only.")
+    }
+
+    /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.
+    private static func target(of location: String, from base: URL) -> URL? {
+        guard let resolved = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
+        let target = UnixSocketURL.redirected(to: resolved, from: base)
+        guard target.fragment == nil, let fragment = base.fragment(percentEncoded: true),
+            var components = URLComponents(url: target, resolvingAgainstBaseURL: true)
+        else { return target }
+        components.percentEncodedFragment = fragment
+        return components.url ?? target
+    }
+
+    private static func next(_ request: URLRequest, at target: URL, status: Int, crossesOrigin: Bool) -> URLRequest {
+        var next = request
+        next.url = target
+        let method = request.httpMethod ?? "GET"
+        if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
+            next.httpMethod = "GET"
+            next.httpBody = nil
+            next.httpBodyStream = nil
+            for name in bodyFields { next.setValue(nil, forHTTPHeaderField: name) }
+        }
+        if crossesOrigin {
+            for name in credentialFields { next.setValue(nil, forHTTPHeaderField: name) }
+        }
+        return next
+    }
+
+    /// Fields that describe a body and are removed with it.
+    private static let bodyFields = [
+        "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
+        "Transfer-Encoding",
+    ]
+
+    /// Fields that must not be sent to another origin, and Host, which would be wrong there.
+    static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "Host"]
+}

@@ -1,0 +1,44 @@
+import CurlTransport
+
+/// Whether a failed request may be sent again, because the server has shown no sign of having processed it.
+enum ReplayPolicy {
+    struct Circumstances {
+        /// A line of a response has arrived, possibly informational.
+        var hasHeard = false
+        /// A response's head has arrived.
+        var hasHead = false
+        /// The request was meant for an open HTTP/2 connection without TLS.
+        var joinsPriorKnowledge = false
+    }
+
+    /// Whether the server had closed a kept connection before the request arrived, or closed it without a response. libcurl notices most
+    /// such cases and sends the request again; these are the others.
+    static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {
+        guard !circumstances.hasHead else { return false }
+        // What HTTP/2 is to those who speak HTTP/1.1.
+        let isForeign = failure.code == .unsupportedProtocol
+        if circumstances.joinsPriorKnowledge, isForeign || !failure.isOnKeptConnection {
+            // The connection was gone or full, and the request was sent as HTTP/1.1 to a server that doesn't speak it, on a new connection or
+            // on one that another such request had opened.
+            return !circumstances.hasHeard && [.sending, .receiving].contains(failure.phase)
+        }
+        switch failure.code {
+        // libcurl tried to send it again, but couldn't rewind the body.
+        case .sendFailRewind:
+            return true
+        case .sendError:
+            return failure.isOnKeptConnection || isGivenUp(failure) && !circumstances.hasHeard
+        // PARTIAL_FILE is what an HTTP/2 connection's end is to those who have no answer yet.
+        case .http2, .partialFile, .gotNothing, .recvError:
+            return failure.isOnKeptConnection && !circumstances.hasHeard
+        default:
+            return false
+        }
+    }
+
+    /// Whether libcurl gave up after five attempts of its own. If a server takes few requests on each HTTP/2 connection, some of many
+    /// concurrent ones fail every time; a connection of their own has room for them. Only libcurl's text shows this.
+    static func isGivenUp(_ failure: TransferFailure) -> Bool {
+        failure.text.hasPrefix("Connection died, tried ")
+    }
+}

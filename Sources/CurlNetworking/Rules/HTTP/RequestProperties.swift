@@ -1,0 +1,77 @@
+import Foundation
+
+/// The properties that protocol classes store in requests.
+///
+/// The stock module loses them when a request is copied, and so whenever a `URLRequest` is made from an `NSMutableURLRequest`. Copies keep
+/// header fields, so properties that a property list can hold are kept in a field that is never sent. Its name differs in every process, so
+/// that nobody else can set it.
+enum RequestProperties {
+    private static let prefix = "CurlNetworking-Properties-"
+    private static let fieldName = prefix + UUID().uuidString
+
+    /// Whether the field of that name holds the properties.
+    static func isField(_ name: String) -> Bool {
+        // The stock module changes the case of names.
+        name.utf8.count == fieldName.utf8.count
+            && String(name.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix)
+    }
+
+    static func value(forKey key: String, in request: URLRequest) -> Any? {
+        all(request.value(forHTTPHeaderField: fieldName))[key]
+    }
+
+    /// False if a property list can't hold the value.
+    static func set(_ value: Any, forKey key: String, in request: NSMutableURLRequest) -> Bool {
+        guard PropertyListSerialization.propertyList([key: value], isValidFor: .binary) else { return false }
+        var properties = all(request.value(forHTTPHeaderField: fieldName))
+        properties[key] = value
+        return store(properties, in: request)
+    }
+
+    static func remove(_ key: String, in request: NSMutableURLRequest) {
+        var properties = all(request.value(forHTTPHeaderField: fieldName))
+        guard properties.removeValue(forKey: key) != nil else { return }
+        _ = store(properties, in: request)
+    }
+
+    // MARK: - All at once
+
+    /// A property list in XML; nil if there are no properties.
+    static func list(of request: URLRequest) -> Data? {
+        let properties = all(request.value(forHTTPHeaderField: fieldName))
+        guard !properties.isEmpty else { return nil }
+        return try? PropertyListSerialization.data(fromPropertyList: properties, format: .xml, options: 0)
+    }
+
+    /// Sets the properties in a list made by `list(of:)`. Does nothing if it isn't one. Don't pass untrusted data.
+    static func setList(_ list: Data, in request: inout URLRequest) {
+        guard let properties = try? PropertyListSerialization.propertyList(from: list, format: nil) as? [String: Any],
+            let field = encoded(properties)
+        else { return }
+        request.setValue(field, forHTTPHeaderField: fieldName)
+    }
+
+    // MARK: - In the field
+
+    private static func all(_ field: String?) -> [String: Any] {
+        guard let field, let data = Data(base64Encoded: field),
+            let properties = try? PropertyListSerialization.propertyList(from: data, format: nil)
+        else { return [:] }
+        return properties as? [String: Any] ?? [:]
+    }
+
+    private static func store(_ properties: [String: Any], in request: NSMutableURLRequest) -> Bool {
+        guard !properties.isEmpty else {
+            request.setValue(nil, forHTTPHeaderField: fieldName)
+            return true
+        }
+        guard let field = encoded(properties) else { return false }
+        request.setValue(field, forHTTPHeaderField: fieldName)
+        return true
+    }
+
+    private static func encoded(_ properties: [String: Any]) -> String? {
+        let data = try? PropertyListSerialization.data(fromPropertyList: properties, format: .binary, options: 0)
+        return data?.base64EncodedString()
+    }
+}

@@ -1,0 +1,54 @@
+import CurlTransport
+
+/// The libcurl options that a program may not set on a transfer, because the session relies on its own values. The documentation's page on
+/// escape hatches lists them too; a test compares the two.
+enum ReservedOptions {
+    /// The options, grouped by the reason.
+    static let groups: [(reason: String, names: [String])] = [
+        (
+            "The request says where to and what is sent.",
+            words(
+                """
+                URL PORT DEFAULT_PROTOCOL PROTOCOLS PROTOCOLS_STR HTTPGET POST PUT UPLOAD NOBODY CUSTOMREQUEST HTTPHEADER PROXYHEADER
+                POSTFIELDSIZE POSTFIELDSIZE_LARGE INFILESIZE INFILESIZE_LARGE RANGE RESUME_FROM RESUME_FROM_LARGE
+                TIMECONDITION WILDCARDMATCH HEADER CONNECT_ONLY RTSP_REQUEST
+                """
+            )
+        ),
+        (
+            "The session follows redirects itself; the delegate decides about them.",
+            words("FOLLOWLOCATION REDIR_PROTOCOLS REDIR_PROTOCOLS_STR")
+        ),
+        ("The session knows itself which hosts want https: curl.strictTransportSecurity.", words("HSTS HSTS_CTRL")),
+        ("The session has cookies of its own: httpCookieStorage.", words("COOKIE COOKIEFILE COOKIEJAR COOKIELIST")),
+        (
+            "The session answers challenges itself: give a credential to the delegate or the storage.",
+            words("HTTPAUTH PROXYAUTH")
+        ),
+        ("The event loop relies on it.", words("NOSIGNAL NOPROGRESS SUPPRESS_CONNECT_HEADERS QUICK_EXIT VERBOSE")),
+    ]
+
+    private static func words(_ text: String) -> [String] {
+        text.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
+    private static let reasons = Dictionary(
+        uniqueKeysWithValues: groups.flatMap { group in group.names.map { ($0, group.reason) } }
+    )
+
+    /// nil for an option that may be set.
+    static func reason(for option: NamedOption) -> String? {
+        if let reason = reasons[option.name] { return reason }
+        return option.kind == .pointer ? "It takes a C pointer, which the session keeps to itself." : nil
+    }
+
+    static func description(of kind: NamedOption.Kind) -> String {
+        switch kind {
+        case .number, .largeNumber: "a number"
+        case .string: "a text"
+        case .list: "a list of texts"
+        case .blob: "bytes"
+        case .pointer: "a C pointer"
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import CurlTransport
+
+/// The time that a task may take in total (`timeoutIntervalForResource`). The clock is stopped while the task is suspended.
+struct ResourceClock: Equatable, Sendable {
+    private enum State: Equatable, Sendable {
+        case running(end: MonotonicTime)
+        case stopped(rest: Duration)
+    }
+
+    /// No time is used before this, such as before a begin date.
+    private let beginning: MonotonicTime
+    private var state: State
+
+    /// A stopped clock.
+    init(_ limit: Duration, from beginning: MonotonicTime) {
+        self.beginning = beginning
+        state = .stopped(rest: limit)
+    }
+
+    /// When the time will be up; nil while the clock is stopped.
+    var end: MonotonicTime? {
+        switch state {
+        case .running(let end): end
+        case .stopped: nil
+        }
+    }
+
+    /// Starts or stops the clock. False if it already was running or stopped.
+    mutating func setRunning(_ isRunning: Bool, at now: MonotonicTime) -> Bool {
+        switch (state, isRunning) {
+        case (.stopped(let rest), true):
+            state = .running(end: max(now, beginning) + rest)
+        case (.running(let end), false):
+            state = .stopped(rest: max(.zero, end - max(now, beginning)))
+        case (.running, true), (.stopped, false):
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,52 @@
+import CurlTransport
+import Foundation
+
+// The codings of the body.
+
+extension ResponseHead {
+    /// How to decode the body.
+    enum Coding: Equatable {
+        /// Not at all: it has no coding, or one that can't be decoded, and is delivered as it is.
+        case none
+        /// These, in the order in which they were applied.
+        case codings([ContentCoding])
+        /// More codings than allowed.
+        case tooMany(Int)
+    }
+
+    /// From `Content-Encoding` (RFC 9110 §8.4). With an unknown coding, such as `aws-chunked`, the whole body is delivered as it is, so that the
+    /// field stays true.
+    var contentCoding: Coding {
+        guard self["Content-Encoding"] != nil else { return .none }
+        var codings: [ContentCoding] = []
+        for name in elements(of: "Content-Encoding") where !name.isEqualIgnoringASCIICase(to: "identity") {
+            guard let coding = ContentCoding(name: name), coding.isAvailable else { return .none }
+            codings.append(coding)
+        }
+        if codings.isEmpty { return .none }
+        return codings.count > Self.maximumCodings ? .tooMany(codings.count) : .codings(codings)
+    }
+
+    /// The same as libcurl's limit.
+    private static let maximumCodings = 5
+
+    /// Whether the body is decoded, so that its length isn't the one on the wire.
+    var isContentCoded: Bool { contentCoding != .none }
+
+    /// Whether the message has a transfer coding besides `chunked`, none of which was asked for (RFC 9112 §7.4). libcurl would decode some,
+    /// and can't pause while it does.
+    var hasUnwantedTransferCoding: Bool {
+        guard self["Transfer-Encoding"] != nil else { return false }
+        return elements(of: "Transfer-Encoding").contains {
+            !$0.isEqualIgnoringASCIICase(to: "chunked") && !$0.isEqualIgnoringASCIICase(to: "identity")
+        }
+    }
+
+    /// The elements of a list field (RFC 9110 §5.6.1), of all its lines.
+    private func elements(of name: String) -> [String] {
+        fields.lazy.filter { $0.name.isEqualIgnoringASCIICase(to: name) }
+            .flatMap { $0.value.split(separator: ",") }
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty }
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+
+/// Where a download continues, and which representation the server must still have.
+struct Resumption: Equatable, Sendable {
+    /// In bytes; zero to start from the beginning.
+    var offset: Int64
+    var validator: Validator
+    /// nil if the server hasn't said.
+    var completeLength: Int64?
+
+    /// Identifies the server's representation (RFC 9110 §8.8).
+    enum Validator: Codable, Equatable, Sendable {
+        case entityTag(String)
+        case lastModified(String)
+
+        var fieldValue: String {
+            switch self {
+            case .entityTag(let value), .lastModified(let value): value
+            }
+        }
+    }
+
+    /// The fields that request the rest of the same representation (RFC 9110 §13.1.5, §14.2).
+    var fields: [HeaderField] {
+        guard offset > 0 else { return [] }
+        return [
+            HeaderField(name: "Range", value: "bytes=\(offset)-"),
+            HeaderField(name: "If-Range", value: validator.fieldValue),
+            // A range of a coded representation is one of the coded bytes.
+            HeaderField(name: "Accept-Encoding", value: "identity"),
+        ]
+    }
+}
+
+/// Whether a download can be resumed, and what the response to a resuming request means (RFC 9110 §8.8, §14, §15.3.7).
+enum ResumePolicy {
+    enum Decision: Equatable, Sendable {
+        /// The body is the rest, or a part of it up to `end` (exclusive): append it.
+        case append(end: Int64, completeLength: Int64?)
+        /// The body is the whole representation: replace the file's content.
+        case startOver
+        /// There is nothing left: the partial file is complete.
+        case complete
+        /// The body is useless: request the whole representation again.
+        case askAgain
+        /// The response is something else, such as a server error: deliver it.
+        case deliver
+    }
+
+    /// What `head` means in response to a request with `resumption.fields`.
+    static func decision(for head: ResponseHead, to resumption: Resumption) -> Decision {
+        let offset = resumption.offset
+        switch head.status {
+        case 200:
+            return .startOver
+        case 206:
+            guard offset > 0, let range = head.contentRange, let bytes = range.bytes, bytes.lowerBound == offset,
+                hasSameValidator(head, resumption), !head.isContentCoded,
+                isSameLength(range.completeLength, resumption.completeLength),
+                bytes.upperBound < range.completeLength ?? .max
+            else { return .askAgain }
+            return .append(
+                end: bytes.upperBound + 1,
+                completeLength: range.completeLength ?? resumption.completeLength
+            )
+        case 416:
+            guard offset > 0, head.contentRange?.completeLength == offset, hasSameValidator(head, resumption),
+                isSameLength(offset, resumption.completeLength)
+            else { return .askAgain }
+            return .complete
+        default:
+            return .deliver
+        }
+    }
+
+    enum Ending: Equatable, Sendable {
+        case complete
+        /// The server sent a part of the rest, which it may.
+        case askForRest
+        /// It sent more than there is: none of it can be trusted.
+        case askAgain
+        /// It sent nothing of what it announced.
+        case fail
+    }
+
+    /// What it means that an appended body ended when the file had `length` bytes.
+    static func ending(at length: Int64, from offset: Int64, end: Int64, completeLength: Int64?) -> Ending {
+        let expected = completeLength ?? end
+        if length == expected { return .complete }
+        if length > expected { return .askAgain }
+        return length > offset ? .askForRest : .fail
+    }
+
+    private static func isSameLength(_ a: Int64?, _ b: Int64?) -> Bool {
+        guard let a, let b else { return true }
+        return a == b
+    }
+
+    /// A server need not repeat the validator, but must not send another.
+    private static func hasSameValidator(_ head: ResponseHead, _ resumption: Resumption) -> Bool {
+        switch resumption.validator {
+        case .entityTag(let tag): head["ETag"].map { $0 == tag } ?? true
+        case .lastModified(let date): head["Last-Modified"].map { $0 == date } ?? true
+        }
+    }
+
+    /// The validator for resuming later; nil if the response with `head` to `request` can't be resumed.
+    static func validator(of head: ResponseHead, to request: URLRequest) -> Resumption.Validator? {
+        guard request.httpMethod ?? "GET" == "GET", request.value(forHTTPHeaderField: "Range") == nil,
+            head.status == 200 || head.status == 206, !head.isContentCoded,
+            head["Accept-Ranges"]?.isEqualIgnoringASCIICase(to: "none") != true
+        else { return nil }
+        // A weak tag doesn't promise the same bytes.
+        if let tag = head["ETag"], tag.hasPrefix("\""), tag.hasSuffix("\""), tag.count >= 2 { return .entityTag(tag) }
+        if let date = head["Last-Modified"], isStrong(lastModified: date, sent: head["Date"]) {
+            return .lastModified(date)
+        }
+        return nil
+    }
+
+    /// A representation that was modified in the second it was sent may change again within that second (RFC 9110 §8.8.2.2).
+    private static func isStrong(lastModified: String, sent: String?) -> Bool {
+        guard let modified = HTTPDate.parse(lastModified) else { return false }
+        guard let sent = sent.flatMap(HTTPDate.parse) else { return true }
+        return sent.timeIntervalSince(modified) >= 1
+    }
+}

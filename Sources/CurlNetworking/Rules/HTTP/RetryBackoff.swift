@@ -1,0 +1,20 @@
+/// How long to wait before the next attempt: longer each time up to a limit, with jitter.
+struct RetryBackoff: Sendable {
+    private(set) var failures = 0
+
+    static let shortest = Duration.milliseconds(500)
+    static let longest = Duration.seconds(60)
+
+    /// The delay after another failure. `jitter` is a random number from 0 to 1 that makes the delay up to a quarter shorter.
+    mutating func delay(jitter: Double) -> Duration {
+        var delay = Self.shortest
+        for _ in 0..<failures where delay < Self.longest { delay *= 2 }
+        failures += 1
+        return min(delay, Self.longest) * (1 - min(max(jitter, 0), 1) / 4)
+    }
+
+    /// The next attempt is likely to succeed.
+    mutating func reset() {
+        failures = 0
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+/// How often a task may start over before it fails, so that every task ends, whatever the server does.
+///
+/// Each limit is well above what an honest server needs, including redirects to other hosts. Nothing is ever refunded.
+struct TaskBudget: Equatable, Sendable {
+    /// Redirects, as in the Fetch standard (HTTP-redirect fetch). Apple documents 16.
+    static let redirects = 20
+    /// Handshakes that stop to ask the delegate. Each of 21 hosts can cause two: for its certificate and for the client's.
+    static let handshakes = 50
+    /// Challenges by servers and proxies, including those answered without asking. Each of 21 hosts, and the proxy on the way to it, can send
+    /// one.
+    static let challenges = 50
+    /// Requests sent again because their connection was dead: on another connection, then on one of their own.
+    static let replays = 2
+    /// Parts (206) that a resumed download may consist of, in addition to those that `bytesPerPart` allows.
+    static let parts = 100
+    /// One more part is allowed for each so many bytes: a server may send a large file in many parts, but not in tiny ones.
+    static let bytesPerPart: Int64 = 64 * 1024
+
+    private var handshakeCount = 0
+    private var challengeCount = 0
+    private var replayCount = 0
+    private var partCount: Int64 = 0
+
+    /// A handshake with the host of `url` stopped to ask the delegate.
+    mutating func spendHandshake(at url: URL?) throws(URLError) {
+        handshakeCount += 1
+        guard handshakeCount > Self.handshakes else { return }
+        throw URLError(
+            .secureConnectionFailed,
+            url,
+            "After \(Self.handshakes) TLS handshakes the server has still come with another certificate, or another question."
+        ).with(phase: .securing)
+    }
+
+    /// The response to a request for `url` was a challenge.
+    mutating func spendChallenge(at url: URL?) throws(URLError) {
+        challengeCount += 1
+        guard challengeCount > Self.challenges else { return }
+        throw URLError(
+            .userAuthenticationRequired,
+            url,
+            "The task has been asked for credentials more than \(Self.challenges) times."
+        )
+    }
+
+    /// Another part of `url` is about to be requested; the download has `length` bytes so far.
+    mutating func spendPart(of url: URL?, at length: Int64) throws(URLError) {
+        partCount += 1
+        guard partCount > Int64(Self.parts).addingClamped(length / Self.bytesPerPart) else { return }
+        throw URLError(
+            .badServerResponse,
+            url,
+            "The server sends the file in parts that are too small: \(length) bytes after \(partCount) of them."
+        )
+    }
+
+    /// Whether a request whose connection was dead may be sent again.
+    mutating func spendReplay() -> Bool {
+        guard replayCount < Self.replays else { return false }
+        replayCount += 1
+        return true
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+
+/// The hosts that an entry of the host table is for.
+struct HostPattern: Hashable, Sendable {
+    private enum Name: Hashable {
+        case any
+        /// The domain with a dot in front.
+        case below(String)
+        case exactly(String)
+    }
+
+    private let name: Name
+    private let port: Int?
+
+    /// nil unless `text` has one of the forms documented in `CurlOptions.HostTable`.
+    init?(_ text: String) {
+        let (host, port) = Self.split(text)
+        if let port {
+            guard let number = UInt16(port), number > 0 else { return nil }
+            self.port = Int(number)
+        } else {
+            self.port = nil
+        }
+        if host == "*" {
+            name = .any
+        } else if host.hasPrefix("*.") {
+            guard let domain = Self.canonical(String(host.dropFirst(2))) else { return nil }
+            name = .below("." + domain)
+        } else {
+            guard let host = Self.canonical(String(host)) else { return nil }
+            name = .exactly(host)
+        }
+    }
+
+    /// The port follows the last colon outside of brackets.
+    private static func split(_ text: String) -> (host: Substring, port: Substring?) {
+        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text[...], nil) }
+        return (text[..<colon], text[text.index(after: colon)...])
+    }
+
+    /// The host in the form used in `Origin`.
+    private static func canonical(_ host: String) -> String? {
+        guard !host.contains(where: { "*/?#@\\%".contains($0) }),
+            let origin = URL(string: "http://\(host)/").flatMap(Origin.init), origin.port == 80
+        else { return nil }
+        return origin.host
+    }
+
+    func matches(_ origin: Origin) -> Bool {
+        guard port == nil || port == origin.port else { return false }
+        switch name {
+        case .any: return true
+        // A path isn't a domain name.
+        case .below where origin.isUnixSocket: return false
+        case .below(let domain): return origin.host.hasSuffix(domain) && origin.host.count > domain.count
+        case .exactly(let host): return origin.host == host
+        }
+    }
+
+    /// The host, if the pattern names a single one.
+    var host: String? {
+        if case .exactly(let host) = name { host } else { nil }
+    }
+
+    /// Of two patterns that match an origin, the one with the greater rank takes precedence.
+    var rank: Int {
+        let portRank = port == nil ? 0 : 1
+        switch name {
+        case .any: return portRank
+        case .below(let domain): return 2 * domain.count + portRank
+        case .exactly: return 1000 + portRank
+        }
+    }
+}
+
+/// The entries of a session's host table, in order of precedence.
+struct HostRules: Sendable {
+    private let rules: [(pattern: HostPattern, options: CurlOptions.HostOptions)]
+
+    init(_ table: CurlOptions.HostTable) {
+        rules = table.patterns
+            .compactMap { text in HostPattern(text).map { ($0, table[text]) } }
+            .sorted { $0.0.rank > $1.0.rank }
+    }
+
+    var isEmpty: Bool { rules.isEmpty }
+
+    /// The first value among the entries for `origin`.
+    func first<Value>(_ value: (CurlOptions.HostOptions) -> Value?, for origin: Origin) -> Value? {
+        for rule in rules where rule.pattern.matches(origin) {
+            if let value = value(rule.options) { return value }
+        }
+        return nil
+    }
+
+    /// The greatest value among all entries.
+    func greatest<Value: Comparable>(_ value: (CurlOptions.HostOptions) -> Value?) -> Value? {
+        rules.compactMap { value($0.options) }.max()
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+
+/// Scheme, host and port of a URL, with the scheme's default port filled in (RFC 6454 §4).
+struct Origin: Hashable, Sendable {
+    let scheme: Scheme
+    /// A name or address in lower case. For a Unix socket its path, or "@" and its abstract name.
+    let host: String
+    /// 0 for a Unix socket.
+    let port: Int
+
+    /// nil unless `url` is an http or https URL with a host or a Unix socket.
+    init?(_ url: URL) {
+        self.init(url, where: \.isHTTP)
+    }
+
+    /// The same for FTP: nil unless `url` is an ftp or ftps URL with a host.
+    static func ofFTP(_ url: URL) -> Origin? {
+        Origin(url, where: \.isFTP)
+    }
+
+    private init?(_ url: URL, where isRight: (Scheme) -> Bool) {
+        guard let scheme = Scheme(url), isRight(scheme), let decodedHost = url.host(percentEncoded: false),
+            !decodedHost.isEmpty
+        else { return nil }
+        self.scheme = scheme
+        guard let defaultPort = scheme.defaultPort else {
+            guard url.port == nil, UnixSocketURL.socket(named: decodedHost) != nil else { return nil }
+            (host, port) = (decodedHost, 0)
+            return
+        }
+        let host = decodedHost.lowercased()
+        // An internationalised name arrives here in either form.
+        self.host = host.isASCII ? host : Punycode.asciiDomain(host.precomposedStringWithCanonicalMapping[...])
+        port = url.port ?? defaultPort
+    }
+
+    private init(scheme: Scheme, host: String, port: Int) {
+        (self.scheme, self.host, self.port) = (scheme, host, port)
+    }
+
+    /// An origin with the same scheme.
+    func at(_ host: String, port: Int) -> Origin {
+        Origin(scheme: scheme, host: host, port: port)
+    }
+
+    var isFTP: Bool { scheme.isFTP }
+    var isSecure: Bool { scheme.isSecure }
+    var isUnixSocket: Bool { scheme.isUnixSocket }
+    var usesTLS: Bool { scheme.usesTLS }
+}

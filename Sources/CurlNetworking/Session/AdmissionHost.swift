@@ -1,0 +1,119 @@
+import CurlTransport
+
+/// One origin's places and its queue. Loop only; changed by `Admission` alone.
+final class AdmissionHost: IndexedHeapElement {
+    /// What is known of the origin's way to serve several requests at once.
+    private enum Knowledge {
+        /// It may multiplex: its first connection will tell. One request opens that, so that the others can share it.
+        case exploring
+        /// One request for each connection.
+        case separate
+        case multiplexes
+    }
+
+    let plan: ConnectionPlan
+    private var knowledge: Knowledge
+    /// Of the last response, such as "HTTP/1.1".
+    private(set) var version: String?
+    private(set) var admitted = 0
+    var waiting = IndexedHeap<Admission.Ticket>()
+    var lastBodySize = 0
+
+    // Where all hosts share places.
+    var heapKey = Admission.Ticket.Key(priority: 0, number: 0)
+    var heapIndex: Int?
+    var countedConnections = 0
+
+    init(plan: ConnectionPlan) {
+        self.plan = plan
+        knowledge = plan.mayMultiplex ? .exploring : .separate
+    }
+
+    var isExploring: Bool { knowledge == .exploring }
+    var multiplexes: Bool { knowledge == .multiplexes }
+
+    /// The request that opens one more connection where those that can be shared are full, or there is none. The next waits until that
+    /// one can be shared, too: libcurl would open another for it.
+    private weak var opener: Admission.Ticket?
+    /// How many requests are opening a connection that can't be shared yet: the opener, and those that were overdue.
+    private var openings = 0
+
+    /// Whether others wait for the ticket's connection.
+    func isAwaited(_ ticket: Admission.Ticket) -> Bool { opener === ticket }
+
+    /// Whether a connection that can't be shared yet has kept others waiting for too long.
+    var hasOverdue: Bool { openings > (opener == nil ? 0 : 1) }
+
+    var hasPlace: Bool {
+        switch knowledge {
+        case .exploring: opener == nil && admitted < plan.limit
+        case .separate: admitted < plan.limit
+        case .multiplexes: !areFull || (opener == nil && established + openings < plan.limit)
+        }
+    }
+
+    /// Whether the connections that can be shared have as many requests as they may.
+    private var areFull: Bool { (admitted - openings) / plan.streams >= established }
+
+    /// How many connections can be shared, as far as that is known.
+    private var established: Int {
+        guard let open = plan.connections?.openCount, plan.mayMultiplex else { return plan.limit }
+        return max(0, min(plan.limit, open - openings))
+    }
+
+    /// How many connections so many requests need.
+    func connections(for requests: Int) -> Int {
+        // Rounded up, for any limit that a program may set.
+        multiplexes && requests > 0 ? (requests - 1) / plan.streams + 1 : requests
+    }
+
+    func admit(_ ticket: Admission.Ticket) {
+        if isExploring || (multiplexes && areFull) {
+            opener = ticket
+            ticket.isOpening = true
+            openings += 1
+        }
+        ticket.isAdmitted = true
+        admitted += 1
+    }
+
+    /// A request that leaves before its connection could be shared lets the next one go ahead. One that failed lets all: each waits for
+    /// the connection in its own time then, and not for one failure after the other.
+    func leave(_ ticket: Admission.Ticket) {
+        guard ticket.isAdmitted else { return waiting.remove(ticket) }
+        ticket.isAdmitted = false
+        admitted -= 1
+        let opened = opener === ticket
+        endOpening(of: ticket)
+        if ticket.hasFailed, opened, isExploring || established == 0 { knowledge = .separate }
+    }
+
+    /// The ticket's connection can be shared, or never will.
+    private func endOpening(of ticket: Admission.Ticket) {
+        if opener === ticket { opener = nil }
+        guard ticket.isOpening else { return }
+        ticket.isOpening = false
+        openings -= 1
+    }
+
+    func connected(_ ticket: Admission.Ticket, multiplexes: Bool?) {
+        endOpening(of: ticket)
+        guard isExploring else { return }
+        // Where it isn't known, so many requests start as would without multiplexing; the first answer tells.
+        knowledge = multiplexes ?? false ? .multiplexes : .separate
+    }
+
+    /// The opener's connection stands, but can't be shared before its first answer, which takes long.
+    func openerIsOverdue() {
+        opener = nil
+    }
+
+    func answered(_ ticket: Admission.Ticket, in version: String) {
+        endOpening(of: ticket)
+        self.version = version
+        knowledge = version.hasPrefix("HTTP/1") ? .separate : .multiplexes
+    }
+
+    /// One with idle connections can still be asked about.
+    var isForgettable: Bool { admitted == 0 && waiting.isEmpty && plan.connections?.openCount ?? 0 == 0 }
+}

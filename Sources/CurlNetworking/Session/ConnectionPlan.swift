@@ -1,0 +1,96 @@
+import CurlTransport
+
+/// A session's settings for the connections to one origin. Made when the session first uses the origin.
+struct ConnectionPlan {
+    /// How many connections may be open at once.
+    var limit: Int
+    /// How many requests a connection may carry if it multiplexes.
+    var streams = Self.defaultStreams
+    /// Whether connections may turn out to multiplex, and report when they are established.
+    var mayMultiplex = false
+    /// Whether they speak HTTP/2 without TLS and without negotiation.
+    var hasPriorKnowledge = false
+    /// Whether they can't be shared before their first response.
+    var sharesWhenAnswered: Bool { hasPriorKnowledge && quirks.sharesPriorKnowledgeWhenAnswered }
+    /// Directly, or through a proxy.
+    var route = ProxyRoute.direct
+    /// libcurl's settings; nil for the defaults.
+    var profile: ConnectionProfile?
+    /// The open connections; nil if they aren't counted.
+    var connections: ConnectionGroup?
+    var quirks = CurlQuirks.current
+
+    /// libcurl's `CURLMOPT_MAX_CONCURRENT_STREAMS`.
+    static let defaultStreams = 100
+
+    init(limit: Int, profile: ConnectionProfile? = nil) {
+        self.limit = limit
+        self.profile = profile
+    }
+
+    /// Without a loop, connections aren't counted.
+    init(_ settings: SessionSettings, for origin: Origin, on loop: EventLoop? = nil) {
+        limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost
+        streams = settings.streamsPerConnection ?? Self.defaultStreams
+        connections = loop.map { ConnectionGroup(on: $0) }
+        let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
+        hasPriorKnowledge = !origin.isFTP && !origin.isSecure && version == .http2PriorKnowledge
+        let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
+        mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
+        if !settings.names.usesUnixSocket(for: origin) {
+            route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
+        }
+        let connectionSettings = Self.connectionSettings(settings, for: origin, version, through: route)
+        profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
+    }
+
+    /// Only what differs from the defaults.
+    private static func connectionSettings(
+        _ settings: SessionSettings,
+        for origin: Origin,
+        _ version: CurlOptions.HTTPVersion,
+        through route: ProxyRoute
+    ) -> [any ConnectionSettings] {
+        var all: [any ConnectionSettings] = []
+        if let names = settings.names.settings(for: origin) { all.append(names) }
+        all += settings.tls.connectionSettings(for: origin, settings.hosts)
+        if let server = route.server { all.append(ProxySettings(server, for: origin)) }
+        // The rest is for HTTP only.
+        guard !origin.isFTP else { return all }
+        if let setting = version.setting(for: origin) { all.append(setting) }
+        return all + settings.connectionOptions.settings(for: origin, settings.hosts)
+    }
+}
+
+extension CurlOptions.HTTPVersion {
+    /// libcurl's setting; nil for its default, HTTP/2 if TLS negotiates it.
+    fileprivate func setting(for origin: Origin) -> HTTPVersionSetting? {
+        switch self {
+        case .automatic: nil
+        case .http1: HTTPVersionSetting(.http1)
+        case .http2PriorKnowledge: origin.isSecure ? nil : HTTPVersionSetting(.http2PriorKnowledge)
+        case .http3: origin.isSecure ? HTTPVersionSetting(.http3) : nil
+        }
+    }
+}
+
+extension CurlOptions.ConnectionOptions {
+    /// What libcurl is told about connections to `origin`: of each property, what the first host has that has it, or else the session.
+    fileprivate func settings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
+        Self.table.compactMap { row in
+            row.setting(hosts.first({ row.isSet($0.connections) ? $0.connections : nil }, for: origin) ?? self)
+        }
+    }
+}
+
+extension ProxySettings {
+    init(_ server: CurlOptions.ProxyServer, for origin: Origin) {
+        self.init(url: server.description)
+        alwaysTunnels = server.alwaysTunnels && !server.isSOCKS
+        authorities = server.certificateAuthorities?.path
+        // For HTTP through an HTTP proxy the tasks show them, to those who ask. FTP knows no challenges.
+        if let credential = server.credential, server.isSOCKS || origin.isFTP {
+            authentication = ProxyAuthentication(.basic, user: credential.user, password: credential.password)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import CurlTransport
+import Foundation
+
+// A pool's connections: how a request comes to one, and what is told of them. Everything on the loop.
+
+extension ConnectionPool {
+    /// Has `options` say what the connections to the ticket's origin are like.
+    ///
+    /// Fails where the request's head is larger than libcurl, or the one version that the origin is said to speak, can carry.
+    func choose(
+        _ options: inout TransferOptions,
+        for ticket: Admission.Ticket,
+        avoidingKept: Bool,
+        alone: Bool
+    ) throws(URLError) {
+        if CurlQuirks.current.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
+            let description = "A field of the request is too large for libcurl."
+            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+        }
+        guard let plan = admission.plan(for: ticket) else { return }
+        let multiplexes = admission.isKnownToMultiplex(ticket)
+        options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
+        options.reportsConnection = admission.isAwaited(ticket)
+        options.closesUnlessAnswered = plan.sharesWhenAnswered
+        options.connection = plan.profile
+        options.connections = plan.connections
+        // Of HTTP/1.1's idle connections one may be as dead as the other; one that multiplexes is known to be, and isn't chosen again.
+        options.usesNewConnection = alone || avoidingKept && (!multiplexes || plan.hasPriorKnowledge)
+        if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, !options.usesNewConnection,
+            plan.connections?.openCount ?? 0 > 0
+        {
+            if admission.isAwaited(ticket) {
+                // A request that was cancelled may have left a place on a connection that stands.
+                options.usesNewConnection = true
+            } else {
+                options.versionOverride = .joinsPriorKnowledge
+            }
+        }
+        guard multiplexes || plan.mayMultiplex, options.headSize > Self.largestHTTP2Head else { return }
+        guard !plan.hasPriorKnowledge else {
+            let description = "The request's head is too large for HTTP/2."
+            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+        }
+        options.versionOverride = .http1
+        options.waitsForMultiplexing = false
+    }
+
+    private static let largestField = 300 * 1024
+
+    /// libcurl's HTTP/2 library sends none of more than 64 KiB, and libcurl would wait for an answer all the same.
+    private static let largestHTTP2Head = 60 * 1024
+
+    /// The ticket's connection stands, and TLS has agreed on `negotiated` (RFC 7301), nil where it isn't known.
+    func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
+        guard admission.isAwaited(ticket) else { return }
+        guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitAnswer(of: ticket) }
+        let multiplexes = plan.hasPriorKnowledge ? true : negotiated.map { $0 != "http/1.1" && $0 != "http/1.0" }
+        start(admission.connected(ticket, multiplexes: multiplexes))
+    }
+
+    /// Lets others open connections of their own where the first answer on the ticket's takes longer than setting up another would.
+    private func awaitAnswer(of ticket: Admission.Ticket) {
+        guard ticket.answerTimeout == nil else { return }
+        let answerTimeout = Deadline { [unowned self, weak ticket] in
+            if let ticket { start(admission.overdue(ticket)) }
+        }
+        ticket.answerTimeout = answerTimeout
+        loop.schedule(answerTimeout, at: loop.now + Self.answerTimeout)
+    }
+
+    private static let answerTimeout = Duration.seconds(1)
+
+    /// Nobody waits for the ticket's answer any more.
+    func endAnswerTimeout(with ticket: Admission.Ticket) {
+        if let answerTimeout = ticket.answerTimeout.take() { loop.cancel(answerTimeout) }
+    }
+
+    /// The ticket's origin has answered in `version`, as it stands in the response's head.
+    func noteAnswer(_ ticket: Admission.Ticket, in version: String) {
+        endAnswerTimeout(with: ticket)
+        start(admission.answered(ticket, in: version))
+    }
+
+    /// What is open, and who waits, at each origin that the pool remembers. Any thread.
+    var connectionSnapshot: [OriginConnections] {
+        get async {
+            await withCheckedContinuation { continuation in
+                loop.submit { continuation.resume(returning: self.makeConnectionSnapshot()) }
+            }
+        }
+    }
+
+    private func makeConnectionSnapshot() -> [OriginConnections] {
+        var usage = ConnectionUsage()
+        multi?.add(to: &usage)
+        for multi in handshakes.multis + retiredMultis { multi.add(to: &usage) }
+        return admission.hosts
+            .compactMap { origin, host in OriginConnections(origin, host, usage, eventLoop: index) }
+    }
+}
+
+extension TransferOptions {
+    /// Roughly, in bytes.
+    fileprivate var headSize: Int { headers.reduce(url.utf8.count) { $0 + $1.utf8.count } }
+}
+
+extension OriginConnections {
+    /// nil for an origin that the session counts no connections of.
+    fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage, eventLoop: Int) {
+        guard let group = host.plan.connections, !origin.isFTP else { return nil }
+        let inUse = group.inUseCount(usage)
+        self.init(
+            scheme: origin.scheme.rawValue,
+            host: origin.host,
+            port: origin.port,
+            open: group.openCount,
+            inUse: inUse,
+            running: host.admitted,
+            waiting: host.waiting.count,
+            reuseCount: group.reuseCount,
+            protocolName: host.version.flatMap(Self.protocolName),
+            eventLoop: eventLoop
+        )
+    }
+
+    /// The ALPN identifier (RFC 7301) of a version as it stands in a response's head.
+    private static func protocolName(_ version: String) -> String? {
+        switch version {
+        case "HTTP/1.0": "http/1.0"
+        case "HTTP/1.1": "http/1.1"
+        case "HTTP/2", "HTTP/2.0": "h2"
+        case "HTTP/3": "h3"
+        default: nil
+        }
+    }
+}

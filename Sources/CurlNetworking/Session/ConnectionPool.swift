@@ -1,0 +1,166 @@
+import CurlTransport
+
+/// A session's part on one event loop: the connections to the origins that are bound to that loop, who waits for them, and what goes
+/// from there to the delegate queue. Most sessions have one.
+///
+/// `@unchecked Sendable`: everything is touched on the loop alone, but for what says otherwise. Alive as long as its session and the tasks
+/// in it; `close()` closes the connections.
+final class ConnectionPool: @unchecked Sendable {
+    // MARK: Never changes
+
+    /// From 0.
+    let index: Int
+    let loop: EventLoop
+    private let limits: ConnectionLimits
+    private let deliveryQueue: DeliveryQueue
+
+    // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
+
+    @exclusivity(unchecked) var admission: Admission
+    private(set) var multi: Multi?
+    private var ftp: FTPConnections?
+    /// Multis that finish their transfers but get no new ones.
+    private(set) var retiredMultis: [Multi] = []
+    @exclusivity(unchecked) private var admitted: [Admission.Ticket] = []
+    var handshakes = HandshakeScopes()
+    @exclusivity(unchecked) private var deliveries: [DeliveryQueue.Delivery] = []
+    private(set) lazy var connectivityWaiters = ConnectivityWaiters(loop: loop)
+
+    init(
+        _ index: Int,
+        on loop: EventLoop,
+        _ settings: SessionSettings,
+        limits: ConnectionLimits,
+        deliveryQueue: DeliveryQueue
+    ) {
+        self.index = index
+        self.loop = loop
+        self.limits = limits
+        self.deliveryQueue = deliveryQueue
+        admission = Admission(total: limits.total) { ConnectionPlan(settings, for: $0, on: loop) }
+    }
+
+    /// Has origins that the pool forgets be free for any other. Called once, before the pool is used.
+    func releaseForgottenOrigins(of binding: OriginBinding) {
+        admission.didForget = { [index] in binding.release(from: index, allBut: $0) }
+    }
+
+    // MARK: - Connections
+
+    /// Closes the connections. Any thread.
+    func close() {
+        loop.submit {
+            self.multi?.close()
+            self.multi = nil
+            self.retiredMultis += self.handshakes.takeMultis()
+            self.closeIdleRetiredMultis(all: true)
+            self.ftp.take()?.close()
+        }
+    }
+
+    /// Has later requests use new connections; those that nobody uses are closed.
+    func renewConnections() {
+        if let multi { retiredMultis.append(multi) }
+        multi = nil
+        retiredMultis += handshakes.takeMultis()
+        closeIdleRetiredMultis()
+        ftp?.renew()
+    }
+
+    private func closeIdleRetiredMultis(all: Bool = false) {
+        retiredMultis.removeAll { multi in
+            guard all || multi.transferCount == 0 else { return false }
+            multi.close()
+            return true
+        }
+    }
+
+    /// The multi handle for a new transfer.
+    func currentMulti() throws(TransferFailure) -> Multi {
+        if let multi { return multi }
+        let multi = try Multi(loop: loop, limits: limits)
+        self.multi = multi
+        return multi
+    }
+
+    /// The same for one whose handshake goes by the word of `decider`.
+    func multi(for decider: HandshakeDecider) throws(TransferFailure) -> Multi {
+        guard case .task = decider else { return try currentMulti() }
+        let scope = handshakes.scope(of: decider)
+        if let multi = scope.multi { return multi }
+        let multi = try Multi(loop: loop, limits: limits)
+        scope.multi = multi
+        retiredMultis += handshakes.removeSuperfluous()
+        return multi
+    }
+
+    /// The connections to FTP servers.
+    var ftpConnections: FTPConnections {
+        if let ftp { return ftp }
+        let connections = FTPConnections(limits: ConnectionLimits(kept: limits.kept))
+        ftp = connections
+        return connections
+    }
+
+    // MARK: - Deliveries
+
+    /// Has the delegate queue run `delivery`, together with all others of this round.
+    func deliverAtEndOfRound(_ delivery: DeliveryQueue.Delivery) {
+        deliveries.append(delivery)
+        guard deliveries.count == 1 else { return }
+        loop.atEndOfRound {
+            self.deliveryQueue.add(self.deliveries)
+            self.deliveries.removeAll(keepingCapacity: true)
+        }
+    }
+
+    // MARK: - Admission
+
+    /// True when the ticket's owner may start at once; else it is `admitted` when it may.
+    func enter(_ ticket: Admission.Ticket, priority: Float) -> Bool {
+        admission.enter(ticket, priority: priority)
+    }
+
+    /// Has a ticket that waits go ahead of those of lower priority.
+    func setPriority(_ priority: Float, of ticket: Admission.Ticket) {
+        start(admission.setPriority(priority, of: ticket))
+    }
+
+    /// Gives up the ticket's place or its waiting, and lets those start who may instead.
+    func leave(_ ticket: Admission.Ticket) {
+        if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
+        endAnswerTimeout(with: ticket)
+        start(admission.leave(ticket))
+    }
+
+    func connectionProfile(for ticket: Admission.Ticket) -> ConnectionProfile? {
+        admission.plan(for: ticket)?.profile
+    }
+
+    /// The way to the ticket's origin.
+    func route(for ticket: Admission.Ticket) -> ProxyRoute {
+        admission.plan(for: ticket)?.route ?? .direct
+    }
+
+    func received(bodyOf size: Int, for ticket: Admission.Ticket) {
+        admission.received(bodyOf: size, for: ticket)
+    }
+
+    func receiveBufferSize(for ticket: Admission.Ticket) -> Int {
+        admission.receiveBufferSize(for: ticket)
+    }
+
+    /// Starting can fail at once and let the next one start: a queue and not a recursion, however many wait.
+    func start(_ tickets: [Admission.Ticket]) {
+        guard !tickets.isEmpty else { return }
+        let isStarting = !admitted.isEmpty
+        admitted.append(contentsOf: tickets)
+        guard !isStarting else { return }
+        var index = 0
+        while index < admitted.count {
+            admitted[index].owner.admitted(admitted[index])
+            index += 1
+        }
+        admitted.removeAll()
+    }
+}

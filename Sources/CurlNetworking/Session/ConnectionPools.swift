@@ -1,0 +1,60 @@
+import CurlTransport
+import Foundation
+
+/// A session's pools, one on each of its event loops, and which origin belongs to which. Any thread.
+final class ConnectionPools: Sendable {
+    /// At least one.
+    let all: [ConnectionPool]
+    /// Where tasks begin that go to no origin; the only one of most sessions.
+    let first: ConnectionPool
+    /// Where there is one, nothing ever has to be asked, locked or moved.
+    let areSeveral: Bool
+    private let binding: OriginBinding
+
+    init(_ settings: SessionSettings, deliveryQueue: DeliveryQueue) {
+        let loops = EventLoopGroup.shared.next(settings.eventLoops)
+        let binding = OriginBinding(loops: loops.count)
+        let pools = loops.indices.map { index in
+            ConnectionPool(
+                index,
+                on: loops[index],
+                settings,
+                limits: settings.connectionLimits(onLoop: index, of: loops.count),
+                deliveryQueue: deliveryQueue
+            )
+        }
+        (all, first, self.binding) = (pools, pools[0], binding)
+        areSeveral = pools.count > 1
+        guard areSeveral else { return }
+        for pool in pools { pool.releaseForgottenOrigins(of: binding) }
+    }
+
+    /// The pool of `origin`. To be asked on that pool's own loop before a request enters there: elsewhere it may have forgotten the origin
+    /// meanwhile.
+    func pool(for origin: Origin) -> ConnectionPool {
+        areSeveral ? all[binding.loop(for: origin)] : first
+    }
+
+    /// Where a task for `request` begins.
+    func pool(forTask request: URLRequest?) -> ConnectionPool {
+        guard areSeveral, let request, let origin = try? Origin.of(request) else { return first }
+        return pool(for: origin)
+    }
+
+    /// Calls `body` for one pool after the other, on its loop, and then `completion` on the last one's.
+    func visit(_ body: @escaping @Sendable (ConnectionPool) -> Void, completion: @escaping @Sendable () -> Void = {}) {
+        visit(all[...], body, completion)
+    }
+
+    private func visit(
+        _ pools: ArraySlice<ConnectionPool>,
+        _ body: @escaping @Sendable (ConnectionPool) -> Void,
+        _ completion: @escaping @Sendable () -> Void
+    ) {
+        guard let pool = pools.first else { return completion() }
+        pool.loop.submit {
+            body(pool)
+            self.visit(pools.dropFirst(), body, completion)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import CurlTransport
+
+/// A session's connections to FTP servers, on a loop that nothing but FTP uses: libcurl waits for the replies that end a transfer
+/// and a connection without returning to its caller, so a slow server holds up other FTP transfers, and nothing else.
+///
+/// `@unchecked Sendable`: the variables are the loop's alone.
+final class FTPConnections: @unchecked Sendable {
+    let loop = EventLoopGroup.ftp.next()
+    private let limits: ConnectionLimits
+    private var multi: Multi?
+    /// Multis that finish their transfers but get no new ones.
+    private var retired: [Multi] = []
+
+    init(limits: ConnectionLimits) {
+        self.limits = limits
+    }
+
+    /// The multi handle for a new transfer. Loop only.
+    func currentMulti() throws(TransferFailure) -> Multi {
+        closeIdle()
+        if let multi { return multi }
+        let multi = try Multi(loop: loop, limits: limits)
+        self.multi = multi
+        return multi
+    }
+
+    /// Has later transfers use new connections. Any thread.
+    func renew() {
+        loop.submit {
+            if let multi = self.multi.take() { self.retired.append(multi) }
+            self.closeIdle()
+        }
+    }
+
+    /// Closes everything; called once. Any thread.
+    func close() {
+        loop.submit {
+            self.multi.take()?.close()
+            for multi in self.retired { multi.close() }
+            self.retired = []
+        }
+    }
+
+    private func closeIdle() {
+        retired.removeAll { multi in
+            guard multi.transferCount == 0 else { return false }
+            multi.close()
+            return true
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+
+/// Whom objects of either kind report to.
+typealias ProtocolClient = URLProtocolClient & FoundationNetworking.URLProtocolClient
+
+/// A class of a program's or library's that loads requests: a subclass of this module's `URLProtocol`, or of the stock module's.
+enum ProtocolClass: Equatable {
+    case own(URLProtocol.Type)
+    case stock(FoundationNetworking.URLProtocol.Type)
+    /// Neither. It takes every request that comes to it, and fails it: passed over in silence, the request would go to the network.
+    case unusable(AnyClass)
+
+    /// nil for the stock module's built-in classes: they stand for the network.
+    init?(_ protocolClass: AnyClass) {
+        if let own = protocolClass as? URLProtocol.Type {
+            self = .own(own)
+        } else if let stock = protocolClass as? FoundationNetworking.URLProtocol.Type {
+            guard !String(reflecting: stock).hasPrefix("FoundationNetworking.") else { return nil }
+            self = .stock(stock)
+        } else {
+            self = .unusable(protocolClass)
+        }
+    }
+
+    static func == (one: ProtocolClass, other: ProtocolClass) -> Bool { one.type == other.type }
+
+    /// The class itself.
+    var type: AnyClass {
+        switch self {
+        case .own(let type): type
+        case .stock(let type): type
+        case .unusable(let type): type
+        }
+    }
+
+    func canInit(with task: URLSessionTask) -> Bool {
+        switch self {
+        case .own(let type): type.canInit(with: task)
+        case .stock(let type): task.standIn.map { type.canInit(with: $0) } ?? false
+        case .unusable: true
+        }
+    }
+
+    /// The stock module never asks, and its own implementation traps: so a stock class may well have none.
+    func canonicalRequest(for request: URLRequest) -> URLRequest {
+        if case .own(let type) = self { type.canonicalRequest(for: request) } else { request }
+    }
+
+    /// nil where no object can be made.
+    func makeObject(for task: URLSessionTask, cachedResponse: CachedURLResponse?, client: any ProtocolClient)
+        -> ProtocolObject?
+    {
+        switch self {
+        case .own(let type): .own(type.init(task: task, cachedResponse: cachedResponse, client: client))
+        case .stock(let type):
+            task.standIn.map { .stock(type.init(task: $0, cachedResponse: cachedResponse, client: client)) }
+        case .unusable: nil
+        }
+    }
+}
+
+/// An object of a `ProtocolClass`.
+enum ProtocolObject {
+    case own(URLProtocol)
+    case stock(FoundationNetworking.URLProtocol)
+
+    func startLoading() {
+        switch self {
+        case .own(let object): object.startLoading()
+        case .stock(let object): object.startLoading()
+        }
+    }
+
+    /// `hasEnded` where the object itself has reported an end. The stock module tells only the others to stop, and its own
+    /// implementation traps.
+    func stopLoading(hasEnded: Bool) {
+        switch self {
+        case .own(let object): object.stopLoading()
+        case .stock(let object): if !hasEnded { object.stopLoading() }
+        }
+    }
+}

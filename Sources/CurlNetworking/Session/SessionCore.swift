@@ -1,0 +1,271 @@
+import CurlTransport
+import Foundation
+import CurlNetworkingLocks
+
+/// A task that its session keeps from its first resuming to its end. Any thread.
+protocol SessionMember: AnyObject, Sendable {
+    var identifier: Int { get }
+    /// The public object; nil where no list is to show it.
+    var listedTask: URLSessionTask? { get }
+}
+
+/// A session's state: its tasks, its delegate, and its connection pools.
+///
+/// The public object and every task keep the core. The core keeps the public object while tasks are active, and tasks that were never resumed
+/// until the public object is dropped. So only active tasks keep a dropped session.
+///
+/// `@unchecked Sendable`: locks guard the variables; the rest never changes.
+final class SessionCore: @unchecked Sendable {
+    // MARK: Never changes
+
+    let configuration: URLSessionConfiguration
+    let settings: SessionSettings
+    let pools: ConnectionPools
+    let deliveryQueue: DeliveryQueue
+    /// Whether the session was made with a delegate for tasks.
+    let hasTaskDelegate: Bool
+
+    // MARK: Any thread
+
+    /// nil until it is first used.
+    let madeAuthenticationCoordinator = Mutex<AuthenticationCoordinator?>(nil)
+    private let shared: Mutex<Shared>
+
+    fileprivate struct Shared {
+        var delegates: DelegateSet
+        var tasks: [Int: TaskEntry] = [:]
+        var activeCount = 0
+        var lastTaskIdentifier = 0
+        var phase = Phase.valid
+        weak var session: URLSession?
+        /// Kept while there are active tasks, whose messages name it.
+        var keptSession: URLSession?
+        var description: String?
+    }
+
+    fileprivate enum Phase {
+        case valid
+        /// Takes no new tasks. Keeps its public object until the delegate has been sent the last message.
+        case finishing(URLSession)
+        case invalid
+    }
+
+    fileprivate enum TaskEntry {
+        /// Never resumed, and kept until the session is dropped or invalidated.
+        case created(URLSessionTask)
+        /// Never resumed, and kept only by the program.
+        case released(WeakTask)
+        /// Resumed or cancelled, and kept to its end.
+        case active(any SessionMember)
+    }
+
+    fileprivate struct WeakTask {
+        weak var task: URLSessionTask?
+    }
+
+    /// The core of a session with `configuration`, which no longer changes.
+    init(
+        _ configuration: URLSessionConfiguration,
+        settings: SessionSettings,
+        delegate: (any URLSessionDelegate)?,
+        delegateQueue: OperationQueue
+    ) {
+        self.configuration = configuration
+        self.settings = settings
+        deliveryQueue = DeliveryQueue(delegateQueue)
+        pools = ConnectionPools(settings, deliveryQueue: deliveryQueue)
+        let delegates = DelegateSet(delegate)
+        hasTaskDelegate = delegates.task != nil
+        shared = Mutex(Shared(delegates: delegates))
+    }
+
+    deinit {
+        close()
+    }
+
+    var delegates: DelegateSet { shared.withLock { $0.delegates } }
+
+    /// The program's own description of the session.
+    var description: String? {
+        get { shared.withLock { $0.description } }
+        set { shared.withLock { $0.description = newValue } }
+    }
+
+    // MARK: - The public object (any thread)
+
+    /// Not nil while tasks run.
+    var session: URLSession? { shared.withLock { $0.keptSession ?? $0.session } }
+
+    /// Called when the public object has been made.
+    func represent(by session: URLSession) {
+        shared.withLock { $0.session = session }
+    }
+
+    /// Called in the public object's `deinit`. Tasks that were never resumed go with the last one.
+    func sessionWasDropped() {
+        let (another, tasks) = shared.withLock { shared -> (URLSession?, [URLSessionTask]) in
+            // Handed out of the lock: this may turn out to be the last reference to it.
+            let another = shared.keptSession ?? shared.session
+            return (another, another == nil ? shared.releaseCreatedTasks() : [])
+        }
+        withExtendedLifetime((another, tasks)) {}
+    }
+
+    /// Makes another public object and keeps it: the program has dropped the first one, and resumed one of its tasks.
+    private func keepAnotherSession() {
+        let session = URLSession(of: self)
+        shared.withLock { shared in
+            guard shared.keptSession == nil else { return }
+            shared.keptSession = session
+            shared.session = session
+        }
+    }
+
+    // MARK: - Tasks (any thread)
+
+    /// The number of a new task. Traps on an invalidated session, as Apple's does.
+    func makeTaskIdentifier() -> Int {
+        guard let identifier = makeHiddenTaskIdentifier() else {
+            preconditionFailure("Task created in a session that has been invalidated")
+        }
+        return identifier
+    }
+
+    /// The number of a new task of the session's own; nil if the session takes no new tasks.
+    func makeHiddenTaskIdentifier() -> Int? {
+        shared.withLock { shared -> Int? in
+            guard case .valid = shared.phase else { return nil }
+            shared.lastTaskIdentifier += 1
+            return shared.lastTaskIdentifier
+        }
+    }
+
+    /// Lists a new task, and keeps it unless the session was invalidated meanwhile.
+    func add(_ task: URLSessionTask, identifier: Int) {
+        shared.withLock { shared in
+            let isValid = if case .valid = shared.phase { true } else { false }
+            shared.tasks[identifier] = isValid ? .created(task) : .released(WeakTask(task: task))
+        }
+    }
+
+    /// The task was resumed or cancelled for the first time: from now on it is kept until `remove`.
+    func activate(_ member: any SessionMember) {
+        let (entry, hasSession) = shared.withLock { shared -> (TaskEntry?, Bool) in
+            let entry = shared.tasks.updateValue(.active(member), forKey: member.identifier)
+            shared.activeCount += 1
+            if shared.keptSession == nil { shared.keptSession = shared.session }
+            return (entry, shared.keptSession != nil)
+        }
+        if !hasSession { keepAnotherSession() }
+        // What it held is released without the lock.
+        withExtendedLifetime(entry) {}
+    }
+
+    /// The task has completed, and its delegate or handler has been called.
+    func remove(identifier: Int) {
+        let (entry, kept, finished) = shared.withLock { shared in
+            let entry = shared.tasks.removeValue(forKey: identifier)
+            if case .active = entry { shared.activeCount -= 1 }
+            let kept = shared.activeCount == 0 ? shared.keptSession.take() : nil
+            return (entry, kept, shared.endIfFinished())
+        }
+        if let finished { becomeInvalid(finished) }
+        // What these held is released without the lock.
+        withExtendedLifetime((entry, kept)) {}
+    }
+
+    /// Called in the `deinit` of the task's public object, on any thread: takes no lock but this one.
+    func forgetUnlessActive(identifier: Int) {
+        let session = shared.withLock { shared -> URLSession? in
+            guard case .released = shared.tasks[identifier] else { return nil }
+            shared.tasks[identifier] = nil
+            return shared.endIfFinished()
+        }
+        if let session { becomeInvalid(session) }
+    }
+
+    /// The tasks that are neither completed nor cancelled, in the order of their creation; without those of the session's own.
+    var tasks: [URLSessionTask] {
+        Self.list(shared.withLock { $0.tasks }).filter { $0.engine?.isHidden != true }
+    }
+
+    private static func list(_ entries: [Int: TaskEntry]) -> [URLSessionTask] {
+        entries.sorted { $0.key < $1.key }.compactMap { _, entry in
+            switch entry {
+            case .created(let task): task
+            case .released(let weak): weak.task
+            case .active(let member): member.listedTask
+            }
+        }
+    }
+
+    /// Whether all tasks have completed, and their delegates or handlers have been called.
+    var isIdle: Bool { shared.withLock { $0.tasks.isEmpty } }
+
+    // MARK: - Invalidation (any thread)
+
+    /// Takes no more tasks, and cancels those there are if `cancels`. `session`'s delegate is told when the last one is done.
+    ///
+    /// Tasks that were never resumed and aren't cancelled are kept only by the program from now on.
+    func invalidate(_ session: URLSession, cancellingTasks cancels: Bool) {
+        let (tasks, finished) = shared.withLock { shared in
+            // Also holds the tasks that are released now, until the lock is free again.
+            let tasks = shared.tasks
+            if case .valid = shared.phase {
+                shared.phase = .finishing(session)
+                _ = shared.releaseCreatedTasks()
+            }
+            return (tasks, shared.endIfFinished())
+        }
+        if let finished { becomeInvalid(finished) }
+        if cancels { for task in Self.list(tasks) { task.cancel() } }
+    }
+
+    /// Keeps the delegate until it has been told.
+    private func becomeInvalid(_ session: URLSession) {
+        close()
+        guard let delegate = delegates.session else { return }
+        deliveryQueue.addOperation {
+            delegate.urlSession(session, didBecomeInvalidWithError: nil)
+            self.releaseDelegate()
+        }
+    }
+
+    private func releaseDelegate() {
+        let delegates = shared.withLock { shared in
+            defer { shared.delegates = .none }
+            return shared.delegates
+        }
+        withExtendedLifetime(delegates) {}
+    }
+
+    /// Closes the session's connections. Called once its last task is done, or when the session is dropped.
+    private func close() {
+        for pool in pools.all { pool.close() }
+    }
+
+    /// Makes later requests use new connections, and closes idle ones. `completion` is called on a loop.
+    func renewConnections(completion: @escaping @Sendable () -> Void) {
+        pools.visit({ $0.renewConnections() }, completion: completion)
+    }
+}
+
+extension SessionCore.Shared {
+    /// Keeps tasks that were never resumed no longer. Returns them, to be released without the lock.
+    fileprivate mutating func releaseCreatedTasks() -> [URLSessionTask] {
+        var released: [URLSessionTask] = []
+        for (identifier, entry) in tasks {
+            guard case .created(let task) = entry else { continue }
+            released.append(task)
+            tasks[identifier] = .released(SessionCore.WeakTask(task: task))
+        }
+        return released
+    }
+
+    /// Ends a finishing session without tasks. Returns its public object if it ended now.
+    fileprivate mutating func endIfFinished() -> URLSession? {
+        guard case .finishing(let session) = phase, tasks.isEmpty else { return nil }
+        phase = .invalid
+        return session
+    }
+}

@@ -1,0 +1,151 @@
+import CurlTransport
+import Foundation
+
+/// A session's settings, copied from its configuration. Never changes. A class, because every request passes it on several times.
+final class SessionSettings: Sendable {
+    let additionalHeaders: [HeaderField]
+    let cachePolicy: URLRequest.CachePolicy
+    let idleTimeout: Duration
+    let resourceTimeout: Duration
+    let waitsForConnectivity: Bool
+    let maximumConnectionsPerHost: Int
+    let hosts: HostRules
+    let names: NameRules
+    let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
+    /// nil if there is no trace.
+    let traceQueue: TraceQueue?
+    /// At most the number of connections allowed.
+    let eventLoops: Int
+    private let connectionLimits: ConnectionLimits
+    private let limitsKeptConnections: Bool
+    let connectionOptions: CurlOptions.ConnectionOptions
+    let httpVersion: CurlOptions.HTTPVersion
+    let tls: TLSPlan
+    /// nil if Strict-Transport-Security is ignored.
+    let transportSecurity: TransportSecurityStore?
+    let proxies: ProxyRules
+    let temporaryDirectory: URL
+    let protocolClasses: [ProtocolClass]
+    /// nil for no cookies.
+    private let cookieStore: CookieStore?
+    /// The store whose cookies are sent; nil to send none.
+    let sentCookies: CookieStore?
+    /// The store for cookies of responses; nil to store none.
+    let storedCookies: CookieStore?
+    let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
+    /// nil for no cache.
+    let cache: (any CacheStore)?
+    let credentialStorage: URLCredentialStorage?
+    /// True for the shared session, which also uses classes registered later.
+    let consultsRegisteredProtocols: Bool
+
+    /// Whether the program configures or traces transfers.
+    var hasHooks: Bool { configureTransfer != nil || traceQueue != nil }
+
+    /// Whether requests carry stored cookies, or cookies of responses are stored.
+    var hasCookies: Bool { sentCookies != nil || storedCookies != nil }
+
+    /// Whether a protocol class may take a request.
+    var hasProtocols: Bool { consultsRegisteredProtocols || !protocolClasses.isEmpty }
+
+    init(_ configuration: URLSessionConfiguration, consultsRegisteredProtocols: Bool = false) {
+        self.consultsRegisteredProtocols = consultsRegisteredProtocols
+        additionalHeaders = (configuration.httpAdditionalHeaders ?? [:]).map { name, value in
+            HeaderField(name: "\(name)", value: "\(value)")
+        }
+        cachePolicy = configuration.requestCachePolicy
+        idleTimeout = Duration(timeInterval: configuration.timeoutIntervalForRequest)
+        resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)
+        waitsForConnectivity = configuration.waitsForConnectivity
+        maximumConnectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
+        let curl = configuration.curl
+        hosts = HostRules(curl.hosts)
+        names = NameRules(session: curl.names, hosts: hosts)
+        configureTransfer = curl.configureTransfer
+        traceQueue = curl.trace.map(TraceQueue.init)
+        connectionOptions = curl.connections
+        httpVersion = curl.httpVersion
+        let mostPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
+        eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
+        limitsKeptConnections = curl.maximumKeptConnections != nil
+        let idleLifetime = curl.connections.idleLifetime ?? ConnectionLimits.defaultIdleLifetime
+        connectionLimits = ConnectionLimits(
+            kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, mostPerHost),
+            total: curl.maximumConnections,
+            streams: curl.maximumStreamsPerConnection,
+            // The longest of all hosts: libcurl itself doesn't reuse a connection that is too old for its host.
+            idleLifetime: max(idleLifetime, hosts.greatest(\.connections.idleLifetime) ?? idleLifetime)
+        )
+        tls = TLSPlan(configuration)
+        transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
+        let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
+        proxies = ProxyRules(curl.proxy, system: dictionary ?? .ofEnvironment)
+        protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)
+        credentialStorage = configuration.urlCredentialStorage
+        temporaryDirectory = configuration.curl.temporaryDirectory
+        let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
+        cookieStore = cookies
+        sentCookies = configuration.httpShouldSetCookies ? cookies : nil
+        cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
+        storedCookies = cookieAcceptPolicy == .never ? nil : cookies
+        cache = configuration.urlCache.map(CacheStores.store(over:))
+    }
+
+    /// The fields that the configuration adds to requests. Credentials are only for the origin that the task was created for.
+    func additionalHeaders(withCredentials: Bool) -> [HeaderField] {
+        guard !withCredentials else { return additionalHeaders }
+        return additionalHeaders.filter { field in
+            !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
+        }
+    }
+
+    /// How many requests a connection carries if it multiplexes; nil for libcurl's default.
+    var streamsPerConnection: Int? { connectionLimits.streams }
+
+    /// The limits on one of `count` event loops, from 0. Each has its share of the session's limits.
+    func connectionLimits(onLoop index: Int, of count: Int) -> ConnectionLimits {
+        func share(_ whole: Int) -> Int { whole / count + (index < whole % count ? 1 : 0) }
+        var limits = connectionLimits
+        limits.total = limits.total.map(share)
+        if limitsKeptConnections { limits.kept = share(limits.kept) }
+        return limits
+    }
+
+    /// How long a task for `request` may go without a byte. A request's own time-out counts if it isn't the default: a value that was set to
+    /// the default can't be distinguished from one that wasn't set.
+    func idleTimeout(for request: URLRequest) -> Duration {
+        request.timeoutInterval == Self.defaultTimeoutInterval
+            ? idleTimeout : Duration(timeInterval: request.timeoutInterval)
+    }
+
+    /// A request's own policy counts if it isn't the default; see `idleTimeout(for:)`.
+    func cachePolicy(for request: URLRequest) -> URLRequest.CachePolicy {
+        request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
+    }
+
+    /// Calls `completion` on a global queue, once the session's storages have written everything so far.
+    func afterStorageWrites(_ completion: @escaping @Sendable () -> Void) {
+        let group = DispatchGroup()
+        if let cookieStore {
+            group.enter()
+            cookieStore.finishWrites { group.leave() }
+        }
+        if let transportSecurity {
+            group.enter()
+            transportSecurity.finishWrites { group.leave() }
+        }
+        if let cache { DispatchQueue.global(qos: .utility).async(group: group) { cache.waitForWrites() } }
+        group.notify(queue: .global(qos: .utility), execute: completion)
+    }
+
+    /// URLRequest's default, in seconds.
+    private static let defaultTimeoutInterval: TimeInterval = 60
+}
+
+extension Duration {
+    /// `timeInterval` seconds. Zero, negative numbers, NaN and more than a century count as a century: "never".
+    init(timeInterval: TimeInterval) {
+        let century = 100.0 * 366 * 24 * 60 * 60
+        self = .seconds(timeInterval > 0 && timeInterval < century ? timeInterval : century)
+    }
+}

@@ -1,0 +1,93 @@
+import CurlTransport
+import Foundation
+
+/// A session's TLS settings.
+struct TLSPlan: Sendable {
+    private let options: CurlOptions.TLSOptions
+    private let minimumVersion: tls_protocol_version_t
+    private let maximumVersion: tls_protocol_version_t
+    private let environment: [String: String]
+    /// One for each set of authorities in the configuration, shared by hosts.
+    private let stores: [TrustStore.Content: TrustStore]
+
+    init(_ configuration: URLSessionConfiguration, environment: [String: String] = TLSPlan.environment()) {
+        let curl = configuration.curl
+        options = curl.tls
+        minimumVersion = configuration.tlsMinimumSupportedProtocolVersion
+        maximumVersion = configuration.tlsMaximumSupportedProtocolVersion
+        self.environment = environment
+        let all = [curl.tls] + curl.hosts.patterns.compactMap { curl.hosts[$0].tls }
+        stores = Dictionary(
+            all.compactMap { $0.trustContent(environment: environment) }.map { ($0, TrustStore($0)) },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    /// libcurl's settings for connections to `origin`; empty for the defaults.
+    func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
+        guard origin.usesTLS else { return [] }
+        let options = hosts.first(\.tls, for: origin) ?? options
+        var settings = TLSSettings()
+        let (minimum, maximum) = (options.minimumVersion ?? minimumVersion, options.maximumVersion ?? maximumVersion)
+        if minimum != Self.defaultMinimum { settings.minimumVersion = minimum.rawValue }
+        if maximum != Self.defaultMaximum { settings.maximumVersion = maximum.rawValue }
+        settings.cipherList = options.cipherSuites?.joined(separator: ":")
+        settings.cipherSuites = options.tls13CipherSuites?.joined(separator: ":")
+        settings.publicKeyPins = hosts.first(\.publicKeyPins, for: origin)?.joined(separator: ";")
+        settings.clientCertificate = options.identity?.certificate
+        settings.verifiesServer = !trustsAnyCertificate(origin, hosts)
+        let store = options.trustContent(environment: environment).flatMap { stores[$0] }
+        return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? [])
+    }
+
+    func trustsAnyCertificate(_ origin: Origin, _ hosts: HostRules) -> Bool {
+        hosts.first(\.trustsAnyCertificate, for: origin) ?? false
+    }
+
+    func hasIdentity(_ origin: Origin, _ hosts: HostRules) -> Bool {
+        (hosts.first(\.tls, for: origin) ?? options).identity != nil
+    }
+
+    /// The current environment.
+    static func environment() -> [String: String] {
+        var variables: [String: String] = [:]
+        for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] { variables[name] = getenv(name).map { String(cString: $0) } }
+        return variables
+    }
+
+    static let defaultMinimum = tls_protocol_version_t.TLSv12
+    static let defaultMaximum = tls_protocol_version_t.TLSv13
+}
+
+extension CurlOptions.TLSOptions {
+    /// The authorities to trust; nil for libcurl's default.
+    func trustContent(environment: [String: String]) -> TrustStore.Content? {
+        var authorities: [TrustStore.Source]
+        if let trustRoots {
+            authorities = trustRoots.flatMap(\.forCurl)
+        } else {
+            authorities = Self.authorities(in: environment)
+            guard !authorities.isEmpty || !additionalTrustRoots.isEmpty || !revocationLists.isEmpty else { return nil }
+            if authorities.isEmpty { authorities = [.system] }
+        }
+        authorities += additionalTrustRoots.flatMap(\.forCurl)
+        return TrustStore.Content(authorities: authorities, revocationLists: revocationLists.map(\.path))
+    }
+
+    /// https://docs.openssl.org/3.0/man7/openssl-env/
+    private static func authorities(in environment: [String: String]) -> [TrustStore.Source] {
+        let file = environment["SSL_CERT_FILE"] ?? ""
+        let directories = (environment["SSL_CERT_DIR"] ?? "").split(separator: ":").map(String.init)
+        return (file.isEmpty ? [] : [.file(file)]) + directories.map { .directory($0) }
+    }
+}
+
+extension CurlOptions.TLSOptions.CertificateSource {
+    fileprivate var forCurl: [TrustStore.Source] {
+        switch self {
+        case .file(let url): [.file(url.path)]
+        case .directory(let url): [.directory(url.path)]
+        case .data(let data): PEM.certificates(in: data).map { .certificate(Array($0)) }
+        }
+    }
+}

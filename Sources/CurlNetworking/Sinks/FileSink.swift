@@ -1,0 +1,146 @@
+import Foundation
+
+/// Writes the body to a private temporary file, which a later download can go on from.
+final class FileSink: Sink {
+    private unowned let owner: any SinkOwner
+    private let directory: URL
+    private let originalRequest: URLRequest?
+    /// What the task was to go on from; nil for a download from its beginning.
+    private let resumeData: ResumeData?
+
+    private var file: DownloadFile?
+    /// The response that the file's newest bytes belong to.
+    private var accepted: (head: ResponseHead, request: URLRequest)?
+    private var expected: Int64 = 0
+    /// What a part of the file was validated with: the answer with the rest need not repeat it.
+    var partValidator: Resumption.Validator?
+    /// The partial file of `resumeData` is superfluous once this download has succeeded, or has resume data of its own.
+    var supersedesPartialFile = false
+    private var unsettled: Int64 = 0
+
+    init(_ owner: any SinkOwner, in directory: URL, for request: URLRequest?, resuming resumeData: ResumeData? = nil) {
+        self.owner = owner
+        self.directory = directory
+        originalRequest = request
+        self.resumeData = resumeData
+    }
+
+    /// A sink for a body whose beginning has been received already.
+    init(_ owner: any SinkOwner, in directory: URL, for request: URLRequest?, writing pieces: [Data]) throws(URLError) {
+        self.owner = owner
+        self.directory = directory
+        originalRequest = request
+        resumeData = nil
+        let file = try DownloadFile(in: directory)
+        do throws(URLError) {
+            for piece in pieces {
+                try piece.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+            }
+        } catch {
+            file.remove()
+            throw error
+        }
+        self.file = file
+    }
+
+    /// The bytes in the file; nil as long as there is none.
+    var length: Int64? { file?.length }
+
+    /// Goes on with a copy of the partial file.
+    func adopt(_ copy: DownloadFile) {
+        file = copy
+        supersedesPartialFile = true
+    }
+
+    /// The next bytes get a file of their own: a checkpoint may have named the old one, and must not find other content under its name.
+    func startOver() throws(URLError) {
+        partValidator = nil
+        guard let file = file.take() else { return }
+        file.remove()
+        self.file = try DownloadFile(in: directory)
+    }
+
+    // MARK: - Sink
+
+    var bufferSize: Int? { 256 * 1024 }
+
+    func makeRoom(for response: AcceptedResponse) throws(URLError) {
+        if let head = response.head, let request = response.request { accepted = (head, request) }
+        expected = response.expected
+        if file == nil { file = try DownloadFile(in: directory) }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        unsettled += Int64(bytes.count)
+        try file?.write(bytes)
+    }
+
+    func settle() {
+        guard unsettled > 0 else { return }
+        owner.count(unsettled, isTold: true)
+        unsettled = 0
+    }
+
+    func finish() throws(URLError) -> Outcome {
+        guard let file = file.take() else { return .delivered }
+        let finished = try file.finish()
+        removeSupersededFile()
+        return .file(finished)
+    }
+
+    func abandon(after error: URLError, isKept: Bool) -> Data? {
+        let data = isKept ? keep(after: error) : nil
+        file.take()?.remove()
+        return data
+    }
+
+    // MARK: - Resume data
+
+    /// What to go on from if the process ended now; nil where there is nothing. The download goes on.
+    func checkpoint() -> Data? {
+        if let untouched { return untouched.encoded() }
+        guard let validator, let partial = file?.describe() else { return nil }
+        return resumeData(for: partial, validator)?.encoded()
+    }
+
+    /// What was to be resumed, until the server has answered.
+    private var untouched: ResumeData? { accepted == nil ? resumeData : nil }
+
+    private func keep(after error: URLError) -> Data? {
+        if let untouched { return untouched.encoded() }
+        guard !Self.fileErrors.contains(error.code), let validator, let partial = file?.keep() else { return nil }
+        file = nil
+        guard let encoded = resumeData(for: partial, validator)?.encoded() else {
+            partial.remove(in: directory)
+            return nil
+        }
+        removeSupersededFile()
+        return encoded
+    }
+
+    /// After these the file is no good to go on from.
+    private static let fileErrors: Set<URLError.Code> = [
+        .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
+    ]
+
+    /// nil where the server gave nothing to validate with.
+    private var validator: Resumption.Validator? {
+        accepted.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) } ?? partValidator
+    }
+
+    private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {
+        guard let originalRequest, let url = originalRequest.url, ResumeData.canName(url) else { return nil }
+        return ResumeData(
+            request: originalRequest,
+            url: url,
+            validator: validator,
+            completeLength: expected > 0 ? expected : nil,
+            partialFile: partial
+        )
+    }
+
+    private func removeSupersededFile() {
+        guard supersedesPartialFile else { return }
+        resumeData?.partialFile.remove(in: directory)
+    }
+}

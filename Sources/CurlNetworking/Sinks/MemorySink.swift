@@ -1,0 +1,50 @@
+import Foundation
+
+/// Gathers the body in memory, for a handler or an awaiting Swift task.
+final class MemorySink: Sink {
+    private unowned let owner: any SinkOwner
+    private var memory = Data()
+    /// How many bytes it will probably have to hold.
+    private var reservation = 0
+    private var unsettled: Int64 = 0
+    private var isCopied = false
+
+    /// No more is reserved on a server's word alone, in bytes.
+    private static let largestReservation: Int64 = 64 << 20
+
+    init(_ owner: any SinkOwner) {
+        self.owner = owner
+    }
+
+    func begin(_ response: AcceptedResponse) {
+        reservation = Int(min(max(0, response.expected), Self.largestReservation))
+        isCopied = owner.wantsCopy
+    }
+
+    /// Most bodies come in one piece, and are copied to where they fit exactly.
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        unsettled += Int64(bytes.count)
+        if !memory.isEmpty {
+            memory.append(contentsOf: bytes)
+        } else if bytes.count >= reservation {
+            memory = Data(bytes)
+        } else {
+            memory.reserveCapacity(reservation)
+            memory.append(contentsOf: bytes)
+        }
+        if isCopied { owner.deliverCopy(of: bytes) }
+    }
+
+    func settle() {
+        guard unsettled > 0 else { return }
+        owner.count(unsettled, isTold: false)
+        unsettled = 0
+    }
+
+    var wholeBody: Data? { memory }
+
+    func finish() -> Outcome {
+        defer { memory = Data() }
+        return .data(memory)
+    }
+}

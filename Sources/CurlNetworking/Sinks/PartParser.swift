@@ -1,0 +1,206 @@
+import Foundation
+
+/// Splits a body of the type `multipart/x-mixed-replace` into its parts. The bytes may arrive in any pieces, and the server may be hostile.
+///
+/// A part begins after a line that begins with the boundary (RFC 2046 §5.1.1), and ends before the line break ahead of the next one. As
+/// browsers do, it takes a bare line feed for a line break, and a boundary whose parameter already has the two hyphens. What it holds back
+/// is no longer than the boundary's line break and itself, or the head of one part.
+struct PartParser {
+    enum Event: Equatable {
+        /// Another part begins, with these fields.
+        case part([HeaderField])
+        /// Bytes of the part's body.
+        case body([UInt8])
+    }
+
+    /// The head of a part is larger than allowed.
+    struct HeadTooLarge: Error, Equatable {}
+
+    /// In bytes.
+    static let largestHead = 16 * 1024
+    private static let largestBoundary = 256
+    /// What follows the last boundary.
+    private static let lastMark = Array("--".utf8)
+
+    private enum State {
+        case preamble
+        /// After a boundary: in the rest of its line.
+        case boundaryLine
+        case head
+        /// At the very beginning of the body, where a boundary needs no line break before it.
+        case bodyStart
+        case body
+        /// After the last boundary.
+        case ended
+    }
+
+    /// Two hyphens and the boundary.
+    private let delimiter: [UInt8]
+    private var state = State.preamble
+    /// Bytes that may be the beginning of a boundary.
+    private var held: [UInt8]
+
+    /// nil where `contentType`, the value of a `Content-Type` field, is another type or has no boundary.
+    init?(contentType: String) {
+        guard let boundary = Self.boundary(in: contentType) else { return nil }
+        delimiter = Array((boundary.hasPrefix("--") ? "" : "--").utf8) + Array(boundary.utf8)
+        // The first boundary may be at the very beginning.
+        held = [.lineFeed]
+    }
+
+    // MARK: - Bytes
+
+    mutating func parse(_ bytes: UnsafeRawBufferPointer) throws(HeadTooLarge) -> [Event] {
+        if case .ended = state { return [] }
+        var rest = (held + bytes)[...]
+        held = []
+        var events: [Event] = []
+        while try step(&rest, &events) {}
+        held = Array(rest)
+        return events
+    }
+
+    /// The body is over. Returns the bytes of the last part that were held back since they could have begun a boundary; nil for none.
+    mutating func finish() -> [UInt8]? {
+        defer { (state, held) = (.ended, []) }
+        switch state {
+        case .body, .bodyStart: return held.isEmpty ? nil : held
+        case .preamble, .boundaryLine, .head, .ended: return nil
+        }
+    }
+
+    /// True when there may be more to find in `rest`.
+    private mutating func step(_ rest: inout ArraySlice<UInt8>, _ events: inout [Event]) throws(HeadTooLarge) -> Bool {
+        switch state {
+        case .preamble:
+            return findDelimiter(&rest) { _ in }
+        case .body:
+            return findDelimiter(&rest) { body in if !body.isEmpty { events.append(.body(Array(body))) } }
+        case .bodyStart:
+            guard let isDelimiter = begins(rest, with: delimiter) else { return false }
+            state = isDelimiter ? .boundaryLine : .body
+            if isDelimiter { rest = rest.dropFirst(delimiter.count) }
+            return true
+        case .boundaryLine:
+            return skipBoundaryLine(&rest)
+        case .head:
+            guard let end = endOfHead(rest) else {
+                guard rest.count <= Self.largestHead else { throw HeadTooLarge() }
+                return false
+            }
+            guard end - rest.startIndex <= Self.largestHead else { throw HeadTooLarge() }
+            events.append(.part(Self.fields(in: rest[..<end])))
+            rest = rest[end...]
+            state = .bodyStart
+            return true
+        case .ended:
+            rest = []
+            return false
+        }
+    }
+
+    /// Passes the bytes before the next boundary's line to `take`, or all bytes that can't be the beginning of one.
+    private mutating func findDelimiter(
+        _ rest: inout ArraySlice<UInt8>,
+        _ take: (ArraySlice<UInt8>) -> Void
+    ) -> Bool {
+        var index = rest.startIndex
+        while let lineFeed = rest[index...].firstIndex(of: .lineFeed) {
+            index = lineFeed + 1
+            let hasReturn = lineFeed > rest.startIndex && rest[lineFeed - 1] == .carriageReturn
+            let end = hasReturn ? lineFeed - 1 : lineFeed
+            switch begins(rest[index...], with: delimiter) {
+            case true?:
+                take(rest[..<end])
+                rest = rest[(index + delimiter.count)...]
+                state = .boundaryLine
+                return true
+            case nil:
+                take(rest[..<end])
+                rest = rest[end...]
+                return false
+            case false?:
+                break
+            }
+        }
+        let end = rest.last == .carriageReturn ? rest.endIndex - 1 : rest.endIndex
+        take(rest[..<end])
+        rest = rest[end...]
+        return false
+    }
+
+    /// nil if there are too few `bytes` to decide.
+    private func begins(_ bytes: ArraySlice<UInt8>, with pattern: [UInt8]) -> Bool? {
+        guard bytes.prefix(pattern.count).elementsEqual(pattern.prefix(bytes.count)) else { return false }
+        return bytes.count >= pattern.count ? true : nil
+    }
+
+    /// Two hyphens after a boundary end the parts; anything else in its line is ignored.
+    private mutating func skipBoundaryLine(_ rest: inout ArraySlice<UInt8>) -> Bool {
+        guard let first = rest.first else { return false }
+        if first == .hyphen, rest.count < 2 { return false }
+        if rest.starts(with: Self.lastMark) {
+            state = .ended
+            return true
+        }
+        guard let lineFeed = rest.firstIndex(of: .lineFeed) else {
+            // At least one byte must stay, so that it isn't taken for the end.
+            rest = [0]
+            return false
+        }
+        rest = rest[(lineFeed + 1)...]
+        state = .head
+        return true
+    }
+
+    // MARK: - Heads
+
+    /// Where the body begins: after the first empty line.
+    private func endOfHead(_ bytes: ArraySlice<UInt8>) -> Int? {
+        var line = bytes.startIndex
+        while let lineFeed = bytes[line...].firstIndex(of: .lineFeed) {
+            let length = lineFeed - line
+            if length == 0 || length == 1 && bytes[line] == .carriageReturn { return lineFeed + 1 }
+            line = lineFeed + 1
+        }
+        return nil
+    }
+
+    /// Lines that are no fields are left out.
+    private static func fields(in head: ArraySlice<UInt8>) -> [HeaderField] {
+        head.split(separator: .lineFeed).compactMap { line in
+            guard let colon = line.firstIndex(of: .colon) else { return nil }
+            let name = String(decoding: line[..<colon], as: UTF8.self)
+            let value = String(decoding: line[(colon + 1)...], as: UTF8.self).trimmingCharacters(
+                in: .whitespacesAndNewlines
+            )
+            let isName = !name.isEmpty && line[..<colon].allSatisfy { (0x21...0x7E).contains($0) }
+            guard isName, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
+            return HeaderField(name: name, value: value)
+        }
+    }
+
+    private static func boundary(in contentType: String) -> String? {
+        let words = contentType.split(separator: ";", omittingEmptySubsequences: false)
+        guard let type = words.first?.trimmingCharacters(in: .whitespaces),
+            type.isEqualIgnoringASCIICase(to: "multipart/x-mixed-replace")
+        else { return nil }
+        for word in words.dropFirst() {
+            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2,
+                parts[0].trimmingCharacters(in: .whitespaces).isEqualIgnoringASCIICase(to: "boundary")
+            else { continue }
+            let value = parts[1].trimmingCharacters(in: .whitespaces).trimmingCharacters(in: ["\""])
+            let isUsable = !value.isEmpty && value.utf8.count <= largestBoundary
+            return isUsable && !value.utf8.contains(where: { $0 < 0x20 }) ? value : nil
+        }
+        return nil
+    }
+}
+
+extension UInt8 {
+    fileprivate static let lineFeed = UInt8(ascii: "\n")
+    fileprivate static let carriageReturn = UInt8(ascii: "\r")
+    fileprivate static let hyphen = UInt8(ascii: "-")
+    fileprivate static let colon = UInt8(ascii: ":")
+}

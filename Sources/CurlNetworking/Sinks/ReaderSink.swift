@@ -1,0 +1,24 @@
+import Foundation
+
+/// Hands the body to a Swift task that reads it as it comes.
+final class ReaderSink: Sink {
+    private unowned let owner: any SinkOwner
+    private let stream: ByteStream
+
+    init(_ stream: ByteStream, _ owner: any SinkOwner) {
+        self.stream = stream
+        self.owner = owner
+    }
+
+    /// libcurl reads up to 101 buffers before it can be paused.
+    var bufferSize: Int? { 16 * 1024 }
+
+    func begin(_ response: AcceptedResponse) {
+        let stream = stream
+        owner.whenShown { stream.respond(response.response) }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        owner.read(bytes, from: stream)
+    }
+}

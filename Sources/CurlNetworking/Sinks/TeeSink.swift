@@ -1,0 +1,40 @@
+import Foundation
+
+/// Passes a body on, and keeps a copy of it for the cache as long as that isn't larger than `limit`.
+final class TeeSink: Sink {
+    /// Where the body goes.
+    let sink: any Sink
+    private var copy: Data? = Data()
+    private let limit: Int
+    private let exceeded: () -> Void
+
+    /// `limit` is in bytes. `exceeded` is called once, within libcurl, when the body turns out to be larger.
+    init(_ sink: any Sink, limit: Int, exceeded: @escaping () -> Void) {
+        self.sink = sink
+        self.limit = limit
+        self.exceeded = exceeded
+    }
+
+    var bufferSize: Int? { sink.bufferSize }
+
+    func makeRoom(for response: AcceptedResponse) throws(URLError) { try sink.makeRoom(for: response) }
+    func begin(_ response: AcceptedResponse) { sink.begin(response) }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        if let count = copy?.count {
+            if count + bytes.count <= limit {
+                copy?.append(contentsOf: bytes)
+            } else {
+                copy = nil
+                exceeded()
+            }
+        }
+        try sink.receive(bytes)
+    }
+
+    func settle() { sink.settle() }
+    func complete() { sink.complete() }
+    func finish() throws(URLError) -> Outcome { try sink.finish() }
+    func abandon(after error: URLError, isKept: Bool) -> Data? { sink.abandon(after: error, isKept: isKept) }
+    var wholeBody: Data? { copy }
+}

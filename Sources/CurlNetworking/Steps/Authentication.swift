@@ -1,0 +1,288 @@
+import CurlTransport
+import Foundation
+
+/// What a task that has to do with credentials knows of them; most tasks have none of it. Loop only.
+struct Authentication {
+    /// A credential for a space, and what it may do.
+    struct Use {
+        var space: ProtectionSpace
+        var credential: Credential
+        /// The delegate's own object, to be stored when it has proven good.
+        var toBeStored: URLCredential?
+        /// May serve the session's other tasks.
+        var isShared: Bool
+        /// The nonce of a credential that isn't shared; the others' is the session's.
+        var digest: DigestChallenge?
+        var digestCount: UInt32 = 0
+    }
+
+    /// What an exchange was sent with.
+    struct Sent {
+        var use: Use
+        /// It went out without having been asked for.
+        var isAhead: Bool
+        /// The nonce it was made with.
+        var nonce: String?
+    }
+
+    /// A response that challenges, and waits for its answer.
+    struct Challenged {
+        let held: HeldResponse
+        let request: URLRequest
+        let party: AuthenticationParty
+        let origin: Origin
+        let response: HTTPURLResponse
+        /// It answers a request for a tunnel: the exchange is over already.
+        var isInTunnel = false
+        /// Those still to be tried, the strongest first.
+        var offers: [AuthenticationOffer]
+        /// What is being asked about or waited for.
+        var space: ProtectionSpace?
+        var proposed: Credential?
+
+        func space(of offer: AuthenticationOffer) -> ProtectionSpace {
+            ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme)
+        }
+    }
+
+    /// What to send to the parties from now on.
+    var uses: [AuthenticationParty: Use] = [:]
+    /// What the exchange under way was sent with.
+    var sent: [AuthenticationParty: Sent] = [:]
+    /// The URL's own user name and password went out as Basic.
+    var hasSentURLCredential = false
+    /// The credential set for the proxy, which libcurl shows when it asks for a tunnel.
+    var tunnelCredential: Credential?
+    var challenged: Challenged?
+    /// Spaces that the delegate wants nothing to do with.
+    var rejected: Set<ProtectionSpace> = []
+    /// How many answers to challenges were refused.
+    private(set) var failures: [ProtectionSpace: Int] = [:]
+    /// What was refused, so that it isn't tried again.
+    private var refused: [ProtectionSpace: Set<Credential>] = [:]
+    /// The nonce of the newest challenge.
+    private var offeredNonce: String?
+    /// How often in a row a new nonce alone was reason enough for another try.
+    private var renewals = 0
+
+    func refuses(_ credential: Credential, _ space: ProtectionSpace) -> Bool {
+        refused[space]?.contains(credential) ?? false
+    }
+
+    enum Verdict { case ask, sendAgain }
+
+    /// A challenge has come back for what was sent. An old nonce is reason to send the same credential again; else it is refused.
+    mutating func noteRefusal(
+        by party: AuthenticationParty,
+        _ origin: Origin,
+        _ offers: [AuthenticationOffer],
+        _ url: URL,
+        _ spaces: inout ProtectionSpaces
+    ) -> Verdict {
+        let lastNonce = offeredNonce
+        offeredNonce = offers.lazy.compactMap(\.digest?.nonce).first
+        guard let sent = sent.removeValue(forKey: party) else {
+            noteRefusalOfURLCredential(by: party, origin, offers, url)
+            if party == .proxy, let tunnelCredential { noteRefusal(of: tunnelCredential, by: party, origin, offers) }
+            return .ask
+        }
+        let space = sent.use.space
+        guard space.origin == origin,
+            let offer = offers.first(where: { $0.scheme == space.scheme && $0.realm == space.realm })
+        else { return .ask }
+        if let digest = offer.digest, let nonce = sent.nonce, digest.nonce != nonce,
+            renewals < Self.maximumRenewals, digest.isStale || nonce != lastNonce
+        {
+            renewals += 1
+            renew(sent, digest, &spaces)
+            return .sendAgain
+        }
+        refused[space, default: []].insert(sent.use.credential)
+        if !sent.isAhead { failures[space, default: 0] += 1 }
+        if sent.use.isShared { spaces.forget(sent.use.credential, for: space) }
+        uses[party] = nil
+        return .ask
+    }
+
+    /// A server that finds every nonce stale has something else against the credential.
+    private static let maximumRenewals = 2
+
+    private mutating func renew(_ sent: Sent, _ digest: DigestChallenge, _ spaces: inout ProtectionSpaces) {
+        var use = sent.use
+        if use.isShared {
+            // Another task may have a newer one already.
+            if spaces[use.space]?.digest?.nonce == sent.nonce { spaces.renew(use.space, digest) }
+        } else {
+            (use.digest, use.digestCount) = (digest, 0)
+        }
+        uses[use.space.party] = use
+    }
+
+    private mutating func noteRefusalOfURLCredential(
+        by party: AuthenticationParty,
+        _ origin: Origin,
+        _ offers: [AuthenticationOffer],
+        _ url: URL
+    ) {
+        guard party == .server, hasSentURLCredential, let credential = url.credential else { return }
+        noteRefusal(of: credential, by: party, origin, offers.filter { $0.scheme == .basic })
+    }
+
+    private mutating func noteRefusal(
+        of credential: Credential,
+        by party: AuthenticationParty,
+        _ origin: Origin,
+        _ offers: [AuthenticationOffer]
+    ) {
+        for offer in offers {
+            let space = ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme)
+            refused[space, default: []].insert(credential)
+        }
+    }
+
+    /// The head is no challenge; it may name the nonce to go on with (RFC 7616 §3.5).
+    mutating func noteSuccess(_ head: ResponseHead, _ spaces: inout ProtectionSpaces) {
+        renewals = 0
+        for (party, sent) in sent where sent.nonce != nil {
+            guard let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }
+            if !sent.use.isShared {
+                uses[party]?.digest?.nonce = nonce
+                uses[party]?.digestCount = 0
+            } else if var digest = spaces[sent.use.space]?.digest {
+                digest.nonce = nonce
+                spaces.renew(sent.use.space, digest)
+            }
+        }
+    }
+
+    // MARK: - Requests
+
+    var hasSentSomething: Bool { hasSentURLCredential || tunnelCredential != nil || !sent.isEmpty }
+
+    /// Has `options` show the parties what is known for them, and notes what that was.
+    mutating func apply(
+        to options: inout TransferOptions,
+        of request: URLRequest,
+        through route: ProxyRoute,
+        _ spaces: inout ProtectionSpaces
+    ) {
+        sent = [:]
+        guard let url = request.url else { return }
+        for party in [AuthenticationParty.server, .proxy] {
+            guard let origin = party.origin(for: url, through: route) else { continue }
+            if let use = uses[party], use.space.origin == origin {
+                sent[party] = show(use, isAhead: false, to: &options, &spaces)
+            } else if !options.hasOwnCredentials(for: party),
+                let space = spaces.space(for: url, at: origin, party: party), let known = spaces[space],
+                !refuses(known.credential, space)
+            {
+                let use = Use(space: space, credential: known.credential, isShared: true)
+                sent[party] = show(use, isAhead: true, to: &options, &spaces)
+            }
+        }
+        hasSentURLCredential = sent[.server] == nil && options.credentials != nil
+        tunnelCredential = sent[.proxy] == nil && options.usesTunnel ? route.server?.credential : nil
+    }
+
+    private mutating func show(
+        _ use: Use,
+        isAhead: Bool,
+        to options: inout TransferOptions,
+        _ spaces: inout ProtectionSpaces
+    ) -> Sent? {
+        let (user, password) = (use.credential.user, use.credential.password)
+        let field = use.space.party.answerField
+        if use.space.party == .proxy, options.usesTunnel {
+            options.authenticateTunnel(use)
+            return Sent(use: use, isAhead: isAhead)
+        }
+        if use.space.party == .server { options.credentials = nil }
+        switch use.space.scheme {
+        case .basic:
+            options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
+        case .digest:
+            guard let digest = use.isShared ? spaces[use.space]?.digest : use.digest else { return nil }
+            let count = use.isShared ? spaces.countDigest(use.space) : use.digestCount &+ 1
+            uses[use.space.party]?.digestCount = count
+            let target = DigestChallenge.Request(
+                method: options.method,
+                target: options.target,
+                count: count,
+                clientNonce: DigestChallenge.makeClientNonce()
+            )
+            let value = digest.authorization(user: user, password: password, for: target)
+            options.replaceHeaders([HeaderField(name: field, value: value)])
+            return Sent(use: use, isAhead: isAhead, nonce: digest.nonce)
+        case .ntlm where use.space.party == .proxy:
+            options.removeHeader(field)
+            options.proxyAuthentication = ProxyAuthentication(.ntlm, user: user, password: password)
+        case .negotiate, .ntlm:
+            options.removeHeader(field)
+            options.credentials = (user, password)
+            options.connectionAuthentication = use.space.scheme == .ntlm ? .ntlm : .negotiate
+        }
+        return Sent(use: use, isAhead: isAhead)
+    }
+}
+
+extension AuthenticationParty {
+    /// Whom a challenge in the answer to a request for `url` comes from.
+    func origin(for url: URL, through route: ProxyRoute) -> Origin? {
+        switch self {
+        case .server: Origin(url)
+        case .proxy: route.server?.origin
+        }
+    }
+}
+
+extension TransferOptions {
+    fileprivate func hasOwnCredentials(for party: AuthenticationParty) -> Bool {
+        if party == .server, credentials != nil { return true }
+        let field = party.answerField
+        return (headers + tunnelHeaders).contains {
+            String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: field)
+        }
+    }
+
+    fileprivate mutating func removeHeader(_ name: String) {
+        headers.removeAll { String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: name) }
+    }
+
+    /// The request-target in origin-form: path and query.
+    fileprivate var target: String {
+        let path = url.range(of: "://").map { url[$0.upperBound...].drop { !"/?#".contains($0) } } ?? ""
+        let target = path.prefix { $0 != "#" }
+        return target.first == "/" ? String(target) : "/" + target
+    }
+}
+
+extension Credential {
+    /// nil for what has no user name, or what can't be handed to C.
+    init?(_ object: URLCredential) {
+        guard let user = object.user, let password = object.password, !(user + password).utf8.contains(0) else {
+            return nil
+        }
+        self.init(user: user, password: password)
+    }
+
+    /// What Basic shows (RFC 7617 §2), in UTF-8.
+    var basicToken: String {
+        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+}
+
+extension URL {
+    /// User name and password, decoded; nil where there are none.
+    var credential: Credential? {
+        guard let user = user(percentEncoded: false), !user.isEmpty else { return nil }
+        return Credential(user: user, password: password(percentEncoded: false) ?? "")
+    }
+}
+
+extension DigestChallenge {
+    /// 128 random bits.
+    static func makeClientNonce() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return String(generator.next() as UInt64, radix: 16) + String(generator.next() as UInt64, radix: 16)
+    }
+}

@@ -1,0 +1,333 @@
+import CurlTransport
+import Foundation
+
+/// Challenges of servers and proxies (RFC 9110 §11): who answers them, and what goes out with the next request.
+final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
+    /// nil for a task that has nothing to do with credentials so far.
+    private var state: Authentication?
+    /// Set while the task waits for its turn to ask.
+    private weak var host: (any StepHost)?
+
+    // MARK: - Requests
+
+    /// Whether something was shown to somebody with the request under way.
+    var hasShownCredentials: Bool { state?.hasSentSomething ?? false }
+
+    /// Whose credential the server is shown with `request`, as far as it comes from here.
+    func credential(for request: URLRequest, hasOwnField: Bool, _ host: any StepHost) -> Credential? {
+        guard let coordinator = host.session.existingAuthenticationCoordinator, let url = request.url,
+            let origin = Origin(url)
+        else { return nil }
+        if let use = state?.uses[.server], use.space.origin == origin { return use.credential }
+        guard !hasOwnField, url.credential == nil else { return nil }
+        return coordinator.withSpaces { spaces in
+            spaces.space(for: url, at: origin, party: .server).flatMap { spaces[$0]?.credential }
+        }
+    }
+
+    /// Has the request show what is known for where it goes.
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        guard var options = plan.options else { return }
+        guard
+            state != nil || host.session.existingAuthenticationCoordinator != nil || options.credentials != nil
+                || options.proxyAuthentication != nil
+        else { return }
+        var authentication = state ?? Authentication()
+        let route = host.route
+        host.session.authenticationCoordinator.withSpaces {
+            authentication.apply(to: &options, of: plan.request, through: route, &$0)
+        }
+        plan.options = options
+        if state != nil || authentication.hasSentSomething { state = authentication }
+    }
+
+    // MARK: - Responses
+
+    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+        guard let party = AuthenticationParty(status: received.head.status) else {
+            noteAccepted(received, host)
+            return .pass
+        }
+        let request = received.request
+        let offers = AuthenticationOffer.offers(in: received.head, by: party)
+        guard let url = request.url, let origin = party.origin(for: url, through: host.route), !offers.isEmpty,
+            // Within a tunnel it is the server that speaks, who has no business with the proxy's credentials.
+            party == .server || received.tunnel == nil
+        else { return .pass }
+        try host.budget.spendChallenge(at: url)
+        var authentication = state ?? Authentication()
+        let verdict = host.session.authenticationCoordinator.withSpaces { spaces in
+            authentication.noteRefusal(by: party, origin, offers, url, &spaces)
+        }
+        state = authentication
+        if verdict == .sendAgain { return .follow(request) }
+        let held = HeldResponse()
+        state?.challenged = Authentication.Challenged(
+            held: held,
+            request: request,
+            party: party,
+            origin: origin,
+            response: try received.head.response(to: request),
+            offers: offers
+        )
+        // Outside of libcurl.
+        host.owner.submit { self.tryNextOffer(of: held, host) }
+        return .hold(held)
+    }
+
+    /// Whether the proxy has refused to make a tunnel for want of a credential, and there may be one.
+    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        guard ending.error != nil, let head = ending.refusal, head.status == 407, let url = request.url,
+            let origin = host.route.server?.origin, let response = try? head.response(to: request)
+        else { return .pass }
+        let offers = AuthenticationOffer.offers(in: head, by: .proxy)
+        guard !offers.isEmpty else { return .pass }
+        do throws(URLError) {
+            try host.budget.spendChallenge(at: url)
+        } catch {
+            return .fail(error)
+        }
+        var authentication = state ?? Authentication()
+        _ = host.session.authenticationCoordinator.withSpaces {
+            authentication.noteRefusal(by: .proxy, origin, offers, url, &$0)
+        }
+        let held = HeldResponse()
+        authentication.challenged = Authentication.Challenged(
+            held: held,
+            request: request,
+            party: .proxy,
+            origin: origin,
+            response: response,
+            isInTunnel: true,
+            offers: offers
+        )
+        state = authentication
+        host.owner.submit { self.tryNextOffer(of: held, host) }
+        return .hold(held)
+    }
+
+    /// The response is no challenge: what was shown with its request is good.
+    private func noteAccepted(_ received: ReceivedHead, _ host: any StepHost) {
+        guard let sent = state?.sent, let url = received.request.url else { return }
+        let coordinator = host.session.authenticationCoordinator
+        coordinator.withSpaces { _ = state?.noteSuccess(received.head, &$0) }
+        noteAnsweredByLibcurl(received.tunnel, at: url, host)
+        for (party, sent) in sent where sent.use.isShared {
+            // On a tunnel that stood already, nothing was shown.
+            if party == .proxy, let tunnel = received.tunnel, tunnel.head == nil { continue }
+            let use = sent.use
+            coordinator.withSpaces { $0.prove(use.credential, for: use.space, at: url) }
+            guard let object = use.toBeStored, let storage = host.session.settings.credentialStorage else { continue }
+            state?.uses[party]?.toBeStored = nil
+            let space = use.space.forDelegate
+            // Storages tell observers, and may be the program's own.
+            DispatchQueue.global(qos: .utility).async { storage.store(object, for: space) }
+        }
+    }
+
+    /// Where libcurl has answered the proxy's challenge on its own, and by Basic: that goes ahead from now on, and saves later tunnels a
+    /// round trip.
+    private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel?, at url: URL, _ host: any StepHost) {
+        guard let credential = state?.tunnelCredential, let tunnel, tunnel.head != nil, tunnel.refusal == nil,
+            let challenge = tunnel.challenge, let origin = host.route.server?.origin,
+            let offer = AuthenticationOffer.offers(in: challenge, by: .proxy).first, offer.scheme == .basic
+        else { return }
+        let space = ProtectionSpace(party: .proxy, origin: origin, realm: offer.realm, scheme: .basic)
+        host.session.authenticationCoordinator.withSpaces { spaces in
+            spaces.name(credential, for: space, digest: nil)
+            spaces.prove(credential, for: space, at: url)
+        }
+    }
+
+    // MARK: - Finding a credential
+
+    /// Tries the strongest offer that isn't rejected: with what is known already, else whoever has the turn asks.
+    private func tryNextOffer(of held: HeldResponse, _ host: any StepHost) {
+        guard let challenged = state?.challenged, challenged.held === held else { return }
+        guard let offer = challenged.offers.first else { return deliverChallenge(host) }
+        let space = challenged.space(of: offer)
+        guard state?.rejected.contains(space) == false else { return skipOffer(host) }
+        state?.challenged?.space = space
+        if let use = knownUse(for: space, host) { return answer(with: use, host) }
+        self.host = host
+        if host.session.authenticationCoordinator.enter(self, about: space) {
+            lookUpProposal(for: space, challenged, host)
+        }
+    }
+
+    /// Another task's question about the space was answered, perhaps for this one as well; if not, it is this one's turn. Any thread.
+    func turnCame(about space: ProtectionSpace) {
+        guard let host else { return }
+        host.owner.submit { self.askedElsewhere(about: space, host) }
+    }
+
+    private func askedElsewhere(about space: ProtectionSpace, _ host: any StepHost) {
+        guard let challenged = state?.challenged, challenged.space == space,
+            host.session.authenticationCoordinator.isTurn(of: self, about: space)
+        else { return }
+        if let use = knownUse(for: space, host) { return answer(with: use, host) }
+        lookUpProposal(for: space, challenged, host)
+    }
+
+    private func skipOffer(_ host: any StepHost) {
+        guard let held = state?.challenged?.held else { return }
+        leaveCoordinator(host)
+        state?.challenged?.offers.removeFirst()
+        tryNextOffer(of: held, host)
+    }
+
+    /// A credential that this task, or another one of the session, has for the space.
+    private func knownUse(for space: ProtectionSpace, _ host: any StepHost) -> Authentication.Use? {
+        guard let state else { return nil }
+        if let own = state.uses[space.party], own.space == space, !state.refuses(own.credential, space) { return own }
+        guard let known = host.session.authenticationCoordinator.withSpaces({ $0[space] }),
+            !state.refuses(known.credential, space)
+        else { return nil }
+        return Authentication.Use(space: space, credential: known.credential, isShared: true)
+    }
+
+    /// Finds what to propose: the URL's own credential, or the storage's default. The storage is asked off the loop.
+    private func lookUpProposal(
+        for space: ProtectionSpace,
+        _ challenged: Authentication.Challenged,
+        _ host: any StepHost
+    ) {
+        let held = challenged.held
+        if space.party == .server, let credential = challenged.request.url?.credential,
+            state?.refuses(credential, space) == false
+        {
+            let object = URLCredential(user: credential.user, password: credential.password, persistence: .none)
+            return ask(about: space, held, proposing: object, host)
+        }
+        if space.party == .proxy, let credential = host.route.server?.credential,
+            state?.refuses(credential, space) == false
+        {
+            // It was set for this proxy, and for this.
+            return use(credential, nil, for: space, host)
+        }
+        guard let storage = host.session.settings.credentialStorage else {
+            return ask(about: space, held, proposing: nil, host)
+        }
+        let forDelegate = space.forDelegate
+        DispatchQueue.global(qos: .userInitiated).async {
+            let proposal = storage.matchingDefault(for: forDelegate)
+            host.owner.submit { self.ask(about: space, held, proposing: proposal, host) }
+        }
+    }
+
+    /// Asks whoever can be asked, or answers with the default handling.
+    private func ask(
+        about space: ProtectionSpace,
+        _ held: HeldResponse,
+        proposing object: URLCredential?,
+        _ host: any StepHost
+    ) {
+        guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
+        var proposal: URLCredential?
+        if let object, let credential = Credential(object), state?.refuses(credential, space) == false {
+            proposal = object
+            state?.challenged?.proposed = credential
+        } else {
+            state?.challenged?.proposed = nil
+        }
+        let sender = ChallengeSender { [weak self, weak host] answer in
+            guard let self, let host else { return }
+            host.owner.submit { self.answered(held, space, answer, host) }
+        }
+        guard host.owner.delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space.forDelegate(inTunnel: challenged.isInTunnel),
+            proposedCredential: proposal,
+            previousFailureCount: state?.failures[space] ?? 0,
+            failureResponse: challenged.response,
+            error: nil,
+            sender: sender
+        )
+        let isOfConnection = space.scheme.isOfConnection
+        host.owner.ask(
+            .challenge(ChallengeQuestion(challenge: challenge, isOfConnection: isOfConnection, sender: sender))
+        )
+    }
+
+    // MARK: - The answer
+
+    private func answered(
+        _ held: HeldResponse,
+        _ space: ProtectionSpace,
+        _ answer: ChallengeAnswer,
+        _ host: any StepHost
+    ) {
+        guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
+        switch answer.disposition {
+        case .useCredential:
+            guard let object = answer.credential, let credential = Credential(object),
+                // What was refused will be refused again.
+                state?.refuses(credential, space) == false
+            else { return deliverChallenge(host) }
+            use(credential, object, for: space, host)
+        case .performDefaultHandling:
+            if let proposed = challenged.proposed { return use(proposed, nil, for: space, host) }
+            // Of these a program often knows nothing, and the server offers Basic besides.
+            if space.scheme.isOfConnection { skipOffer(host) } else { deliverChallenge(host) }
+        case .cancelAuthenticationChallenge:
+            host.fail(.cancelled(host.request?.url))
+        case .rejectProtectionSpace:
+            state?.rejected.insert(space)
+            skipOffer(host)
+        }
+    }
+
+    /// `object` is the delegate's; nil for a proposal.
+    private func use(
+        _ credential: Credential,
+        _ object: URLCredential?,
+        for space: ProtectionSpace,
+        _ host: any StepHost
+    ) {
+        let isShared = object?.persistence != URLCredential.Persistence.none
+        let use = Authentication.Use(
+            space: space,
+            credential: credential,
+            toBeStored: isShared ? object : nil,
+            isShared: isShared
+        )
+        answer(with: use, host)
+    }
+
+    /// Sends the request again with the credential.
+    private func answer(with use: Authentication.Use, _ host: any StepHost) {
+        guard let challenged = state?.challenged, let offer = challenged.offers.first else { return }
+        var use = use
+        if use.isShared {
+            host.session.authenticationCoordinator.withSpaces {
+                $0.name(use.credential, for: use.space, digest: offer.digest)
+            }
+        } else {
+            use.digest = offer.digest
+            use.digestCount = 0
+        }
+        state?.uses[use.space.party] = use
+        leaveCoordinator(host)
+        state?.challenged = nil
+        host.release(challenged.held, .follow(challenged.request))
+    }
+
+    /// Nobody has a credential: the challenge is the task's response, or where there is no tunnel, its failure.
+    private func deliverChallenge(_ host: any StepHost) {
+        guard let challenged = state?.challenged else { return }
+        leaveCoordinator(host)
+        state?.challenged = nil
+        host.release(challenged.held, .pass)
+    }
+
+    func stop(_ host: any StepHost) {
+        leaveCoordinator(host)
+        state = nil
+    }
+
+    private func leaveCoordinator(_ host: any StepHost) {
+        guard let space = state?.challenged?.space else { return }
+        state?.challenged?.space = nil
+        host.session.authenticationCoordinator.leave(self, about: space)
+    }
+}

@@ -1,0 +1,74 @@
+import CurlTransport
+import Foundation
+
+/// Has a task wait for its begin date, and asks the delegate then what to do with the delayed request.
+final class BeginDateStep: Step, @unchecked Sendable {
+    private enum State {
+        /// The date is to come.
+        case delayed
+        /// The delegate has been asked.
+        case asking
+        case begun
+        case failed(URLError)
+    }
+
+    private var state = State.delayed
+    /// Ends the wait for the date.
+    private var deadline: Deadline?
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        switch state {
+        case .begun: return .pass
+        case .failed(let error): return .fail(error)
+        case .asking: return .wait
+        case .delayed: break
+        }
+        let remaining = host.owner.earliestBeginDate?.timeIntervalSinceNow ?? 0
+        guard remaining > 0 else { return ask(host) }
+        let deadline = Deadline { [unowned self, weak host] in host?.proceed(self) }
+        self.deadline = deadline
+        let loop = host.pool.loop
+        loop.schedule(deadline, at: loop.now + Duration(timeInterval: remaining))
+        return .wait
+    }
+
+    private func ask(_ host: any StepHost) -> RequestVerdict {
+        guard host.owner.isWatched, let request = host.request else {
+            state = .begun
+            return .pass
+        }
+        state = .asking
+        host.owner.ask(
+            .delayedRequest(request) { [weak self, weak host] disposition, request in
+                guard let self, let host else { return }
+                host.owner.submit { self.answered(disposition, request, host) }
+            }
+        )
+        return .wait
+    }
+
+    /// Only the first answer counts.
+    private func answered(
+        _ disposition: URLSession.DelayedRequestDisposition,
+        _ request: URLRequest?,
+        _ host: any StepHost
+    ) {
+        guard case .asking = state else { return }
+        state = .begun
+        switch disposition {
+        case .continueLoading: break
+        case .cancel: return host.owner.cancel()
+        case .useNewRequest:
+            if let request {
+                host.replaceRequest(request)
+            } else {
+                state = .failed(URLError(.badURL, nil, "The delegate chose a new request, and gave none."))
+            }
+        }
+        host.proceed(self)
+    }
+
+    func stop(_ host: any StepHost) {
+        if let deadline = deadline.take() { host.pool.loop.cancel(deadline) }
+    }
+}

@@ -1,0 +1,434 @@
+import CurlTransport
+import Foundation
+
+/// The cache's part in a task (RFC 9111): before the network, and instead of it.
+final class CacheStep: Step, @unchecked Sendable {
+    /// How far the look into the cache has come.
+    private enum Look {
+        case none
+        case underWay
+        case found(StoredResponse?)
+        /// What was found depends on cookies, and the storage is being read for them.
+        case findingCookies(StoredResponse)
+    }
+
+    /// What becomes of the stored response.
+    private enum Stored {
+        /// The cache was not asked.
+        case unknown
+        /// There is none that the request could use.
+        case none
+        /// The server is asked for another, or whether this one still is what it would send; it stands in if the server is in trouble.
+        case candidate(StoredResponse, isValidated: Bool)
+        /// The server's answer was about another: it is asked again, without conditions.
+        case contradicted
+    }
+
+    private var look = Look.none
+    private var stored = Stored.unknown
+    /// What the request wants; nil for requests whose responses are not cached.
+    private var demand: CacheDemand?
+    /// What goes out with the request because of the cache.
+    private var fields: [HeaderField] = []
+    private var requested = Date.distantPast
+    /// What the storage adds to the request, where a stored response depends on it.
+    private var cookies = CookieStore.Lookup.busy
+    private var write = CacheWrite.none
+
+    // MARK: - Before the network
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        guard attempt == .first else { return .pass }
+        switch look {
+        case .underWay, .findingCookies:
+            return .wait
+        case .found(let found):
+            look = .none
+            return decide(on: found, host)
+        case .none:
+            return begin(host)
+        }
+    }
+
+    private func begin(_ host: any StepHost) -> RequestVerdict {
+        let isContradicted = if case .contradicted = stored { true } else { false }
+        reset()
+        guard let request = host.request, let url = request.url, let scheme = Scheme(url), scheme.isHTTP else {
+            return .pass
+        }
+        let cache = host.session.settings.cache
+        let policy = host.session.settings.cachePolicy(for: request)
+        guard cache != nil || policy == .returnCacheDataDontLoad else { return .pass }
+        var demand = CacheDemand(request, policy: policy)
+        // What a Unix socket answers is of this machine, and not cached.
+        if Self.isConcerned(host), !scheme.isUnixSocket {
+            self.demand = demand
+        } else {
+            demand.reading = .nothing
+        }
+        guard let cache, demand.reading != .nothing, !isContradicted else { return decide(on: nil, demand, host) }
+        stored = .none
+        let key = StoredResponse.key(of: url)
+        let isInsistent = demand.reading == .anything || demand.failsWithout
+        switch cache.find(key, now: host.pool.loop.now, isInsistent: isInsistent) {
+        case .known(let stored):
+            return decide(on: stored, demand, host)
+        case .unknown:
+            look = .underWay
+            cache.look(key, at: url) { stored in
+                host.owner.submit { self.found(stored, host) }
+            }
+            return .wait
+        }
+    }
+
+    private func reset() {
+        (look, stored, demand, fields, requested) = (.none, .unknown, nil, [], .distantPast)
+        (cookies, write) = (.busy, .none)
+    }
+
+    /// Whether the cache may have a part in the task. Downloads are not cached, as on Apple's platforms.
+    private static func isConcerned(_ host: any StepHost) -> Bool {
+        !(host.sink is FileSink) && host.owner.body.isInRequest && !host.owner.body.isStream
+    }
+
+    /// What `request` wants of the cache; nil where that has no part in it.
+    static func demand(of request: URLRequest, _ host: any StepHost) -> CacheDemand? {
+        guard host.session.settings.cache != nil, isConcerned(host) else { return nil }
+        let demand = CacheDemand(request, policy: host.session.settings.cachePolicy(for: request))
+        return demand.mayStore ? demand : nil
+    }
+
+    private func found(_ stored: StoredResponse?, _ host: any StepHost) {
+        look = .found(stored)
+        host.proceed(self)
+    }
+
+    private func decide(on stored: StoredResponse?, _ host: any StepHost) -> RequestVerdict {
+        demand.map { decide(on: stored, $0, host) } ?? .pass
+    }
+
+    private func decide(
+        on stored: StoredResponse?,
+        _ demand: CacheDemand,
+        _ host: any StepHost
+    ) -> RequestVerdict {
+        if let stored, case .busy = cookies, CacheVariant.names(of: stored.head).contains("cookie"),
+            let request = host.request, let verdict = findCookies(for: request, stored, host)
+        {
+            return verdict
+        }
+        let stored = stored.flatMap { isVariant($0, of: host.request, demand, host) ? $0 : nil }
+        fields = demand.fields
+        let freshness = stored?.freshness(now: Date())
+        let decision = CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness)
+        if let range = demand.range { return decide(on: stored?.part(range), of: decision, for: demand, host) }
+        switch decision {
+        case .use:
+            return answer(with: stored, host)
+        case .useAndRevalidate where host.revalidatesInBackground():
+            return answer(with: stored, host)
+        case .useAndRevalidate:
+            return ask(about: stored, stored.map { CacheValidation.conditions($0.head) } ?? [])
+        case .validate(let conditions):
+            return ask(about: stored, conditions)
+        case .load:
+            return ask(about: stored, [])
+        case .fail:
+            return .fail(Self.lackOfResponse(to: host.request?.url))
+        }
+    }
+
+    /// nil where they are known at once.
+    private func findCookies(
+        for request: URLRequest,
+        _ stored: StoredResponse,
+        _ host: any StepHost
+    ) -> RequestVerdict? {
+        guard let step = host.steps.cookies else {
+            cookies = .found(nil)
+            return nil
+        }
+        cookies = step.find(for: request, host)
+        guard case .busy = cookies else { return nil }
+        look = .findingCookies(stored)
+        step.read(for: request, host) { field in
+            self.cookies = .found(field)
+            self.found(stored, host)
+        }
+        return .wait
+    }
+
+    /// `part` is what the request wants of what is stored.
+    private func decide(
+        on part: StoredResponse?,
+        of decision: CacheValidation.Decision,
+        for demand: CacheDemand,
+        _ host: any StepHost
+    ) -> RequestVerdict {
+        if let part, decision == .use || decision == .useAndRevalidate { return answer(with: part, host) }
+        return demand.failsWithout ? .fail(Self.lackOfResponse(to: host.request?.url)) : ask(about: nil, [])
+    }
+
+    private static func lackOfResponse(to url: URL?) -> URLError {
+        URLError(
+            .resourceUnavailable,
+            url,
+            "The cache has no response for the request, which must not go to the network."
+        )
+    }
+
+    private func answer(with stored: StoredResponse?, _ host: any StepHost) -> RequestVerdict {
+        stored.map { .load(transfer(of: $0, isConfirmed: false, host)) } ?? .pass
+    }
+
+    /// Asks the server, which may confirm `stored` where there are conditions.
+    private func ask(about stored: StoredResponse?, _ conditions: [HeaderField]) -> RequestVerdict {
+        fields += conditions
+        if let stored { self.stored = .candidate(stored, isValidated: !conditions.isEmpty) }
+        return .pass
+    }
+
+    /// Whether the stored response answers requests like this one. Of what a program has stored itself nobody knows; there
+    /// its own wish to take anything counts.
+    private func isVariant(
+        _ stored: StoredResponse,
+        of request: URLRequest?,
+        _ demand: CacheDemand,
+        _ host: any StepHost
+    ) -> Bool {
+        guard let request else { return false }
+        if stored.variant == nil, demand.reading == .anything { return true }
+        return CacheVariant.matches(stored.head, stored: stored.variant ?? []) { name in
+            self.value(of: name, in: request, host) {
+                guard case .found(let cookies) = self.cookies else { return nil }
+                return cookies
+            }
+        }
+    }
+
+    /// The value of a field as it goes out.
+    private func value(
+        of name: String,
+        in request: URLRequest,
+        _ host: any StepHost,
+        cookies: () -> String?
+    ) -> String? {
+        let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name, for: request, host)
+        if name == "authorization",
+            let credential = host.steps.authentication.credential(for: request, hasOwnField: own != nil, host)
+        {
+            return credential.basicToken
+        }
+        guard name == "cookie", request.httpShouldHandleCookies, let stored = cookies() else { return own }
+        return own.map { $0 + "; " + stored } ?? stored
+    }
+
+    private func additionalValue(of name: String, for request: URLRequest, _ host: any StepHost) -> String? {
+        let fields = host.session.settings.additionalHeaders
+        guard !fields.isEmpty, let field = fields.first(where: { $0.name.isEqualIgnoringASCIICase(to: name) }) else {
+            return nil
+        }
+        let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
+        let isAtOriginalOrigin = host.redirectCount == 0 || host.originalOrigin == request.url.flatMap(Origin.init)
+        return isCredential && !isAtOriginalOrigin ? nil : field.value
+    }
+
+    /// Adds what validates the stored response, or keeps caches on the way from answering.
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        if demand != nil { requested = Date() }
+        if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
+    }
+
+    // MARK: - The server's answer
+
+    func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
+        let (head, request) = (received.head, received.request)
+        invalidate(by: head, to: request, host)
+        if let stored = selected(by: head, host) {
+            return .load(stored)
+        }
+        if case .contradicted = stored { return .follow(request) }
+        if demand != nil, case .follow = RedirectPolicy.decision(for: head, to: request, count: 0) {
+            dropSuperseded(by: head, to: request, host)
+        }
+        return .pass
+    }
+
+    /// The answer to a request that has changed things: what is stored of them is worthless.
+    private func invalidate(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
+        guard let cache = host.session.settings.cache, let url = request.url,
+            CacheStorability.invalidates(request.httpMethod, status: head.status)
+        else { return }
+        for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
+    }
+
+    /// The stored response, where it is the task's answer, as `head` says or in spite of it.
+    private func selected(by head: ResponseHead, _ host: any StepHost) -> StoredTransfer? {
+        guard case .candidate(let candidate, let isValidated) = stored, let demand else { return nil }
+        if head.status == 304 {
+            return isValidated ? confirm(candidate, with: head, host) : nil
+        }
+        guard CacheValidation.errorStatuses.contains(head.status),
+            CacheValidation.standsInForError(candidate.head, candidate.freshness(now: Date()), for: demand)
+        else { return nil }
+        return transfer(of: candidate, isConfirmed: false, host)
+    }
+
+    /// The server says that nothing has changed. nil where it speaks of another response.
+    private func confirm(_ candidate: StoredResponse, with head: ResponseHead, _ host: any StepHost) -> StoredTransfer?
+    {
+        switch CacheFields.confirmation(of: candidate.head, by: head) {
+        case .contradicts:
+            stored = .contradicted
+            return nil
+        case .keeps:
+            return transfer(of: candidate, isConfirmed: true, host)
+        case .updates:
+            break
+        }
+        var updated = candidate
+        let now = Date()
+        updated.head = CacheFields.updated(candidate.head, with: head, received: now)
+        updated.requested = requested
+        updated.received = now
+        if CacheDirectives(updated.head.combined("Cache-Control")).contains("no-store") {
+            if let url = URL(string: candidate.key) { host.session.settings.cache?.remove(url) }
+        } else {
+            host.session.settings.cache?.store(updated)
+        }
+        return transfer(of: updated, isConfirmed: true, host)
+    }
+
+    private func transfer(of stored: StoredResponse, isConfirmed: Bool, _ host: any StepHost) -> StoredTransfer {
+        var stored = stored
+        if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.age(now: Date())) }
+        return StoredTransfer(stored, delegate: host)
+    }
+
+    // MARK: - Storing
+
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
+        guard let head = response.head else { return acceptReported(response, into: sink, host) }
+        guard let demand, let request = response.request, let cache = host.session.settings.cache, !sink.isDivided
+        else { return sink }
+        let isStorable = CacheStorability.isStorable(
+            head,
+            for: demand,
+            answersChallenge: host.steps.authentication.hasShownCredentials
+        )
+        guard isStorable, response.expected <= cache.sizeLimit else {
+            dropSuperseded(by: head, to: request, host)
+            return sink
+        }
+        return begin(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, host)
+    }
+
+    /// A response that no server has sent: whether it may be stored is the protocol class's to say, and which requests it answers the
+    /// cache's.
+    private func acceptReported(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
+        reset()
+        guard response.storagePolicy != .notAllowed, let request = response.request,
+            Self.demand(of: request, host) != nil, let cache = host.session.settings.cache
+        else { return sink }
+        requested = Date()
+        let entry = CacheWrite.Entry(
+            head: StoredResponse.head(of: response.response),
+            request: request,
+            limit: cache.sizeLimit,
+            storagePolicy: response.storagePolicy
+        )
+        return begin(entry, into: sink, host)
+    }
+
+    private func begin(_ entry: CacheWrite.Entry, into sink: any Sink, _ host: any StepHost) -> any Sink {
+        write = .gathering(entry)
+        // One that gathers the body itself needs no copy.
+        guard sink.wholeBody == nil else { return sink }
+        return TeeSink(sink, limit: entry.limit) { [weak self, weak host] in
+            guard let self, let host, case .gathering(let entry) = write else { return }
+            write = .none
+            dropSuperseded(by: entry.head, to: entry.request, host)
+        }
+    }
+
+    /// `head` is the newest answer to `request`, and isn't stored: what is stored would be older than what the program has seen.
+    private func dropSuperseded(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
+        guard let demand, CacheStorability.supersedes(head, for: demand), let url = request.url else { return }
+        // Where nothing was found there is nothing to drop.
+        if case .none = stored { return }
+        host.session.settings.cache?.remove(url)
+    }
+
+    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        guard let error = ending.error else { return store(host) }
+        guard case .candidate(let candidate, _) = stored, error.code != .cancelled, ending.head == nil, let demand,
+            CacheValidation.standsInForError(candidate.head, candidate.freshness(now: Date()), for: demand)
+        else { return .pass }
+        return .load(transfer(of: candidate, isConfirmed: false, host))
+    }
+
+    /// The body is complete: it goes into the cache, if the delegate has nothing against it. The task's end waits for a store that takes
+    /// its time.
+    private func store(_ host: any StepHost) -> EndVerdict {
+        guard let stored = takeStorableResponse(host) else { return .pass }
+        if host.owner.tellsDelegateOfResult, host.owner.delegates.data != nil {
+            let cache = host.session.settings.cache
+            host.owner.ask(
+                .willCache(stored) { answer in
+                    if let answer = stored.replaced(by: answer) {
+                        cache?.store(answer)
+                    } else if let url = URL(string: stored.key) {
+                        cache?.remove(url)
+                    }
+                }
+            )
+            return .pass
+        }
+        let waits = host.session.settings.cache?.store(stored) {
+            host.owner.submit { host.proceed(self) }
+        }
+        return waits ?? false ? .wait : .pass
+    }
+
+    private func takeStorableResponse(_ host: any StepHost) -> StoredResponse? {
+        guard case .gathering(let entry) = write else { return nil }
+        write = .none
+        guard let url = entry.request.url, let response = host.owner.shownResponse, let ownURL = response.url,
+            let body = host.sink.wholeBody
+        else { return nil }
+        guard body.count <= entry.limit else {
+            dropSuperseded(by: entry.head, to: entry.request, host)
+            return nil
+        }
+        let variant = CacheVariant.fields(of: entry.head) { name in
+            self.value(of: name, in: entry.request, host) { host.steps.cookies?.field }
+        }
+        return StoredResponse(
+            key: StoredResponse.key(of: url),
+            url: ownURL,
+            form: StoredResponse.form(of: response),
+            head: entry.head.stored,
+            requested: requested,
+            received: entry.received,
+            variant: variant,
+            data: body,
+            storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : entry.storagePolicy
+        )
+    }
+}
+
+/// A response on its way into the cache, while its body is gathered.
+private enum CacheWrite {
+    case none
+    case gathering(Entry)
+
+    struct Entry {
+        let head: ResponseHead
+        let request: URLRequest
+        let received = Date()
+        /// In bytes.
+        let limit: Int
+        var storagePolicy = URLCache.StoragePolicy.allowed
+    }
+}

@@ -1,0 +1,79 @@
+import CurlTransport
+import Foundation
+
+/// Has a task wait for a way to its host instead of failing, where the session is configured so and nothing was sent.
+final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
+    private enum State {
+        case idle
+        /// The deadline ends the waiting, or a change of the network does.
+        case waiting(Deadline)
+    }
+
+    private let waits: Bool
+    private var state = State.idle
+    private var backoff = RetryBackoff()
+    /// Why the last attempt failed; nil before the first.
+    private var lastFailure: URLError?
+    private weak var host: (any StepHost)?
+
+    init(waits: Bool) {
+        self.waits = waits
+    }
+
+    /// What the task is waiting to be over; nil where it isn't waiting.
+    var cause: URLError? {
+        if case .waiting = state { lastFailure } else { nil }
+    }
+
+    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        guard let error = ending.error, ending.isOfNetwork,
+            ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase)
+        else { return .pass }
+        if waits {
+            wait(after: error, host)
+            return .wait
+        }
+        // libcurl goes on connecting for a suspended task, and gives it up in its own time. That is no end of a task whose clock stood
+        // still: it connects again, when it is resumed.
+        let stoodStill = ending.wasPaused || host.owner.isSuspended
+        return error.code == .timedOut && stoodStill && !host.owner.isCancelled ? .again : .pass
+    }
+
+    private func wait(after error: URLError, _ host: any StepHost) {
+        let isFirst = lastFailure == nil
+        lastFailure = error
+        self.host = host
+        let deadline = Deadline { [unowned self] in goOn() }
+        state = .waiting(deadline)
+        let loop = host.pool.loop
+        loop.schedule(deadline, at: loop.now + backoff.delay(jitter: .random(in: 0...1)))
+        host.pool.connectivityWaiters.enter(self)
+        if isFirst, host.owner.isWatched { host.owner.tell(.isWaitingForConnectivity) }
+    }
+
+    /// There may be a way now.
+    func networkChanged() {
+        backoff.reset()
+        goOn()
+    }
+
+    private func goOn() {
+        guard case .waiting = state, let host else { return }
+        stop(host)
+        host.proceed(self)
+    }
+
+    func stop(_ host: any StepHost) {
+        guard case .waiting(let deadline) = state else { return }
+        state = .idle
+        host.pool.loop.cancel(deadline)
+        host.pool.connectivityWaiters.leave(self)
+    }
+}
+
+extension URLError {
+    /// How far the transfer had come; nil where there was none.
+    fileprivate var transferPhase: TransferPhase? {
+        (userInfo[CurlErrorKey.phase] as? String).flatMap(TransferPhase.init)
+    }
+}

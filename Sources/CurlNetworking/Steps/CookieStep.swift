@@ -1,0 +1,141 @@
+import CurlTransport
+import Foundation
+
+/// The cookies of a task's requests and responses (RFC 6265bis).
+final class CookieStep: Step, @unchecked Sendable {
+    private enum Lookup {
+        case none
+        case underWay
+        case found(String?)
+    }
+
+    private var lookup = Lookup.none
+    /// The value of the next request's `Cookie` field, as far as it comes from the storage.
+    private(set) var field: String?
+    /// How many responses' cookies are being stored, and what waits for that.
+    private var writes = 0
+    private var afterWrites: [() -> Void] = []
+
+    /// Whether cookies of a response are still being stored.
+    var isStoring: Bool { writes > 0 }
+
+    // MARK: - Sending
+
+    /// Late, since other tasks may have got cookies while this one waited for its place.
+    func complete(_ host: any StepHost) -> CompletionVerdict {
+        switch lookup {
+        case .found(let found):
+            lookup = .none
+            field = found
+            return .pass
+        case .underWay:
+            return .wait
+        case .none:
+            break
+        }
+        guard let request = host.request else { return .pass }
+        if case .found(let found) = find(for: request, host) {
+            field = found
+            return .pass
+        }
+        lookup = .underWay
+        read(for: request, host) { [weak self, weak host] found in
+            guard let self, let host else { return }
+            lookup = .found(found)
+            host.proceed(self)
+        }
+        return .wait
+    }
+
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        if let field { plan.options?.addCookies(field) }
+    }
+
+    /// Calls `completion` with the value of the `Cookie` field that the storage adds to `request`, or nil: at once if that is known, else
+    /// later. On the loop.
+    func find(for request: URLRequest, _ host: any StepHost, _ completion: @escaping @Sendable (String?) -> Void) {
+        if case .found(let field) = find(for: request, host) {
+            completion(field)
+        } else {
+            read(for: request, host, completion)
+        }
+    }
+
+    /// The same, always later.
+    func read(for request: URLRequest, _ host: any StepHost, _ completion: @escaping @Sendable (String?) -> Void) {
+        guard let store = host.session.settings.sentCookies, let url = request.url else {
+            return host.owner.submit { completion(nil) }
+        }
+        let submit: @Sendable (String?) -> Void = { field in host.owner.submit { completion(field) } }
+        if writes > 0 {
+            store.findCookieField(afterStoringFor: url, completion: submit)
+        } else {
+            store.findCookieField(for: url, completion: submit)
+        }
+    }
+
+    /// The same, as far as it is known at once.
+    func find(for request: URLRequest, _ host: any StepHost) -> CookieStore.Lookup {
+        guard let store = host.session.settings.sentCookies, request.httpShouldHandleCookies, let url = request.url
+        else {
+            return .found(nil)
+        }
+        // The index need not have what the hop before has set.
+        return writes > 0 ? .busy : store.cookieField(for: url)
+    }
+
+    // MARK: - Storing
+
+    /// Has the cookies of a response stored, if it sets any. The response isn't shown until the store says that they are, so that the next
+    /// request carries them.
+    func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
+        let (head, request) = (received.head, received.request)
+        guard let store = host.session.settings.storedCookies, head.fields.contains("Set-Cookie"),
+            request.httpShouldHandleCookies, let url = request.url
+        else { return .pass }
+        let fields = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: "Set-Cookie") }.map(\.value)
+        writes += 1
+        host.owner.holdDelivery()
+        store.store(
+            fields,
+            from: url,
+            mainDocument: request.mainDocumentURL,
+            policy: host.session.settings.cookieAcceptPolicy
+        ) {
+            host.owner.submit { self.stored(host) }
+        }
+        return .pass
+    }
+
+    private func stored(_ host: any StepHost) {
+        writes -= 1
+        if writes == 0 { stopWaiting(host) }
+    }
+
+    /// Does `action` now, or once the cookies that came before it are stored.
+    func afterWrites(_ action: @escaping () -> Void) {
+        if writes == 0 { action() } else { afterWrites.append(action) }
+    }
+
+    /// Also called for a cancelled task, which shows no response that its cookies would have to precede.
+    func stopWaiting(_ host: any StepHost) {
+        let actions = afterWrites
+        afterWrites = []
+        for action in actions { action() }
+        host.owner.releaseDelivery()
+    }
+}
+
+extension TransferOptions {
+    /// Adds stored cookies after those of a `Cookie` field that the program has set; of two with one name the program's counts.
+    mutating func addCookies(_ stored: String) {
+        let prefix = "Cookie:"
+        let index = headers.firstIndex { String($0.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix) }
+        guard let index else {
+            headers.append("Cookie: " + stored)
+            return
+        }
+        let own = headers[index]
+        headers[index] = own.prefix(prefix.count) + CookieField.merge(String(own.dropFirst(prefix.count)), with: stored)
+    }
+}

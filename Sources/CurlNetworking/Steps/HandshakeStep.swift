@@ -1,0 +1,188 @@
+import CurlTransport
+import Foundation
+
+/// TLS handshakes that a delegate has a say in: they stop before anything of the request is sent, the delegate is asked, and another
+/// connection goes by its answer.
+final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
+    /// A handshake that has stopped, and waits for its answer without a connection and without a place at its host.
+    private final class Pending: @unchecked Sendable {
+        // @unchecked: a question carries it as its name; it is touched on the loop alone.
+        let subject: HandshakeCoordinator.Subject
+        let url: URL?
+        /// Where the question is asked, and others may wait for the answer.
+        let scope: HandshakeScope
+        weak var host: (any StepHost)?
+
+        init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ host: any StepHost) {
+            self.subject = subject
+            self.url = url
+            self.scope = scope
+            self.host = host
+        }
+    }
+
+    private var pending: Pending?
+
+    // MARK: - Before the handshake
+
+    /// Has the handshake stop where a delegate wants to be asked, and show what was decided.
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        guard let origin = plan.ticket?.origin, plan.options != nil, origin.isSecure, !origin.isUnixSocket,
+            !host.session.settings.tls.trustsAnyCertificate(origin, host.session.settings.hosts),
+            let decider = decider(host)
+        else { return }
+        let coordinator = host.pool.handshakes.existing(of: decider)?.coordinator
+        var decisions = coordinator?.decisions(for: origin) ?? HandshakeDecisions()
+        if host.session.settings.tls.hasIdentity(origin, host.session.settings.hosts) {
+            decisions.hasDecidedOnCertificate = true
+        }
+        plan.options?.inquiry = HandshakeInquiry(
+            host: origin.host,
+            decisions: decisions,
+            certificate: coordinator?.identity(for: origin)
+        )
+        plan.decider = decider
+    }
+
+    private func askedDelegates(
+        _ host: any StepHost
+    ) -> (session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
+        let own = host.owner.ownDelegates.session
+        let sessions = host.session.delegates.session
+        return (sessions, own === sessions ? nil : own)
+    }
+
+    private func delegateTypes(_ host: any StepHost) -> ChallengeAnswerers.Pair {
+        let delegates = askedDelegates(host)
+        return ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
+    }
+
+    /// nil where there is nobody to ask. As long as it isn't known who of two delegates answers, the task's own may be the one.
+    private func decider(_ host: any StepHost) -> HandshakeDecider? {
+        let delegates = askedDelegates(host)
+        guard delegates.session != nil || delegates.own != nil else { return nil }
+        switch (ChallengeAnswerers.answerer(of: delegateTypes(host)), delegates.own) {
+        case (.nobody, _): return nil
+        case (.session, _), (_, nil): return .session
+        case (.task, let own?), (nil, let own?): return .task(own)
+        }
+    }
+
+    // MARK: - The question
+
+    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        guard let error = ending.error, let origin = host.ticket?.origin else { return .pass }
+        guard let question = ending.handshakeQuestion else {
+            if error.code == .clientCertificateRejected, let decider = decider(host) {
+                host.pool.handshakes.existing(of: decider)?.coordinator.forgetIdentity(for: origin)
+            }
+            return .pass
+        }
+        do throws(URLError) {
+            try host.budget.spendHandshake(at: request.url)
+        } catch {
+            return .fail(error)
+        }
+        let subject = HandshakeCoordinator.Subject(origin: origin, question: question)
+        // Another task may have had its answer while this one shook hands.
+        guard let scope = decider(host).map({ host.pool.handshakes.scope(of: $0) }),
+            !scope.coordinator.hasDecided(subject)
+        else { return .again }
+        let pending = Pending(subject, request.url, in: scope, host)
+        self.pending = pending
+        if scope.coordinator.enter(self, about: subject) { ask(pending, host) }
+        return .wait
+    }
+
+    private func ask(_ pending: Pending, _ host: any StepHost) {
+        let origin = pending.subject.origin
+        let space: HandshakeSpace
+        switch pending.subject.question {
+        case .serverTrust(let chain, let result, let reason):
+            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
+            space = HandshakeSpace(trust, at: origin)
+        case .clientCertificate(let authorities):
+            space = HandshakeSpace(authorities: authorities.map { Data($0) }, at: origin)
+        }
+        let sender = ChallengeSender { [weak self, weak host] answer in
+            guard let self, let host else { return }
+            host.owner.submit { self.answered(pending, answer, host) }
+        }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space,
+            proposedCredential: nil,
+            previousFailureCount: 0,
+            failureResponse: nil,
+            error: nil,
+            sender: sender
+        )
+        host.owner.ask(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
+    }
+
+    // MARK: - The answer
+
+    private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
+        guard self.pending === pending else { return }
+        ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
+        // The decision is whose it turned out to be.
+        let coordinator = decider(host).map { host.pool.handshakes.scope(of: $0).coordinator }
+        if answer.disposition == .cancelAuthenticationChallenge {
+            return host.fail(.cancelled(pending.url).with(phase: .securing))
+        }
+        let origin = pending.subject.origin
+        switch pending.subject.question {
+        case .clientCertificate:
+            let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
+            // Nobody's answer leaves no trace: without an inquiry, nothing stops the handshake.
+            coordinator?.show(identity?.certificate, to: origin)
+        case .serverTrust(let chain, let result, let reason):
+            let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
+            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
+            if answer.disposition == .rejectProtectionSpace {
+                let description = "The delegate rejected the server's certificate."
+                let error = URLError(.serverCertificateUntrusted, pending.url, description)
+                return host.fail(error.with(phase: .securing).with(peerTrust: trust))
+            } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
+                coordinator?.accept(chain, of: origin, hasProblem: result != 0)
+            } else if result != 0 {
+                return host.fail(URLError(.untrusted(result, reason), url: pending.url).with(peerTrust: trust))
+            } else {
+                coordinator?.verify(chain, of: origin)
+            }
+        }
+        stop(host)
+        host.proceed(self)
+    }
+
+    /// Another task's question, the same as this one's, was answered: perhaps for both.
+    func questionSettledElsewhere() {
+        guard let pending = pending.take() else { return }
+        pending.host?.proceed(self)
+    }
+
+    func stop(_ host: any StepHost) {
+        guard let pending = pending.take() else { return }
+        pending.scope.coordinator.leave(self, about: pending.subject)
+    }
+}
+
+extension ServerTrust {
+    fileprivate init(host: String, chain: [[UInt8]], verification: Int, reason: String) {
+        self.init(
+            host: host,
+            certificates: chain.map { Data($0) },
+            problem: CertificateProblem(verification: verification),
+            reason: reason
+        )
+    }
+}
+
+extension TransferFailure {
+    /// What libcurl would have said of a certificate that verification turned down.
+    fileprivate static func untrusted(_ result: Int, _ reason: String) -> TransferFailure {
+        let text = "SSL certificate problem: \(reason)"
+        var failure = TransferFailure(code: .peerFailedVerification, text: text, phase: .securing)
+        failure.verification = result
+        return failure
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+
+/// Has a program's own protocol classes load a request instead of the network.
+final class ProtocolClassStep: Step, @unchecked Sendable {
+    private weak var host: (any StepHost)?
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        guard attempt == .first, let task = host.owner.task, let request = host.request else { return .pass }
+        let settings = host.session.settings
+        let classes = settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : settings.protocolClasses
+        guard !classes.isEmpty else { return .pass }
+        self.host = host
+        let demand = CacheStep.demand(of: request, host)
+        let cache = demand == nil || demand?.reading == .nothing ? nil : settings.cache
+        return .load(
+            ProtocolTransfer(classes, for: task, cache: cache, loop: host.pool.loop, delegate: host, reporter: self)
+        )
+    }
+}
+
+extension ProtocolClassStep: ProtocolReporter {
+    func completeRequest(_ completion: @escaping @Sendable (ProtocolRequest) -> Void) {
+        guard let host, let request = host.request else { return }
+        let isAtOriginalOrigin =
+            host.redirectCount == 0 || RedirectPolicy.isSamePlace(host.owner.originalRequest, request)
+        let additional = host.session.settings.additionalHeaders(withCredentials: isAtOriginalOrigin)
+        let complete: @Sendable (String?) -> Void = { field in
+            completion(ProtocolRequest(request, additional: additional, cookies: field))
+        }
+        guard let cookies = host.steps.cookies else { return complete(nil) }
+        cookies.find(for: request, host, complete)
+    }
+
+    func changeRequest(to request: URLRequest) {
+        host?.replaceRequest(request)
+    }
+
+    func decline(_ plain: URLRequest?) {
+        guard let host else { return }
+        if let plain { host.replaceRequest(plain) }
+        // A class may have been redirected to where the network must not go.
+        if host.redirectCount > 0, let error = RedirectPolicy.refusal(of: host.request) { return host.fail(error) }
+        host.decline(self)
+    }
+
+    /// The delegate is asked for the body of a streamed upload; the request's own serves where it has none, and it is the class's business
+    /// if that is none.
+    func accept(start: @escaping () -> Void) {
+        guard let host, case .stream = host.owner.body.source else { return start() }
+        // It comes back to this loop.
+        nonisolated(unsafe) let start = start
+        let owner = host.owner
+        owner.ask(
+            .bodyStream { stream in
+                nonisolated(unsafe) let stream = stream
+                owner.submit {
+                    guard let host = self.host, !host.isOver else { return }
+                    if let stream, var request = host.request {
+                        request.httpBodyStream = stream
+                        host.replaceRequest(request)
+                    }
+                    start()
+                }
+            }
+        )
+    }
+
+    func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse) {
+        host?.redirect(to: request, from: old, by: response, self)
+    }
+
+    func challenge(_ challenge: URLAuthenticationChallenge, answerTo sender: ChallengeSender) {
+        guard let host, host.owner.delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
+        host.owner.ask(.challenge(ChallengeQuestion(reported: challenge, sender: sender)))
+    }
+
+    func challengeEnded(_ disposition: URLSession.AuthChallengeDisposition?) {
+        guard let host else { return }
+        if disposition == .cancelAuthenticationChallenge {
+            host.fail(.cancelled(host.request?.url))
+        } else {
+            host.rearmClocks()
+        }
+    }
+}

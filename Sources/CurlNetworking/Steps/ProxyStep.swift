@@ -1,0 +1,58 @@
+import CurlTransport
+import Foundation
+
+/// Sends a request the way that leads to its host. Without a state of its own.
+final class ProxyStep: Step {
+    static let shared = ProxyStep()
+
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
+        guard let ticket = plan.ticket else { return }
+        switch host.pool.route(for: ticket) {
+        case .direct: plan.options?.dropProxyAuthorization()
+        case .unusable(let reason): throw URLError(.cannotConnectToHost, plan.request.url, reason)
+        case .through(let server) where server.tunnels(to: ticket.origin): plan.options?.tunnel(through: server)
+        case .through(let server) where server.isSOCKS: plan.options?.dropProxyAuthorization()
+        case .through: break
+        }
+    }
+}
+
+extension TransferOptions {
+    /// Has an HTTP proxy make a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which sees nothing of what goes through.
+    fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer) {
+        usesTunnel = true
+        tunnelHeaders = headers.filter(Self.isForProxy)
+        if let credential = server.credential, tunnelHeaders.isEmpty {
+            proxyAuthentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
+        }
+        dropProxyAuthorization()
+        tunnelHeaders += headers.filter { Self.name(of: $0).isEqualIgnoringASCIICase(to: "User-Agent") }
+    }
+
+    /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would come to the server (RFC 9110 §11.7.2).
+    fileprivate mutating func dropProxyAuthorization() {
+        if headers.contains(where: Self.isForProxy) { headers.removeAll(where: Self.isForProxy) }
+    }
+
+    private static func isForProxy(_ line: String) -> Bool {
+        name(of: line).isEqualIgnoringASCIICase(to: "Proxy-Authorization")
+    }
+
+    /// Has libcurl show a credential when it asks for the tunnel.
+    mutating func authenticateTunnel(_ use: Authentication.Use) {
+        tunnelHeaders.removeAll(where: Self.isForProxy)
+        let scheme: ProxyAuthentication.Scheme
+        switch use.space.scheme {
+        case .basic: scheme = .basic
+        case .digest: scheme = .digest
+        case .ntlm: scheme = .ntlm
+        // A proxy's offer of it isn't taken.
+        case .negotiate: scheme = .any
+        }
+        proxyAuthentication = ProxyAuthentication(scheme, user: use.credential.user, password: use.credential.password)
+    }
+
+    private static func name(of line: String) -> String {
+        String(line.prefix { $0 != ":" && $0 != ";" })
+    }
+}

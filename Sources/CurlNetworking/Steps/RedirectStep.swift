@@ -1,0 +1,63 @@
+import Foundation
+
+/// Follows redirects, and asks the delegate what it makes of them.
+final class RedirectStep: Step, @unchecked Sendable {
+    /// How many were followed.
+    private(set) var count = 0
+    /// One of them has said to fetch something else instead (RFC 9110 §15.4.4).
+    private(set) var hasLeftBody = false
+    /// What the delegate is being asked about.
+    private var asked: HeldResponse?
+
+    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+        switch RedirectPolicy.decision(for: received.head, to: received.request, count: count) {
+        case .deliver: return .pass
+        case .fail(let error): throw error
+        case .follow(let next):
+            if received.head.status == 303, received.request.httpMethod != "HEAD" { hasLeftBody = true }
+            guard host.owner.delegates.task != nil else { return follow(next) }
+            return ask(about: try received.head.response(to: received.request), next, host)
+        }
+    }
+
+    /// A program's protocol class has reported a redirect to `request`.
+    func report(
+        _ request: URLRequest,
+        from old: URLRequest?,
+        by response: URLResponse,
+        _ host: any StepHost
+    ) throws(URLError) -> HeadVerdict {
+        let next = try RedirectPolicy.reported(request, from: old, count: count)
+        // The message to the delegate is about responses of HTTP alone.
+        guard host.owner.delegates.task != nil, let response = response as? HTTPURLResponse else { return follow(next) }
+        return ask(about: response, next, host)
+    }
+
+    private func follow(_ next: URLRequest) -> HeadVerdict {
+        count += 1
+        return .follow(next)
+    }
+
+    private func ask(about response: HTTPURLResponse, _ next: URLRequest, _ host: any StepHost) -> HeadVerdict {
+        let held = HeldResponse()
+        asked = held
+        host.owner.ask(
+            .redirect(response, next) { [weak self, weak host] answer in
+                guard let self, let host else { return }
+                host.owner.submit { self.answered(held, answer, host) }
+            }
+        )
+        return .hold(held)
+    }
+
+    /// Only the first answer counts, and none after the task's end.
+    private func answered(_ held: HeldResponse, _ next: URLRequest?, _ host: any StepHost) {
+        guard asked === held else { return }
+        asked = nil
+        host.release(held, next.map(follow) ?? .pass)
+    }
+
+    func stop(_ host: any StepHost) {
+        asked = nil
+    }
+}

@@ -1,0 +1,167 @@
+import CurlTransport
+import Foundation
+
+/// Has a download go on from a partial file, and puts it together from as many parts as the server makes of the rest.
+final class ResumeStep: Step, @unchecked Sendable {
+    private enum Preparation {
+        case none(Result<ResumeData, URLError>)
+        /// The partial file is being copied.
+        case copying
+        case failed(URLError)
+        case done
+    }
+
+    /// A part of the representation is being appended to the file.
+    private struct Appending {
+        var offset: Int64
+        var end: Int64
+        var completeLength: Int64?
+    }
+
+    private let file: FileSink
+    private var preparation: Preparation
+    /// The file holds something to go on from, and the server is asked for the rest.
+    private var resumption: Resumption?
+    private var appending: Appending?
+
+    init(_ resumeData: Result<ResumeData, URLError>, into file: FileSink) {
+        self.file = file
+        preparation = .none(resumeData)
+    }
+
+    // MARK: - The partial file
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        switch preparation {
+        case .done: return .pass
+        case .copying: return .wait
+        case .failed(let error), .none(.failure(let error)): return .fail(error)
+        case .none(.success(let resumeData)):
+            preparation = .copying
+            let directory = host.session.settings.temporaryDirectory
+            // Copying can take a while, which the loop has not.
+            DispatchQueue.global(qos: .utility).async {
+                nonisolated(unsafe) let copy = Result { () throws(URLError) in
+                    try DownloadFile(copying: resumeData.partialFile, in: directory)
+                }
+                host.owner.submit { self.prepared(resuming: resumeData, from: copy, host) }
+            }
+            return .wait
+        }
+    }
+
+    /// `copy` is nil where the partial file is gone or no longer the same: then the download starts from zero.
+    private func prepared(
+        resuming resumeData: ResumeData,
+        from copy: Result<DownloadFile?, URLError>,
+        _ host: any StepHost
+    ) {
+        switch copy {
+        case .failure(let error):
+            preparation = .failed(error)
+        case .success(let copy):
+            preparation = .done
+            if host.isOver {
+                copy?.remove()
+            } else if let copy {
+                file.adopt(copy)
+                resumption = resumeData.resumption(from: copy.length)
+            }
+        }
+        host.proceed(self)
+    }
+
+    // MARK: - The server's answers
+
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        guard let resumption else { return }
+        plan.options?.replaceHeaders(resumption.fields)
+        plan.offset = resumption.offset
+    }
+
+    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+        guard let resumption else { return .pass }
+        let offset = resumption.offset
+        switch ResumePolicy.decision(for: received.head, to: resumption) {
+        case .append(let end, let completeLength):
+            let length = completeLength ?? NSURLSessionTransferSizeUnknown
+            self.resumption = nil
+            appending = Appending(offset: offset, end: end, completeLength: completeLength)
+            if file.partValidator == nil { host.owner.tell(.resumed(offset: offset, expectedTotalBytes: length)) }
+            file.partValidator = resumption.validator
+            return .deliver(HeadVerdict.Placement(offset: offset, expected: length))
+        case .complete:
+            self.resumption = nil
+            host.owner.tell(.resumed(offset: offset, expectedTotalBytes: offset))
+            return .deliver(
+                HeadVerdict.Placement(
+                    head: received.head.completed(length: offset),
+                    offset: offset,
+                    expected: offset,
+                    isComplete: true
+                )
+            )
+        case .startOver:
+            try startOver()
+            return .deliver(HeadVerdict.Placement())
+        case .askAgain:
+            try startOver()
+            return .follow(received.request)
+        case .deliver:
+            // The server's trouble is not the partial file's: it can still be resumed from later.
+            file.supersedesPartialFile = false
+            try startOver()
+            return .deliver(HeadVerdict.Placement())
+        }
+    }
+
+    private func startOver() throws(URLError) {
+        resumption = nil
+        try file.startOver()
+    }
+
+    /// Asks for what is still missing when an appended part is over.
+    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        guard ending.error == nil, let part = appending.take(), let length = file.length,
+            let validator = file.partValidator
+        else { return .pass }
+        let verdict = ResumePolicy.ending(
+            at: length,
+            from: part.offset,
+            end: part.end,
+            completeLength: part.completeLength
+        )
+        do throws(URLError) {
+            switch verdict {
+            case .complete:
+                return .pass
+            case .askForRest:
+                try host.budget.spendPart(of: request.url, at: length)
+                resumption = Resumption(offset: length, validator: validator, completeLength: part.completeLength)
+            case .askAgain:
+                try startOver()
+            case .fail:
+                throw URLError(.networkConnectionLost, request.url, "The server sent less than it announced.")
+            }
+        } catch {
+            return .fail(error)
+        }
+        return .follow(request)
+    }
+}
+
+extension ResponseHead {
+    /// What a server would have said to a range that is all it has: a 416's own fields describe an error page.
+    fileprivate func completed(length: Int64) -> ResponseHead {
+        var head = self
+        head.status = 206
+        head.fields.removeAll {
+            $0.name.utf8.count > 8 && String($0.name.prefix(8)).isEqualIgnoringASCIICase(to: "Content-")
+        }
+        head.fields.append(HeaderField(name: "Content-Length", value: "\(length)"))
+        if length > 0 {
+            head.fields.append(HeaderField(name: "Content-Range", value: "bytes 0-\(length - 1)/\(length)"))
+        }
+        return head
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+
+/// Finds the stream that a request's body is read from: a stream serves once.
+///
+/// The request's own serves the first transfer. Every other one is the delegate's, and of a streamed upload the first as well; there the
+/// request's own is what remains where the delegate has none.
+final class StreamStep: Step, @unchecked Sendable {
+    private enum State {
+        /// The next request needs one.
+        case needed
+        /// The delegate has been asked.
+        case asking
+        /// libcurl reads nothing of a body without length: that there is nothing must be found before.
+        case findingEnd(InputStream)
+        case found(InputStream)
+        case failed(URLError)
+    }
+
+    private var state = State.needed
+    /// The last one that was sent.
+    private var spent: InputStream?
+
+    /// The stream for the transfer that is about to be made; nil where it has none.
+    func take() -> InputStream? {
+        guard case .found(let stream) = state else { return nil }
+        state = .needed
+        spent = stream
+        return stream
+    }
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        guard host.owner.body.isKept(by: host.request, after: host.steps.redirect) else { return .pass }
+        switch state {
+        case .found: return .pass
+        case .asking, .findingEnd: return .wait
+        case .failed(let error): return .fail(error)
+        case .needed: break
+        }
+        if host.owner.body.isInRequest, let stream = unspentStream(of: host.request, host) {
+            use(stream, for: host.request, host)
+            if case .found = state { return .pass }
+            return .wait
+        }
+        state = .asking
+        host.owner.ask(
+            .bodyStream { [weak self, weak host] stream in
+                guard let self, let host else { return }
+                nonisolated(unsafe) let stream = stream
+                host.owner.submit { self.arrived(stream, host) }
+            }
+        )
+        return .wait
+    }
+
+    private func unspentStream(of request: URLRequest?, _ host: any StepHost) -> InputStream? {
+        spent != nil || host.redirectCount > 0 ? nil : request?.httpBodyStream
+    }
+
+    /// The delegate's answer; only the first counts.
+    private func arrived(_ stream: InputStream?, _ host: any StepHost) {
+        guard case .asking = state, !host.isOver else { return }
+        // The same one again would send nothing, and that as the body.
+        if let stream = stream ?? unspentStream(of: host.request, host), stream !== spent,
+            ![.atEnd, .closed, .error].contains(stream.streamStatus)
+        {
+            use(stream, for: host.request, host)
+        } else {
+            let description = "There is no stream with the request's body, or none that has not been read from."
+            state = .failed(URLError(.requestBodyStreamExhausted, host.request?.url, description))
+        }
+        if case .findingEnd = state { return }
+        host.proceed(self)
+    }
+
+    private func use(_ stream: InputStream, for request: URLRequest?, _ host: any StepHost) {
+        guard request.flatMap(TaskBody.announcedLength) == 0 else { return state = .found(stream) }
+        state = .findingEnd(stream)
+        StreamedBody.findEnd(of: stream, url: request?.url) { [weak self, weak host] error in
+            guard let self, let host else { return }
+            host.owner.submit { self.foundEnd(error, host) }
+        }
+    }
+
+    private func foundEnd(_ error: URLError?, _ host: any StepHost) {
+        guard case .findingEnd(let stream) = state else { return }
+        state = error.map { .failed($0) } ?? .found(stream)
+        host.proceed(self)
+    }
+}

@@ -1,0 +1,90 @@
+import CurlTransport
+import Foundation
+
+/// The body of a task's requests.
+struct TaskBody: Sendable {
+    enum Source: Sendable {
+        /// The request itself, if it has any.
+        case request
+        case data(Data)
+        case file(URL)
+        /// The request's stream, or one that the delegate is asked for.
+        case stream
+    }
+
+    let source: Source
+    private let originalRequest: URLRequest?
+
+    init(_ source: Source, of request: URLRequest?) {
+        self.source = source
+        originalRequest = request
+    }
+
+    var isStream: Bool {
+        if case .stream = source { true } else { originalRequest?.httpBodyStream != nil }
+    }
+
+    var isInRequest: Bool {
+        if case .request = source { true } else { false }
+    }
+
+    /// How long the body of the first request will be, as far as that is known before it is made. In bytes; 0 for none.
+    var expectedLength: Int64 {
+        switch source {
+        case .data(let data):
+            return Int64(data.count)
+        case .file(let url):
+            return FileBody.length(of: url) ?? NSURLSessionTransferSizeUnknown
+        case .stream:
+            return originalRequest.flatMap(Self.announcedLength) ?? NSURLSessionTransferSizeUnknown
+        case .request:
+            guard let originalRequest else { return 0 }
+            if let data = originalRequest.httpBody { return Int64(data.count) }
+            guard originalRequest.httpBodyStream != nil else { return 0 }
+            return Self.announcedLength(of: originalRequest) ?? NSURLSessionTransferSizeUnknown
+        }
+    }
+
+    /// What the request says of its stream's length; nil where that makes no sense.
+    static func announcedLength(of request: URLRequest) -> Int64? {
+        request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap { $0 < 0 ? nil : $0 }
+    }
+
+    /// `request` with the body as a protocol class looks for it.
+    func added(to request: URLRequest) -> URLRequest {
+        var request = request
+        switch source {
+        case .data(let data): request.httpBody = data
+        case .file(let url): request.httpBodyStream = InputStream(url: url)
+        case .request, .stream: break
+        }
+        return request
+    }
+
+    /// Whether `request` still has the body: a redirect that turned a POST into a GET has left it behind.
+    func isKept(by request: URLRequest?, after redirects: RedirectStep) -> Bool {
+        redirects.count == 0 || (!redirects.hasLeftBody && request?.httpMethod == originalRequest?.httpMethod)
+    }
+
+    /// The body of the next request; nil for none. `stream` is what `StreamStep` has found, and `wake` has its transfer read on when it
+    /// has something again; any thread.
+    func make(
+        for request: URLRequest,
+        _ stream: InputStream?,
+        after redirects: RedirectStep,
+        wake: @autoclosure () -> @Sendable () -> Void
+    ) throws(URLError) -> (any RequestBody)? {
+        if let stream {
+            let length = Self.announcedLength(of: request)
+            return StreamedBody(stream, length: length, url: request.url, becameReadable: wake())
+        }
+        switch source {
+        case .data(let data) where isKept(by: request, after: redirects): return DataBody(data)
+        case .file(let url) where isKept(by: request, after: redirects): return try FileBody(url, for: request.url)
+        case .request, .data, .file, .stream: break
+        }
+        if let data = request.httpBody { return DataBody(data) }
+        // Methods that mean a body send the length of an empty one (RFC 9110 §8.6).
+        return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
+    }
+}

@@ -1,0 +1,253 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// The directory of a cache on disk: one file for each entry, with the entry's name.
+///
+/// Several processes may use it at once, and any of them may be killed at any moment: a file is written under another name and then renamed,
+/// so that readers always see complete entries. Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory
+/// has mode 0700 and its files 0600; anything else isn't used. Every call may block.
+final class CacheDirectory: Sendable {
+    /// Identifies a version of an entry.
+    struct FileIdentity: Equatable, Sendable {
+        fileprivate let inode: ino_t
+        /// Set by the writer, in nanoseconds.
+        fileprivate let written: timespec
+
+        fileprivate init(_ status: stat) {
+            inode = status.st_ino
+            written = status.st_mtim
+        }
+
+        static func == (a: Self, b: Self) -> Bool {
+            a.inode == b.inode && a.written.tv_sec == b.written.tv_sec && a.written.tv_nsec == b.written.tv_nsec
+        }
+    }
+
+    /// An entry in a listing.
+    struct Item {
+        let name: String
+        let size: Int
+        let written: Date
+        let used: Date
+    }
+
+    /// The result of reading an entry.
+    enum Content {
+        case none
+        /// It can't be used.
+        case damaged
+        case entry(header: CacheFile.Header, description: [UInt8], body: Data, FileIdentity)
+    }
+
+    let path: String
+
+    init(path: String) {
+        self.path = path
+    }
+
+    // MARK: - One entry
+
+    /// Reads the entry. One whose file is longer than `sizeLimit` is ignored.
+    func read(_ name: String, sizeLimit: Int) -> Content {
+        // Without O_NONBLOCK, opening a pipe of that name would wait for a writer.
+        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        // ELOOP: a symbolic link. Other errors may be temporary.
+        guard descriptor >= 0 else { return errno == ELOOP ? .damaged : .none }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return .none }
+        guard status.isPrivateFile else { return .damaged }
+        let length = Int(status.st_size)
+        guard length <= sizeLimit else { return .none }
+        let head = Self.read(descriptor, count: min(CacheFile.Header.length, length))
+        guard let header = head?.withUnsafeBytes({ CacheFile.Header($0, fileLength: length) }),
+            let description = Self.read(descriptor, count: header.descriptionLength),
+            let body = Self.readData(descriptor, count: header.bodyLength)
+        else { return .damaged }
+        return .entry(header: header, description: description, body: body, FileIdentity(status))
+    }
+
+    /// The current version of the entry; nil if there is none.
+    func identity(of name: String) -> FileIdentity? {
+        var status = stat()
+        return lstat(file(name), &status) == 0 ? FileIdentity(status) : nil
+    }
+
+    /// Marks the entry as used last.
+    func touch(_ name: String) {
+        // The modification time is part of its identity.
+        let times = [timespec.now, timespec(tv_sec: 0, tv_nsec: Self.omit)]
+        utimensat(AT_FDCWD, file(name), times, AT_SYMLINK_NOFOLLOW)
+    }
+
+    /// Writes the entry, replacing any existing one. `growth` is how much more space is used than before, in bytes; nil if it couldn't be
+    /// written.
+    func write(_ name: String, head: [UInt8], body: Data) -> (identity: FileIdentity, growth: Int)? {
+        guard isUsable else { return nil }
+        let temporary = file("\(name).\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.temporarySuffix)")
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        // The lock ends with the process: whoever gets it knows that the file was abandoned.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, head.withUnsafeBytes({ Self.write($0, to: descriptor) }),
+            body.withUnsafeBytes({ Self.write($0, to: descriptor) })
+        else {
+            unlink(temporary)
+            return nil
+        }
+        let now = timespec.now
+        futimens(descriptor, [now, now])
+        var (old, new) = (stat(), stat())
+        let replaced = lstat(file(name), &old) == 0 ? Self.room(for: Int(old.st_size)) : 0
+        guard fstat(descriptor, &new) == 0, rename(temporary, file(name)) == 0 else {
+            unlink(temporary)
+            return nil
+        }
+        return (FileIdentity(new), Self.room(for: head.count + body.count) - replaced)
+    }
+
+    /// Returns how much space that frees, in bytes.
+    @discardableResult
+    func remove(_ name: String) -> Int {
+        var status = stat()
+        guard lstat(file(name), &status) == 0, unlink(file(name)) == 0 else { return 0 }
+        return Self.room(for: Int(status.st_size))
+    }
+
+    // MARK: - All entries
+
+    /// Lists the whole directory, and removes temporary files that killed processes left.
+    func list() -> [Item] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var items: [Item] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(Self.temporarySuffix) {
+                removeIfAbandoned(name)
+            } else if Self.isEntryName(name), let item = item(name) {
+                items.append(item)
+            }
+        }
+        return items
+    }
+
+    private func item(_ name: String) -> Item? {
+        var status = stat()
+        guard lstat(file(name), &status) == 0 else { return nil }
+        return Item(
+            name: name,
+            size: Self.room(for: Int(status.st_size)),
+            written: Date(status.st_mtim),
+            used: max(Date(status.st_mtim), Date(status.st_atim))
+        )
+    }
+
+    /// A process that is writing holds the lock.
+    private func removeIfAbandoned(_ name: String) {
+        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(file(name)) }
+    }
+
+    /// The space that a file uses, in bytes: whole blocks.
+    static func room(for length: Int) -> Int {
+        let block = 4096
+        return length > Int.max - block ? length : (length + block - 1) / block * block
+    }
+
+    /// `UTIME_OMIT`.
+    private static let omit = (1 << 30) - 2
+    private static let temporarySuffix = ".tmp"
+
+    /// Whether the name is one of `DiskCache`'s. Other files are left alone.
+    private static func isEntryName(_ name: String) -> Bool {
+        name.utf8.count == 64
+            && name.utf8.allSatisfy { $0.isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
+    }
+
+    // MARK: - The directory itself
+
+    private func file(_ name: String) -> String { path + "/" + name }
+
+    /// Whether the directory exists and only this user has access. Creates it if it is missing.
+    private var isUsable: Bool {
+        var status = stat()
+        if lstat(path, &status) != 0 {
+            let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
+            try? FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST, lstat(path, &status) == 0 else { return false }
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else { return false }
+        return status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0
+    }
+
+    // MARK: - Bytes
+
+    private static func read(_ descriptor: Int32, count: Int) -> [UInt8]? {
+        var isComplete = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+            isComplete = read(descriptor, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
+            initializedCount = isComplete ? count : 0
+        }
+        return isComplete ? bytes : nil
+    }
+
+    /// Into uninitialised memory, to save zeroing it.
+    private static func readData(_ descriptor: Int32, count: Int) -> Data? {
+        guard count > 0 else { return Data() }
+        guard let memory = malloc(count) else { return nil }
+        guard read(descriptor, into: UnsafeMutableRawBufferPointer(start: memory, count: count)) else {
+            free(memory)
+            return nil
+        }
+        return Data(bytesNoCopy: memory, count: count, deallocator: .free)
+    }
+
+    private static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
+        var offset = 0
+        while offset < buffer.count {
+            let count = Glibc.read(descriptor, buffer.baseAddress.map { $0 + offset }, buffer.count - offset)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            offset += count
+        }
+        return true
+    }
+
+    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+        var offset = 0
+        while offset < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            offset += count
+        }
+        return true
+    }
+}
+
+extension stat {
+    /// Whether it is a file of this user's that nobody else has access to.
+    fileprivate var isPrivateFile: Bool {
+        st_mode & S_IFMT == S_IFREG && st_uid == geteuid() && st_mode & 0o077 == 0
+    }
+}
+
+extension timespec {
+    fileprivate static var now: timespec {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return time
+    }
+}
+
+extension Date {
+    fileprivate init(_ time: timespec) {
+        self.init(timeIntervalSince1970: TimeInterval(time.tv_sec) + TimeInterval(time.tv_nsec) / 1_000_000_000)
+    }
+}

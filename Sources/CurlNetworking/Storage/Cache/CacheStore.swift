@@ -1,0 +1,46 @@
+import CurlTransport
+import Foundation
+
+/// What is known about a stored response without waiting for the cache.
+enum CacheFinding {
+    case known(StoredResponse?)
+    /// Call `look`.
+    case unknown
+}
+
+/// A cache as used by sessions on their loops, without ever waiting for it. Any thread, unless noted otherwise.
+protocol CacheStore: AnyObject, Sendable {
+    /// The largest body that is stored, in bytes.
+    var sizeLimit: Int { get }
+
+    var revalidations: Revalidations { get }
+
+    /// What is known without asking the cache. `isInsistent`: the request can't do without the cache. Loop; never blocks.
+    func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding
+
+    /// Asks the cache. `completion` is called on a queue of the store.
+    func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void)
+
+    /// Stores `response` soon. If it returns true, the caller should wait: `completion` is called on a queue of the store once the response
+    /// is written.
+    func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool
+
+    /// Stores `response` soon.
+    func store(_ response: StoredResponse)
+
+    /// Removes what is stored for `url`.
+    func remove(_ url: URL)
+
+    /// Removes everything. Blocks: not on a loop.
+    func removeAll()
+
+    /// Returns when all pending writes are done. Blocks: not on a loop.
+    func waitForWrites()
+}
+
+/// The stores of the caches that sessions use.
+enum CacheStores {
+    static func store(over cache: URLCache) -> any CacheStore {
+        (cache as? CurlURLCache)?.responses ?? StockCacheStore.store(over: cache)
+    }
+}

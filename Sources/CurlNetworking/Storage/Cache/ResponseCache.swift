@@ -1,0 +1,302 @@
+import CurlTransport
+import Foundation
+import CurlNetworkingLocks
+
+/// A cache of responses in memory and on disk, for sessions and for programs.
+///
+/// A stored response is found at once, and written soon, on a queue of the cache's own. Processes share what is on disk: a response in memory
+/// is valid only while its file is unchanged. There is one response for each URL; callers decide which requests it answers.
+final class ResponseCache: CacheStore {
+    /// A change that hasn't been written yet.
+    fileprivate struct Staged {
+        let number: Int
+        /// nil for a removal.
+        let response: StoredResponse?
+    }
+
+    fileprivate struct Kept {
+        let response: StoredResponse
+        /// nil if it is only in memory.
+        let file: CacheDirectory.FileIdentity?
+        let date: Date
+    }
+
+    fileprivate struct Look {
+        /// Called with the result.
+        var completions: [@Sendable (StoredResponse?) -> Void] = []
+        /// What was written since it began; an inner nil for a removal.
+        var written: StoredResponse??
+    }
+
+    fileprivate struct State {
+        var kept: LeastRecentlyUsed<Kept>
+        var diskCapacity: Int
+        /// Unwritten changes, by key. The number distinguishes changes of one key.
+        var staged: [String: Staged] = [:]
+        var stagedBytes = 0
+        var lastNumber = 0
+        var looks: [String: Look] = [:]
+        /// The keys that weren't found since `epoch`.
+        var absent: Set<String> = []
+        var epoch = MonotonicTime.now
+    }
+
+    let revalidations = Revalidations()
+    private let state: Mutex<State>
+    /// nil for a cache in memory only.
+    private let directory: CacheDirectory?
+    /// Used on the write queue.
+    private let disk: DiskCache?
+    private let readQueue = DispatchQueue(label: "CurlNetworking.cache.read", qos: .utility)
+    private let writeQueue = DispatchQueue(label: "CurlNetworking.cache.write", qos: .utility)
+
+    /// How long new entries of other processes may go unnoticed.
+    private static let epochLength = Duration.seconds(1)
+    private static let maximumAbsent = 10_000
+    /// While more than this waits to be written, callers that store something wait.
+    private static let crowd = (responses: 256, bytes: 8 << 20)
+
+    /// - Parameter directoryPath: The directory for the files; nil for a cache in memory only.
+    init(memoryCapacity: Int, diskCapacity: Int, directoryPath: String?) {
+        let directory = directoryPath.map(CacheDirectory.init)
+        self.directory = directory
+        disk = directory.map(DiskCache.init)
+        state = Mutex(
+            State(kept: LeastRecentlyUsed(capacity: max(0, memoryCapacity)), diskCapacity: max(0, diskCapacity))
+        )
+    }
+
+    // MARK: - Capacities
+
+    var memoryCapacity: Int {
+        get { state.withLock { $0.kept.capacity } }
+        set { state.withLock { $0.kept.capacity = max(0, newValue) } }
+    }
+
+    /// Setting a smaller value blocks.
+    var diskCapacity: Int {
+        get { state.withLock { $0.diskCapacity } }
+        set {
+            let old = state.withLock { state in
+                defer { state.diskCapacity = max(0, newValue) }
+                return state.diskCapacity
+            }
+            guard newValue < old else { return }
+            onDisk { $0.makeRoom(capacity: max(0, newValue)) }
+        }
+    }
+
+    var memoryUsage: Int { state.withLock { $0.kept.totalCost } }
+
+    /// Waits for writes, and lists the directory. Blocks.
+    var diskUsage: Int {
+        var usage = 0
+        onDisk { usage = $0.count() }
+        return usage
+    }
+
+    var sizeLimit: Int {
+        let (memory, disk) = state.withLock { ($0.kept.capacity, $0.diskCapacity) }
+        return CacheStorability.sizeLimit(memoryCapacity: memory, diskCapacity: directory == nil ? 0 : disk)
+    }
+
+    /// Runs `body` after all writes so far. Blocks.
+    private func onDisk(_ body: (DiskCache) -> Void) {
+        guard let disk else { return }
+        writeQueue.sync { body(disk) }
+    }
+
+    // MARK: - Reading
+
+    func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding {
+        state.withLock { state in
+            if let staged = state.staged[key] { return .known(staged.response) }
+            guard usesDisk(state.diskCapacity) else { return .known(state.kept.use(key)?.response) }
+            if isInsistent { return .unknown }
+            if now - state.epoch >= Self.epochLength {
+                state.epoch = now
+                state.absent.removeAll(keepingCapacity: true)
+            }
+            return state.absent.contains(key) ? .known(nil) : .unknown
+        }
+    }
+
+    func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void) {
+        let starts = state.withLock { state in
+            state.looks[key, default: Look()].completions.append(completion)
+            return state.looks[key]?.completions.count == 1
+        }
+        if starts { readQueue.async { self.look(key) } }
+    }
+
+    /// On the read queue.
+    private func look(_ key: String) {
+        let found = response(for: key)
+        let (response, completions) = state.withLock { state in
+            let look = state.looks.removeValue(forKey: key) ?? Look()
+            let response = state.staged[key].map(\.response) ?? look.written ?? found
+            if response == nil, state.absent.count < Self.maximumAbsent { state.absent.insert(key) }
+            return (response, look.completions)
+        }
+        for completion in completions { completion(response) }
+    }
+
+    /// The response stored for `key`. Blocks: not on a loop.
+    func response(for key: String) -> StoredResponse? {
+        enum Found {
+            case answer(StoredResponse?)
+            case kept(Kept)
+            case nothing
+        }
+        let found = state.withLock { state -> Found in
+            if let staged = state.staged[key] { return .answer(staged.response) }
+            guard let kept = state.kept.use(key) else { return .nothing }
+            return kept.file == nil ? .answer(kept.response) : .kept(kept)
+        }
+        if case .answer(let response) = found { return response }
+        guard let directory, usesDisk(diskCapacity) else { return nil }
+        let name = DiskCache.name(for: key)
+        if case .kept(let kept) = found, directory.identity(of: name) == kept.file {
+            directory.touch(name)
+            return kept.response
+        }
+        return read(key, name, from: directory)
+    }
+
+    private func read(_ key: String, _ name: String, from directory: CacheDirectory) -> StoredResponse? {
+        switch directory.read(name, sizeLimit: diskCapacity) {
+        case .none:
+            state.withLock { $0.kept.remove(key) }
+            return nil
+        case .damaged:
+            discard(key, name, from: directory)
+            return nil
+        case .entry(let header, let description, let body, let identity):
+            let response = description.withUnsafeBytes {
+                CacheFile.response(for: key, header: header, description: $0, body: body)
+            }
+            guard let response else {
+                discard(key, name, from: directory)
+                return nil
+            }
+            directory.touch(name)
+            let kept = Kept(response: response, file: identity, date: Date())
+            state.withLock { $0.kept.insert(kept, for: key, cost: response.cost) }
+            return response
+        }
+    }
+
+    private func discard(_ key: String, _ name: String, from directory: CacheDirectory) {
+        directory.remove(name)
+        state.withLock { $0.kept.remove(key) }
+    }
+
+    private func usesDisk(_ diskCapacity: Int) -> Bool { directory != nil && diskCapacity > 0 }
+
+    // MARK: - Writing
+
+    func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool {
+        guard stage(response.key, response) else { return false }
+        writeQueue.async(execute: completion)
+        return true
+    }
+
+    /// Drops the response, and what it would replace, if far too much waits to be written: the caller can't wait.
+    func store(_ response: StoredResponse) {
+        let isTooMuch = state.withLock { state in
+            state.staged.count > 4 * Self.crowd.responses || state.stagedBytes > 4 * Self.crowd.bytes
+        }
+        _ = stage(response.key, isTooMuch ? nil : response)
+    }
+
+    /// Stores `response`, and returns when it is written. Blocks.
+    func storeAndWait(_ response: StoredResponse) {
+        _ = stage(response.key, response)
+        waitForWrites()
+    }
+
+    func remove(_ url: URL) {
+        _ = stage(StoredResponse.key(of: url), nil)
+    }
+
+    /// From now on, `response` (nil for none) is found for `key`. True if so much waits to be written that the caller should wait.
+    private func stage(_ key: String, _ response: StoredResponse?) -> Bool {
+        let (isWritten, isCrowded) = state.withLock { state -> (Bool, Bool) in
+            guard usesDisk(state.diskCapacity) else {
+                state.keep(response, for: key, file: nil)
+                state.looks[key]?.written = .some(response)
+                return (false, false)
+            }
+            state.lastNumber += 1
+            let staged = Staged(number: state.lastNumber, response: response)
+            let old = state.staged.updateValue(staged, forKey: key)
+            state.stagedBytes += (response?.cost ?? 0) - (old?.response?.cost ?? 0)
+            state.absent.remove(key)
+            return (old == nil, state.staged.count > Self.crowd.responses || state.stagedBytes > Self.crowd.bytes)
+        }
+        // Otherwise a write that is already scheduled writes it.
+        if isWritten { writeQueue.async { self.write(key) } }
+        return isCrowded
+    }
+
+    /// Writes whatever is staged for `key` by now. On the write queue.
+    private func write(_ key: String) {
+        guard let disk else { return }
+        while let (staged, capacity) = state.withLock({ state in state.staged[key].map { ($0, state.diskCapacity) } }) {
+            var file: CacheDirectory.FileIdentity?
+            if let response = staged.response, response.storagePolicy == .allowed {
+                file = disk.store(response, capacity: capacity)
+            } else {
+                disk.remove(key)
+            }
+            let isDone = state.withLock { state in
+                guard state.staged[key]?.number == staged.number else { return false }
+                state.staged[key] = nil
+                state.stagedBytes -= staged.response?.cost ?? 0
+                state.looks[key]?.written = .some(staged.response)
+                // A response that doesn't fit on disk is kept in memory.
+                state.keep(staged.response, for: key, file: file)
+                return true
+            }
+            if isDone { return }
+        }
+    }
+
+    func removeAll() { removeAll(since: .distantPast) }
+
+    /// Removes what was stored after `date`. Blocks.
+    func removeAll(since date: Date) {
+        writeQueue.sync {
+            state.withLock { state in
+                state.staged = [:]
+                state.stagedBytes = 0
+                for key in Array(state.kept.keys) where state.kept.peek(key).map({ $0.date > date }) ?? false {
+                    state.kept.remove(key)
+                }
+                for key in state.looks.keys { state.looks[key]?.written = .some(nil) }
+            }
+            disk?.removeAll(since: date)
+        }
+    }
+
+    func waitForWrites() {
+        writeQueue.sync {}
+    }
+}
+
+extension ResponseCache.State {
+    /// Keeps `response` in memory; nil removes.
+    fileprivate mutating func keep(_ response: StoredResponse?, for key: String, file: CacheDirectory.FileIdentity?) {
+        guard let response, response.storagePolicy != .notAllowed else { return kept.remove(key) }
+        kept.insert(.init(response: response, file: file, date: Date()), for: key, cost: response.cost)
+    }
+}
+
+extension StoredResponse {
+    /// How much memory it uses, in bytes, approximately.
+    var cost: Int {
+        head.fields.reduce(512 + data.count + key.utf8.count + userInfo.count) {
+            $0 + 64 + $1.name.utf8.count + $1.value.utf8.count
+        }
+    }
+}

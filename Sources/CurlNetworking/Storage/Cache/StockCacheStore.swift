@@ -1,0 +1,232 @@
+import CurlTransport
+import Foundation
+import CurlNetworkingLocks
+
+/// The store for a `URLCache` that isn't a `CurlURLCache`: the stock module's own, or a program's subclass.
+///
+/// The stock cache lists and reads files in every call. So it is used on separate queues, and as little as possible: a response that it
+/// doesn't have isn't looked for again for a second. A response that is being written is found at once. One store serves all sessions with
+/// the same cache.
+///
+/// `@unchecked Sendable`: `state` guards what changes, and the cache itself.
+final class StockCacheStore: CacheStore, @unchecked Sendable {
+    let revalidations = Revalidations()
+    private let cache: URLCache
+    /// A subclass may have logic of its own, so it is always asked.
+    private let isAlwaysAsked: Bool
+    private let readQueue = DispatchQueue(label: "CurlNetworking.cache.read", qos: .utility)
+    private let writeQueue = DispatchQueue(label: "CurlNetworking.cache.write", qos: .utility)
+    private let state = Mutex(State())
+
+    fileprivate struct State {
+        /// Changes that haven't been written; nil for a removal. The number distinguishes changes of one key.
+        var pending: [String: (number: Int, response: StoredResponse?)] = [:]
+        var pendingBytes = 0
+        var lastNumber = 0
+        /// The look-ups under way, by key.
+        var looks: [String: Look] = [:]
+        /// The keys that this process stored or found.
+        var present: Set<String> = []
+        /// The keys that weren't found since `epoch`, and whether the whole cache was empty.
+        var absent: Set<String> = []
+        var isEmpty = false
+        var hasCheckedEmptiness = false
+        var epoch = MonotonicTime.now
+        var reading = TimeBudget()
+        var writing = TimeBudget()
+    }
+
+    fileprivate struct Look {
+        /// Called with the result.
+        var completions: [@Sendable (StoredResponse?) -> Void] = []
+        /// What was written since it began, an inner nil for a removal: the cache may have been asked before that.
+        var written: StoredResponse??
+    }
+
+    /// How long other users' changes to the cache may go unnoticed.
+    private static let epochLength = Duration.seconds(1)
+    private static let maximumKeys = 10_000
+    /// With more look-ups under way, further requests go without the cache.
+    private static let maximumLooks = 4
+    /// Beyond this many responses or bytes, no more are stored until some are written.
+    private static let maximumPending = 64
+    private static let maximumPendingBytes = 16 << 20
+
+    private static let stores = Mutex<[ObjectIdentifier: WeakStore]>([:])
+
+    private struct WeakStore {
+        weak var store: StockCacheStore?
+    }
+
+    private init(_ cache: URLCache) {
+        self.cache = cache
+        isAlwaysAsked = type(of: cache) != URLCache.self
+    }
+
+    /// The only store for `cache`.
+    static func store(over cache: URLCache) -> StockCacheStore {
+        stores.withLock { stores in
+            if let store = stores[ObjectIdentifier(cache)]?.store { return store }
+            stores = stores.filter { $0.value.store != nil }
+            let store = StockCacheStore(cache)
+            stores[ObjectIdentifier(cache)] = WeakStore(store: store)
+            return store
+        }
+    }
+
+    var sizeLimit: Int {
+        CacheStorability.sizeLimit(memoryCapacity: cache.memoryCapacity, diskCapacity: cache.diskCapacity)
+    }
+
+    // MARK: - Reading
+
+    func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding {
+        state.withLock { state in
+            if let pending = state.pending[key] { return .known(pending.response) }
+            if isInsistent || isAlwaysAsked { return .unknown }
+            state.beginEpoch(at: now, after: Self.epochLength)
+            if state.isEmpty || state.absent.contains(key) { return .known(nil) }
+            if state.present.contains(key) || state.looks[key] != nil { return .unknown }
+            return state.looks.count < Self.maximumLooks && state.reading.allows(at: now) ? .unknown : .known(nil)
+        }
+    }
+
+    func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void) {
+        let starts = state.withLock { state in
+            state.looks[key, default: Look()].completions.append(completion)
+            return state.looks[key]?.completions.count == 1
+        }
+        if starts { readQueue.async { self.look(key, at: url) } }
+    }
+
+    /// On the read queue.
+    private func look(_ key: String, at url: URL) {
+        let start = MonotonicTime.now
+        let found = cache.cachedResponse(for: URLRequest(url: url)).flatMap {
+            StoredResponse(fromStockCache: $0, key: key)
+        }
+        let end = MonotonicTime.now
+        let (response, completions, checksEmptiness) = state.withLock { state in
+            if found == nil { state.reading.spend(end - start) }
+            let look = state.looks.removeValue(forKey: key) ?? Look()
+            let response = state.pending[key].map(\.response) ?? look.written ?? found
+            return (response, look.completions, state.note(key, isPresent: response != nil))
+        }
+        if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
+            state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
+        }
+        for completion in completions { completion(response) }
+    }
+
+    // MARK: - Writing (any thread)
+
+    /// Callers wait, because programs look into the cache once they have the response. They don't wait for a subclass, which may wait for them.
+    func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool {
+        guard enqueue(response), !isAlwaysAsked else { return false }
+        writeQueue.async(execute: completion)
+        return true
+    }
+
+    func store(_ response: StoredResponse) {
+        _ = enqueue(response)
+    }
+
+    /// False if the cache is too busy.
+    private func enqueue(_ response: StoredResponse) -> Bool {
+        let starts = state.withLock { state in
+            guard state.pending.count < Self.maximumPending, state.writing.allows(at: .now),
+                state.pendingBytes + response.data.count <= Self.maximumPendingBytes
+            else { return nil as Bool? }
+            return state.enqueue(response.key, response, maximumKeys: Self.maximumKeys)
+        }
+        if starts == true { writeQueue.async { self.write(response.key) } }
+        return starts != nil
+    }
+
+    func remove(_ url: URL) {
+        let key = StoredResponse.key(of: url)
+        let starts = state.withLock { state in
+            state.beginEpoch(at: .now, after: Self.epochLength)
+            if state.isEmpty, state.pending.isEmpty { return false }
+            return state.enqueue(key, nil, maximumKeys: Self.maximumKeys)
+        }
+        if starts { writeQueue.async { self.write(key) } }
+    }
+
+    func removeAll() {
+        writeQueue.sync {
+            state.withLock { state in
+                state.pending = [:]
+                state.pendingBytes = 0
+                state.present = []
+            }
+            cache.removeAllCachedResponses()
+            state.withLock { state in
+                for key in state.looks.keys { state.looks[key]?.written = .some(nil) }
+            }
+        }
+    }
+
+    func waitForWrites() {
+        writeQueue.sync {}
+    }
+
+    /// Writes whatever is pending for `key` by now. On the write queue.
+    private func write(_ key: String) {
+        while let pending = state.withLock({ $0.pending[key] }) {
+            let start = MonotonicTime.now
+            perform(pending.response, key)
+            let isDone = state.withLock { state in
+                state.writing.spend(MonotonicTime.now - start)
+                guard state.pending[key]?.number == pending.number else { return false }
+                state.pending[key] = nil
+                state.looks[key]?.written = .some(pending.response)
+                state.pendingBytes -= pending.response?.data.count ?? 0
+                return true
+            }
+            if isDone { return }
+        }
+    }
+
+    private func perform(_ response: StoredResponse?, _ key: String) {
+        guard let url = URL(string: key) else { return }
+        let request = URLRequest(url: url)
+        // Replacing an entry would leave its key in the stock cache's list twice, and it traps when it evicts that.
+        cache.removeCachedResponse(for: request)
+        if let response { cache.storeCachedResponse(response.cachedResponse, for: request) }
+    }
+}
+
+extension StockCacheStore.State {
+    fileprivate mutating func beginEpoch(at now: MonotonicTime, after length: Duration) {
+        guard now - epoch >= length else { return }
+        epoch = now
+        absent.removeAll(keepingCapacity: true)
+        isEmpty = false
+        hasCheckedEmptiness = false
+    }
+
+    /// Notes the result of a look-up. True if the caller should check whether the cache is empty.
+    fileprivate mutating func note(_ key: String, isPresent: Bool) -> Bool {
+        if isPresent {
+            present.insert(key)
+            return false
+        }
+        guard pending[key] == nil, !present.contains(key) else { return false }
+        absent.insert(key)
+        defer { hasCheckedEmptiness = true }
+        return !hasCheckedEmptiness && present.isEmpty
+    }
+
+    /// True if the caller should schedule a write: otherwise one that is already scheduled writes it.
+    fileprivate mutating func enqueue(_ key: String, _ response: StoredResponse?, maximumKeys: Int) -> Bool {
+        lastNumber += 1
+        let old = pending.updateValue((lastNumber, response), forKey: key)
+        pendingBytes += (response?.data.count ?? 0) - (old?.response?.data.count ?? 0)
+        isEmpty = false
+        absent.remove(key)
+        if present.count >= maximumKeys { present.removeAll() }
+        if response == nil { present.remove(key) } else { present.insert(key) }
+        return old == nil
+    }
+}

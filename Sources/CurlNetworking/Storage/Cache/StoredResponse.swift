@@ -1,0 +1,202 @@
+import Foundation
+
+/// A response in a cache, with what the caching rules need in addition to the `CachedURLResponse`. That is kept in its `userInfo` as texts,
+/// which the stock cache's files preserve.
+struct StoredResponse: Sendable {
+    /// What kind of `URLResponse` it is.
+    enum Form: Equatable, Sendable {
+        case http
+        /// The program stored a response that isn't an `HTTPURLResponse`.
+        case other(Other)
+
+        struct Other: Equatable, Sendable {
+            var mimeType: String?
+            var expectedLength: Int64
+            var textEncoding: String?
+        }
+    }
+
+    /// The requested URL, without a fragment. The stock cache's own key is only host, port and path.
+    let key: String
+    /// The response's own URL.
+    var url: URL
+    var form = Form.http
+    /// Status and fields.
+    var head: ResponseHead
+    /// When the request was sent and the head arrived; nil if the program stored the response itself.
+    var requested: Date?
+    var received: Date?
+    /// The request's fields that the response depends on; see `CacheVariant`.
+    var variant: [HeaderField]?
+    var data: Data
+    var storagePolicy: URLCache.StoragePolicy
+    /// The program's own, as a property list; empty if there is none.
+    var userInfo = Data()
+
+    private enum InfoKey {
+        static let prefix = "CurlNetworking."
+        static let url = "CurlNetworking.url"
+        static let requested = "CurlNetworking.requested"
+        static let received = "CurlNetworking.received"
+        static let variant = "CurlNetworking.variant"
+    }
+
+    static func key(of url: URL) -> String {
+        let text = url.absoluteString
+        guard let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) else { return text }
+        return String(text[..<hash])
+    }
+
+    func freshness(now: Date) -> CacheFreshness {
+        CacheFreshness(head, requested: requested, received: received, now: now)
+    }
+
+    /// In seconds; infinite if it is unknown.
+    func age(now: Date) -> TimeInterval {
+        CacheFreshness.age(head, requested: requested, received: received, now: now)
+    }
+
+    /// The response for delegates and handlers.
+    var response: URLResponse {
+        switch form {
+        case .http:
+            let response = HTTPURLResponse(
+                url: url,
+                statusCode: head.status,
+                httpVersion: head.version,
+                headerFields: head.combinedFields
+            )
+            return response ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+        case .other(let form):
+            return URLResponse(
+                url: url,
+                mimeType: form.mimeType,
+                expectedContentLength: Int(form.expectedLength),
+                textEncodingName: form.textEncoding
+            )
+        }
+    }
+
+    /// The status and fields of `response`, as far as it has them.
+    static func head(of response: URLResponse, version: String = "HTTP/1.1") -> ResponseHead {
+        guard let response = response as? HTTPURLResponse else {
+            return ResponseHead(version: version, status: 200, fields: [])
+        }
+        let fields = response.allHeaderFields.map { HeaderField(name: "\($0.key)", value: "\($0.value)") }
+        return ResponseHead(version: version, status: response.statusCode, fields: fields)
+    }
+
+    static func form(of response: URLResponse) -> Form {
+        if response is HTTPURLResponse { return .http }
+        return .other(
+            Form.Other(
+                mimeType: response.mimeType,
+                expectedLength: response.expectedContentLength,
+                textEncoding: response.textEncodingName
+            )
+        )
+    }
+}
+
+// MARK: - Conversion to and from CachedURLResponse
+
+extension StoredResponse {
+    /// From `cached`, stored for `key`. nil if its response has no URL.
+    init?(_ cached: CachedURLResponse, key: String) {
+        guard let url = cached.response.url else { return nil }
+        let info = cached.userInfo ?? [:]
+        self.init(
+            key: key,
+            url: url,
+            form: Self.form(of: cached.response),
+            head: Self.head(of: cached.response),
+            requested: Self.date(info[InfoKey.requested]),
+            received: Self.date(info[InfoKey.received]),
+            variant: (info[InfoKey.variant] as? String).map(Self.fields),
+            data: cached.data,
+            storagePolicy: cached.storagePolicy,
+            userInfo: UserInfo.encode(info) { $0.hasPrefix(InfoKey.prefix) }
+        )
+    }
+
+    /// The same from the stock cache. nil if `cached` is for another URL that has the same key there.
+    init?(fromStockCache cached: CachedURLResponse, key: String) {
+        let storedKey = cached.userInfo?[InfoKey.url] as? String ?? cached.response.url.map(Self.key)
+        guard storedKey == key else { return nil }
+        self.init(cached, key: key)
+    }
+
+    /// As stored in the stock cache, and as returned to programs.
+    var cachedResponse: CachedURLResponse {
+        var info: [AnyHashable: Any] = UserInfo.decode(userInfo)
+        info[InfoKey.url] = key
+        if let requested { info[InfoKey.requested] = "\(requested.timeIntervalSince1970)" }
+        if let received { info[InfoKey.received] = "\(received.timeIntervalSince1970)" }
+        if let variant { info[InfoKey.variant] = variant.map { "\($0.name): \($0.value)" }.joined(separator: "\n") }
+        return CachedURLResponse(response: response, data: data, userInfo: info, storagePolicy: storagePolicy)
+    }
+
+    private static func date(_ value: Any?) -> Date? {
+        (value as? String).flatMap(TimeInterval.init).map(Date.init(timeIntervalSince1970:))
+    }
+
+    private static func fields(_ text: String) -> [HeaderField] {
+        text.split(separator: "\n").compactMap { line in
+            guard let colon = line.range(of: ": ") else { return nil }
+            return HeaderField(name: String(line[..<colon.lowerBound]), value: String(line[colon.upperBound...]))
+        }
+    }
+
+    // MARK: - willCacheResponse
+
+    /// The response proposed to the delegate.
+    var proposal: CachedURLResponse {
+        CachedURLResponse(response: response, data: data, userInfo: nil, storagePolicy: storagePolicy)
+    }
+
+    /// With the delegate's changes; nil if it isn't to be stored.
+    func replaced(by answer: CachedURLResponse?) -> StoredResponse? {
+        guard let answer, answer.storagePolicy != .notAllowed, let url = answer.response.url else { return nil }
+        var replaced = self
+        replaced.url = url
+        replaced.form = Self.form(of: answer.response)
+        replaced.head = Self.head(of: answer.response, version: head.version)
+        replaced.data = answer.data
+        // The delegate can't allow files for a response that must not be in one.
+        if storagePolicy == .allowed { replaced.storagePolicy = answer.storagePolicy }
+        replaced.userInfo = UserInfo.encode(answer.userInfo ?? [:]) { $0.hasPrefix(InfoKey.prefix) }
+        return replaced
+    }
+}
+
+/// A program's `userInfo` as a property list. Texts, numbers, dates, data, and arrays and dictionaries of them are preserved; everything else
+/// becomes a text.
+enum UserInfo {
+    /// Leaves out entries whose name `isOurs`. Empty if nothing is left.
+    static func encode(_ info: [AnyHashable: Any], leavingOut isOurs: (String) -> Bool) -> Data {
+        var list: [String: Any] = [:]
+        for (name, value) in info where !isOurs("\(name)") { list["\(name)"] = storable(value) }
+        guard !list.isEmpty else { return Data() }
+        return (try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)) ?? Data()
+    }
+
+    static func decode(_ data: Data) -> [String: Any] {
+        guard !data.isEmpty else { return [:] }
+        let list = try? PropertyListSerialization.propertyList(from: data, options: [], format: nil)
+        return list as? [String: Any] ?? [:]
+    }
+
+    private static func storable(_ value: Any) -> Any {
+        switch value {
+        case let value as Bool: value
+        case let value as Int: value
+        case let value as Double: value
+        case let value as String: value
+        case let value as Date: value
+        case let value as Data: value
+        case let list as [Any]: list.map(storable)
+        case let dictionary as [String: Any]: dictionary.mapValues(storable)
+        default: "\(value)"
+        }
+    }
+}

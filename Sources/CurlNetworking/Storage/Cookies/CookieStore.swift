@@ -1,0 +1,247 @@
+import Foundation
+import CurlNetworkingLocks
+
+/// A cookie storage as used by sessions: look-ups use an index in memory, and cookies of responses are written in batches.
+///
+/// The stock storage goes through all its cookies for a look-up, writes its whole file for every change, and blocks readers meanwhile. So event
+/// loops and look-ups never wait for our writes: during a write, only the index is used. At other times the program may have changed the
+/// storage, which doesn't report changes, so a look-up first checks that the storage still has exactly the cookies in the index. If that is
+/// quick it is done on the loop, otherwise on the indexing queue, once for all waiting look-ups. One store serves all sessions with the same
+/// storage.
+///
+/// `@unchecked Sendable`: `shared` guards what any thread may use. The rest never changes, or is used on the indexing queue only. `storage`
+/// guards itself.
+final class CookieStore: @unchecked Sendable {
+    let storage: HTTPCookieStorage
+
+    /// Parses `Set-Cookie` fields, one response after the other.
+    private let parsing = DispatchQueue(label: "CurlNetworking.cookies.parsing", qos: .utility)
+    /// Never waits for our writes.
+    let indexing = DispatchQueue(label: "CurlNetworking.cookies")
+    /// Only writes.
+    let writing = DispatchQueue(label: "CurlNetworking.cookies.writing", qos: .utility)
+
+    // MARK: Any thread
+
+    let shared = Mutex(Shared())
+
+    struct Shared {
+        var phase = Phase.unread
+        /// The cookies that the storage is known to have.
+        var known: [HTTPCookie] = []
+        /// The same cookies with unwritten changes.
+        var index = CookieIndex()
+        /// Look-ups that wait until the index has been compared with the storage.
+        var lookups: [@Sendable () -> Void] = []
+    }
+
+    enum Phase {
+        /// The storage hasn't been read yet.
+        case unread
+        /// Look-ups compare the index with the storage first.
+        case comparable(onLoop: Bool)
+        /// Reading the storage could wait for a file, so look-ups use only the index.
+        case writing
+    }
+
+    // MARK: Indexing queue only
+
+    var index = CookieIndex()
+    private var snapshot = CookieSnapshot()
+    var pending = PendingCookieWrites()
+    var waiters: [Waiter] = []
+    /// The description of stock storages for ephemeral sessions says so. All others have a file.
+    private(set) lazy var isInMemory = storage.description.hasPrefix("Ephemeral")
+
+    // MARK: - One for each storage
+
+    private static let stores = Mutex<[ObjectIdentifier: WeakStore]>([:])
+
+    private struct WeakStore {
+        weak var store: CookieStore?
+    }
+
+    private init(_ storage: HTTPCookieStorage) {
+        self.storage = storage
+    }
+
+    /// The only store for `storage`.
+    static func store(over storage: HTTPCookieStorage) -> CookieStore {
+        stores.withLock { stores in
+            if let store = stores[ObjectIdentifier(storage)]?.store { return store }
+            stores = stores.filter { $0.value.store != nil }
+            let store = CookieStore(storage)
+            stores[ObjectIdentifier(storage)] = WeakStore(store: store)
+            return store
+        }
+    }
+
+    // MARK: - Look-ups
+
+    enum Lookup: Equatable {
+        case found(String?)
+        /// The storage must be read first: call `findCookieField`.
+        case busy
+    }
+
+    /// The value of the `Cookie` field for a request to `url`. Loop; never blocks for a file.
+    func cookieField(for url: URL) -> Lookup {
+        switch shared.withLock({ $0.phase }) {
+        case .unread, .comparable(onLoop: false): return .busy
+        case .writing: break
+        case .comparable(onLoop: true):
+            let cookies = storage.cookies ?? []
+            guard shared.withLock({ CookieSnapshot.areSame(cookies, $0.known) }) else { return .busy }
+        }
+        return .found(indexedField(for: url))
+    }
+
+    /// The same, including the program's changes of the storage. `completion` is called on the store's queue.
+    func findCookieField(for url: URL, completion: @escaping @Sendable (String?) -> Void) {
+        whenCurrent { completion(self.indexedField(for: url)) }
+    }
+
+    /// The same, after all fields passed to `store` so far have been processed.
+    func findCookieField(afterStoringFor url: URL, completion: @escaping @Sendable (String?) -> Void) {
+        parsing.async {
+            self.indexing.async {
+                self.compare()
+                completion(self.indexedField(for: url))
+            }
+        }
+    }
+
+    /// The cookies for a request to `url`, in order; nil if it isn't an http or https URL. `completion` is called on the store's queue.
+    func findCookies(for url: URL, completion: @escaping @Sendable ([HTTPCookie]?) -> Void) {
+        whenCurrent {
+            guard let target = CookieTarget(url) else { return completion(nil) }
+            completion(self.index.cookies(for: target, now: Date()).map(\.cookie))
+        }
+    }
+
+    private func indexedField(for url: URL) -> String? {
+        // Most sessions have no cookies, so the URL needn't be parsed.
+        guard !shared.withLock({ $0.index.isEmpty }), let target = CookieTarget(url) else { return nil }
+        return shared.withLock { $0.index.fieldValue(for: target, now: Date()) }
+    }
+
+    private func whenCurrent(_ lookup: @escaping @Sendable () -> Void) {
+        let isFirst = shared.withLock { shared in
+            shared.lookups.append(lookup)
+            return shared.lookups.count == 1
+        }
+        if isFirst { indexing.async { self.answerLookups() } }
+    }
+
+    /// Indexing queue.
+    func answerLookups() {
+        let lookups = shared.withLock { shared in
+            defer { shared.lookups = [] }
+            return shared.lookups
+        }
+        guard !lookups.isEmpty else { return }
+        compare()
+        for lookup in lookups { lookup() }
+    }
+
+    // MARK: - Following the storage
+
+    /// Updates the index from the storage, unless that could wait for a write. Indexing queue.
+    func compare() {
+        if case .writing = shared.withLock({ $0.phase }) { return }
+        let cookies = storage.cookies ?? []
+        if !CookieSnapshot.areSame(cookies, snapshot.cookies) {
+            let difference = snapshot.update(to: cookies)
+            for key in difference.removed {
+                if pending[key] == nil { index.remove(key) } else { index.mark(key, isInStorage: false) }
+            }
+            for cookie in difference.added {
+                switch pending[cookie.key] {
+                case nil: index.insert(cookie)
+                case .set: index.mark(cookie.key, isInStorage: true)
+                case .remove: break
+                }
+            }
+        }
+        publish()
+    }
+
+    /// Publishes the current index. Indexing queue.
+    func publish() {
+        let canCompareOnLoop =
+            isInMemory ? snapshot.cookies.count <= Self.mostComparedOnLoop : snapshot.cookies.isEmpty && pending.isEmpty
+        let (index, known) = (index, snapshot.cookies)
+        let old = shared.withLock { shared in
+            defer { (shared.index, shared.known) = (index, known) }
+            if case .writing = shared.phase {} else { shared.phase = .comparable(onLoop: canCompareOnLoop) }
+            return (shared.index, shared.known)
+        }
+        // Released without the lock: these may be the last references to many objects.
+        withExtendedLifetime(old) {}
+    }
+
+    /// In memory that takes a microsecond. A storage with a file is locked while it writes the file.
+    private static let mostComparedOnLoop = 32
+
+    /// The cookies that the storage is known to have.
+    var knownCookies: [HTTPCookie] { snapshot.cookies }
+
+    // MARK: - Storing
+
+    /// Stores the cookies in `fields`, the `Set-Cookie` fields of a response from `url`, that `policy` accepts.
+    ///
+    /// `completion` is called on the store's queue, once look-ups find the cookies and, if that doesn't take long, the program finds them in
+    /// the storage.
+    func store(
+        _ fields: [String],
+        from url: URL,
+        mainDocument: URL?,
+        policy: HTTPCookie.AcceptPolicy,
+        completion: @escaping @Sendable () -> Void
+    ) {
+        parsing.async { [self] in
+            let strictest = storage.cookieAcceptPolicy == .always ? policy : stricter(policy)
+            let acceptance = CookieAcceptance(policy: strictest) { domain in
+                PublicSuffixList.system?.contains(domain) ?? PublicSuffixList.isProbablySuffix(domain)
+            }
+            let cookies = acceptance.cookies(from: fields, at: url, mainDocument: mainDocument, now: Date())
+            guard !cookies.isEmpty, let target = CookieTarget(url) else { return completion() }
+            indexing.async { [self] in
+                compare()
+                change(index.store(cookies, isSecureOrigin: target.isSecure, now: Date()))
+                wait(shortly: true, completion)
+            }
+        }
+    }
+
+    /// The storage has its own policy, which a session's doesn't relax.
+    private func stricter(_ policy: HTTPCookie.AcceptPolicy) -> HTTPCookie.AcceptPolicy {
+        policy == .never ? .never : storage.cookieAcceptPolicy
+    }
+
+    /// Removes all cookies from the index at once, and from the storage soon.
+    func removeAll() {
+        afterStoring { [self] in
+            compare()
+            let removed = index.all
+            index = CookieIndex()
+            change(removed.map { .remove($0) })
+        }
+    }
+
+    /// Calls `completion` on the store's queue, once all changes so far are written.
+    func finishWrites(completion: @escaping @Sendable () -> Void) {
+        afterStoring { self.wait(shortly: false, completion) }
+    }
+
+    /// Runs `action` on the indexing queue, after all responses so far have been processed.
+    private func afterStoring(_ action: @escaping @Sendable () -> Void) {
+        parsing.async { self.indexing.async(execute: action) }
+    }
+
+    private func change(_ changes: [CookieChange]) {
+        for change in changes { pending.note(change) }
+        publish()
+        writeNext()
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import Glibc
+import CurlNetworkingLocks
+
+/// Removes the files of downloads whose process was killed, or has exited, before they were complete.
+///
+/// A file that is being written has the name `TemporaryName.active` and is locked (`flock`); the system releases the lock when the process
+/// ends, however it ends. So a file of that name without a lock is abandoned, and the next process that downloads to the directory removes
+/// it. Files that resume data names, or that were handed over to a program, have another name and are never touched.
+enum AbandonedFiles {
+    private static let visited = Mutex<Set<String>>([])
+
+    /// A program with more directories than these has some visited again.
+    private static let maximumVisited = 1000
+
+    /// Removes them from `directory` on a low-priority queue, once in a process's life. Any thread; never blocks.
+    static func removeOnce(from directory: URL) {
+        let isFirst = visited.withLock { visited in
+            if visited.count >= maximumVisited { visited = [] }
+            return visited.insert(directory.path).inserted
+        }
+        guard isFirst else { return }
+        DispatchQueue.global(qos: .utility).async { remove(from: directory) }
+    }
+
+    /// Blocks. Files that can't be read or removed are left alone.
+    static func remove(from directory: URL) {
+        guard let stream = opendir(directory.path) else { return }
+        defer { closedir(stream) }
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if TemporaryName.active.matches(name) { remove(name, in: dirfd(stream)) }
+        }
+    }
+
+    /// Other users may have put files there: only a private file of this user without another hard link is removed, links aren't followed,
+    /// and nothing blocks on another process.
+    private static func remove(_ name: String, in directory: Int32) {
+        let file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode == S_IFREG | 0o600, status.st_uid == geteuid(),
+            status.st_nlink == 1, flock(file, LOCK_EX | LOCK_NB) == 0
+        else { return }
+        // Before it was locked here, its owner may have renamed or removed it.
+        var named = stat()
+        guard fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0, named.st_ino == status.st_ino,
+            named.st_dev == status.st_dev
+        else { return }
+        unlinkat(directory, name, 0)
+    }
+}

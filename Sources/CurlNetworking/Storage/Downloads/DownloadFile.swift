@@ -1,0 +1,261 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// The private temporary file that a download is written to.
+///
+/// Created exclusively, with mode 0600 and an unguessable name, and locked: see `AbandonedFiles`. Used by one thread at a time: the
+/// loop, or the queue that prepares a resumption. Ends with one of `finish()`, `keep()` and `remove()`.
+final class DownloadFile {
+    private(set) var url: URL
+    private var descriptor: Int32
+    private(set) var length: Int64 = 0
+
+    /// Fails where the directory can't be written to or the system has no descriptor left.
+    init(in directory: URL) throws(URLError) {
+        AbandonedFiles.removeOnce(from: directory)
+        repeat {
+            url = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
+            descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else {
+                let error = SystemError.current
+                throw URLError(.cannotCreateFile, url, "The download's file could not be created: \(error).", error)
+            }
+        } while !isLocked()
+    }
+
+    /// False if another process that removes abandoned files has removed this one before it could be locked. On file systems without
+    /// locks that doesn't happen.
+    private func isLocked() -> Bool {
+        let hasLost = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        if !hasLost, isInPlace { return true }
+        _ = close()
+        return false
+    }
+
+    /// A copy of `partial`, to append to: the original stays good to resume from until this download has got further,
+    /// whatever happens to the process, and however many downloads start from it at once. nil where `partial` is gone or
+    /// no longer the same. Blocks; not for the loop.
+    convenience init?(copying partial: PartialFile, in directory: URL) throws(URLError) {
+        guard let source = partial.open(in: directory) else { return nil }
+        defer { Glibc.close(source) }
+        try self.init(in: directory)
+        do throws(URLError) {
+            try copy(from: source, length: partial.length(of: source))
+        } catch {
+            remove()
+            throw error
+        }
+        guard partial.isUnchanged(source) else {
+            remove()
+            return nil
+        }
+    }
+
+    deinit {
+        assert(descriptor < 0, "a DownloadFile must be finished, kept or removed")
+    }
+
+    /// Appends `bytes`, all of them. Blocks for as long as the file system takes.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0 {
+                let error = SystemError.current
+                if error.code == EINTR { continue }
+                throw URLError(.cannotWriteToFile, url, "The download could not be written: \(error).", error)
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            length += Int64(count)
+        }
+    }
+
+    /// Appends the first `length` bytes of the open file `source`. Blocks; not for the loop.
+    func copy(from source: Int32, length wanted: Int64) throws(URLError) {
+        var offset = off_t(0)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+        defer { buffer.deallocate() }
+        while offset < wanted {
+            let part = Int(min(Int64(buffer.count), wanted - Int64(offset)))
+            let count = pread(source, buffer.baseAddress, part, offset)
+            guard count > 0 else {
+                if count < 0, errno == EINTR { continue }
+                throw URLError(.cannotOpenFile, url, "The partial file could not be read.", .current)
+            }
+            try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += off_t(count)
+        }
+    }
+
+    /// Describes the incomplete file, which still grows and is kept if this process ends. The lock tells other processes that it is in
+    /// use. nil if the file was removed by others, or the system refuses.
+    func describe() -> PartialFile? {
+        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasKeptName() else { return nil }
+        return PartialFile(describing: descriptor, at: url, isGrowing: true)
+    }
+
+    /// Closes the complete file, which stays where it is. Fails if it was removed by others meanwhile.
+    func finish() throws(URLError) -> DownloadedFile {
+        let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard kept >= 0, isInPlace else {
+            let error = kept < 0 ? SystemError.current : nil
+            if kept >= 0 { Glibc.close(kept) }
+            remove()
+            throw URLError(.cannotOpenFile, url, "The download's file has disappeared from its directory.", error)
+        }
+        let file = DownloadedFile(url: url, descriptor: kept)
+        guard close() == 0 else {
+            let error = SystemError.current
+            file.removeIfStillThere()
+            throw URLError(.cannotCloseFile, url, "The download could not be written: \(error).", error)
+        }
+        return file
+    }
+
+    /// Closes the incomplete file and keeps it for resuming. nil if it was removed by others.
+    func keep() -> PartialFile? {
+        guard isInPlace, hasKeptName(), let partial = PartialFile(describing: descriptor, at: url) else {
+            remove()
+            return nil
+        }
+        _ = close()
+        return partial
+    }
+
+    /// Renames the file, once, so that it no longer counts as abandoned. False if that fails.
+    private func hasKeptName() -> Bool {
+        if TemporaryName.kept.matches(url.lastPathComponent) { return true }
+        guard let kept = renameToKeep(url) else { return false }
+        url = kept
+        return true
+    }
+
+    /// Closes and deletes the file.
+    func remove() {
+        if isInPlace { unlink(url.path) }
+        _ = close()
+    }
+
+    private var isInPlace: Bool { isNamed(url, descriptor) }
+
+    private func close() -> Int32 {
+        defer { descriptor = -1 }
+        return Glibc.close(descriptor)
+    }
+}
+
+/// A complete download, until its owner has moved it or it is deleted.
+///
+/// It stays open until then: otherwise the file system could reuse its inode for a file that the owner puts in its place.
+final class DownloadedFile: Sendable {
+    let url: URL
+    private let descriptor: Int32
+
+    fileprivate init(url: URL, descriptor: Int32) {
+        self.url = url
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Hands the file over to the caller, who has to move or delete it, and returns its new location.
+    func handOver() -> URL {
+        guard isNamed(url, descriptor) else { return url }
+        return renameToKeep(url) ?? url
+    }
+
+    /// Deletes the file if it is still in its place; a file that its owner has put there is kept.
+    func removeIfStillThere() {
+        if isNamed(url, descriptor) { unlink(url.path) }
+    }
+}
+
+/// Whether `url` names the file that is open as `descriptor`.
+private func isNamed(_ url: URL, _ descriptor: Int32) -> Bool {
+    var open = stat()
+    var named = stat()
+    return fstat(descriptor, &open) == 0 && lstat(url.path, &named) == 0
+        && open.st_ino == named.st_ino && open.st_dev == named.st_dev
+}
+
+/// Renames the file at `url` so that it no longer counts as abandoned; nil if that fails.
+private func renameToKeep(_ url: URL) -> URL? {
+    let name = TemporaryName.kept.make()
+    let kept = url.deletingLastPathComponent().appendingPathComponent(name, isDirectory: false)
+    return rename(url.path, kept.path) == 0 ? kept : nil
+}
+
+/// What is known of a partial file on disk: enough to tell later whether it is still the same, byte for byte.
+struct PartialFile: Codable, Equatable, Sendable {
+    /// The file's name in the directory for temporary files.
+    var name: String
+    var directory: String
+    /// In bytes.
+    var length: Int64
+    var inode: UInt64
+    /// When the file's content or state last changed, by the file system's clock: nothing can set it back.
+    var changedSeconds: Int64
+    var changedNanoseconds: Int64
+    /// Whether bytes may have been appended since. Without a value: no.
+    var isGrowing: Bool?
+
+    /// nil if the system doesn't tell.
+    init?(describing descriptor: Int32, at url: URL, isGrowing: Bool = false) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        name = url.lastPathComponent
+        directory = url.deletingLastPathComponent().standardizedFileURL.path
+        length = Int64(status.st_size)
+        inode = UInt64(status.st_ino)
+        changedSeconds = Int64(status.st_ctim.tv_sec)
+        changedNanoseconds = Int64(status.st_ctim.tv_nsec)
+        self.isGrowing = isGrowing ? true : nil
+    }
+
+    /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; else nil.
+    ///
+    /// The description is untrusted: the name must have the form of ours, so that it names a file in `directory` and
+    /// nowhere else; links are not followed; and a file that isn't ours alone is not touched.
+    func open(in directory: URL) -> Int32? {
+        guard TemporaryName.kept.matches(name), directory.standardizedFileURL.path == self.directory else { return nil }
+        let path = directory.appendingPathComponent(name, isDirectory: false).path
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        guard isUnchanged(descriptor) else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+
+    /// Whether the open file is the one described, and private.
+    func isUnchanged(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0,
+            status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1,
+            UInt64(status.st_ino) == inode
+        else { return false }
+        let changed = (Int64(status.st_ctim.tv_sec), Int64(status.st_ctim.tv_nsec))
+        let known = (changedSeconds, changedNanoseconds)
+        if isGrowing == true { return Int64(status.st_size) >= length && changed >= known }
+        return Int64(status.st_size) == length && changed == known
+    }
+
+    /// How many bytes of the open file a download can continue from: all of a file that has grown, since its download only appends.
+    func length(of descriptor: Int32) -> Int64 {
+        var status = stat()
+        guard isGrowing == true, fstat(descriptor, &status) == 0 else { return length }
+        return max(length, Int64(status.st_size))
+    }
+
+    /// Deletes the file if it is still the one described, and no download is appending to it.
+    func remove(in directory: URL) {
+        guard let descriptor = open(in: directory) else { return }
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
+        unlink(directory.appendingPathComponent(name, isDirectory: false).path)
+    }
+}

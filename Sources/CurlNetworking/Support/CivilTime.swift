@@ -1,0 +1,46 @@
+import Foundation
+
+/// A date in the Gregorian calendar and a time of day, in UTC.
+struct CivilTime: Equatable, Sendable {
+    var year: Int
+    var month: Int
+    var day: Int
+    var hour: Int
+    var minute: Int
+    var second: Int
+
+    /// nil for invalid dates, and for years before 1601 (RFC 6265 §5.1.1). A leap second counts as the second before it.
+    var date: Date? {
+        guard (1601...9999).contains(year), (1...12).contains(month), (1...daysInMonth).contains(day),
+            (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second)
+        else { return nil }
+        let seconds = ((daysSince1970 * 24 + hour) * 60 + minute) * 60 + min(second, 59)
+        return Date(timeIntervalSince1970: TimeInterval(seconds))
+    }
+
+    private var daysInMonth: Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    /// Years start in March here, so that the leap day is the last of a year.
+    private var daysSince1970: Int {
+        let shifted = month > 2 ? year : year - 1
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+    }
+
+    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+    /// 1 to 12, from the first three letters of the English name, in any case.
+    static func month(named name: some Sequence<UInt8>) -> Int? {
+        months.firstIndex { $0.utf8.elementsEqual(name.lazy.map { $0 | 0x20 }) }.map { $0 + 1 }
+    }
+}
+
+extension UInt8 {
+    var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+}

@@ -1,0 +1,72 @@
+import Foundation
+
+// Bringing a stored response up to date beside the task that got it (RFC 5861 §3).
+
+extension SessionCore {
+    /// Loads `request` into the cache with a task that no list shows. The session's delegate is asked about challenges, since whom the program
+    /// trusts is its business, and hears of nothing else. False where the session takes no tasks any more. `completion` is called on the
+    /// delegate queue.
+    func revalidate(
+        _ request: URLRequest,
+        completion: @escaping @Sendable () -> Void
+    ) -> Bool {
+        guard let identifier = makeHiddenTaskIdentifier() else { return false }
+        var request = request
+        request.cachePolicy = .reloadRevalidatingCacheData
+        let handle = TaskHandle(
+            identifier: identifier,
+            session: self,
+            request: request,
+            consumer: .dataHandler { _, _, _ in completion() },
+            isHidden: true
+        )
+        let task = URLSessionDataTask(engine: handle)
+        add(task, identifier: identifier)
+        if let delegate = delegates.task { task.delegate = ChallengeForwarder(delegate) }
+        task.resume()
+        return true
+    }
+}
+
+/// Asks the session's delegate about challenges, and keeps everything else from it.
+private final class ChallengeForwarder: NSObject, URLSessionTaskDelegate {
+    private let delegate: any URLSessionTaskDelegate
+
+    init(_ delegate: any URLSessionTaskDelegate) {
+        self.delegate = delegate
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
+    }
+
+    /// Where it leads is for a task that can be asked.
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didFinishCollecting metrics: URLSessionTaskMetrics
+    ) {}
+
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {}
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceiveInformationalResponse response: HTTPURLResponse
+    ) {}
+}

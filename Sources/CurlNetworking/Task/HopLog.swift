@@ -1,0 +1,60 @@
+import Foundation
+
+/// What a task has cost, gathered hop by hop for a delegate that may ask. Loop only.
+struct HopLog {
+    private var hops: [HopMetrics] = []
+    /// A hop under way that doesn't measure itself.
+    private var current: HopMetrics?
+
+    /// A hop begins.
+    mutating func begin(_ request: URLRequest, _ transfer: any Transfer) {
+        current = transfer.source == .network ? nil : HopMetrics(request, source: transfer.source)
+    }
+
+    /// The hop's response is this one, whatever the task shows.
+    mutating func note(_ response: URLResponse) {
+        current?.response = response
+    }
+
+    /// The transfer of a hop that measures itself is over.
+    mutating func end(_ transfer: any Transfer) {
+        if let metrics = transfer.metrics { hops.append(metrics) }
+    }
+
+    /// A hop that doesn't is over; with what the task shows.
+    mutating func end(_ response: URLResponse?, received: Int64) {
+        guard var hop = current.take() else { return }
+        hop.end = Date()
+        (hop.response, hop.receivedBodySize) = (hop.response ?? response, received)
+        hops.append(hop)
+    }
+
+    /// The hop under way comes to nothing.
+    mutating func drop() {
+        current = nil
+    }
+
+    /// The last hop was an attempt of which nothing was sent: no transaction.
+    mutating func forgetAttempt() {
+        drop()
+        if let attempt = hops.last, attempt.source == .network, attempt.statistics?.requestStarted == nil {
+            hops.removeLast()
+        }
+    }
+
+    /// All of it, at the task's end.
+    func metrics(since creation: Date, redirectCount: Int) -> TaskMetrics {
+        let interval = DateInterval(start: creation, end: max(creation, Date()))
+        return TaskMetrics(hops: hops, interval: interval, redirectCount: redirectCount)
+    }
+}
+
+extension TaskMetrics {
+    /// Of several answers the last is the task's own, unless that had to be made up.
+    mutating func showLast(_ response: URLResponse?) {
+        guard let last = hops.indices.last, let response = response as? HTTPURLResponse,
+            response.statusCode == hops[last].head?.status
+        else { return }
+        hops[last].response = response
+    }
+}

@@ -1,0 +1,162 @@
+import CurlTransport
+import Foundation
+
+// What steps see of their task, and have done. On the loop, but for what says otherwise.
+
+extension Loader: StepHost {
+    var owner: any StepOwner { handle }
+    var isOver: Bool { phase.isEnded }
+    var ticket: Admission.Ticket? { place.ticket }
+
+    func fail(_ error: URLError) {
+        finish(.failure(error))
+    }
+
+    func revalidatesInBackground() -> Bool {
+        guard let cache = session.settings.cache, handle.ownDelegates.session == nil, let request, let url = request.url
+        else {
+            return false
+        }
+        let key = StoredResponse.key(of: url)
+        guard cache.revalidations.begin(key) else { return true }
+        let hasBegun = session.revalidate(request) { cache.revalidations.end(key) }
+        if !hasBegun { cache.revalidations.end(key) }
+        return hasBegun
+    }
+
+    // MARK: - Waiting
+
+    /// A task that was suspended meanwhile goes on when it is resumed.
+    func proceed(_ step: any Step) {
+        switch phase {
+        case .waiting(let index, let attempt) where steps.all[index] === step:
+            // A request that goes out again may need a body again, whichever step it waited for.
+            enter(.ready(step: attempt == .first ? index : 0, attempt))
+            if isQueued { advance() }
+        case .encoding:
+            complete()
+        case .storing(let index) where steps.all[index] === step:
+            finishWithBody()
+        case .ready, .waiting, .queued, .moving, .transferring, .held, .deciding, .storing, .ended:
+            break
+        }
+    }
+
+    // MARK: - A transfer that a step has brought
+
+    func decline(_ step: any Step) {
+        guard case .transferring(let transferring) = phase, let index = transferring.step, steps.all[index] === step
+        else { return }
+        hops.drop()
+        handle.shared.withLock { $0.machine.requeue() }
+        enter(.ready(step: index + 1, .first))
+        run()
+    }
+
+    func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {
+        guard case .transferring(let transferring) = phase else { return }
+        hops.note(response)
+        enter(.deciding)
+        do throws(URLError) {
+            switch try steps.redirect.report(request, from: old, by: response, self) {
+            case .follow(let next):
+                follow(next)
+            case .hold(let held):
+                guard let response = response as? HTTPURLResponse else { return }
+                hold(held, .redirect(response), nextStep: steps.all.count, transferring, TransferEnding())
+                run()
+            case .pass, .load, .deliver:
+                try finish(withRedirect: response)
+            }
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    /// The redirect is the task's response. Its class was stopped: there is no body.
+    private func finish(withRedirect response: URLResponse) throws(URLError) {
+        try accept(
+            AcceptedResponse(response: response, head: nil, request: request, expected: 0, storagePolicy: .notAllowed)
+        )
+        finishWithBody()
+    }
+
+    // MARK: - Holding a response
+
+    /// - Parameter ending: How the transfer has ended, where it is over.
+    func hold(
+        _ response: HeldResponse,
+        _ content: Phase.Holding.Content,
+        nextStep: Int,
+        _ transferring: Phase.Transferring?,
+        _ ending: TransferEnding? = nil
+    ) {
+        enter(
+            .held(
+                Phase.Holding(
+                    response: response,
+                    content: content,
+                    nextStep: nextStep,
+                    transferring: transferring,
+                    ending: ending
+                )
+            )
+        )
+        handle.shared.withLock { $0.machine.setHeld(true) }
+    }
+
+    func release(_ held: HeldResponse, _ verdict: HeadVerdict) {
+        guard case .held(let holding) = phase, holding.response === held else { return }
+        handle.shared.withLock { $0.machine.setHeld(false) }
+        do throws(URLError) {
+            switch holding.content {
+            case .head(let received): try release(holding, received, verdict)
+            case .redirect(let response): try release(redirect: response, verdict)
+            case .failure: release(failure: holding, verdict)
+            }
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    private func release(
+        _ holding: Phase.Holding,
+        _ received: ReceivedHead,
+        _ verdict: HeadVerdict
+    ) throws(URLError) {
+        guard let transferring = holding.transferring else { return }
+        enter(.transferring(transferring))
+        let route =
+            if case .pass = verdict {
+                try decide(about: received, from: holding.nextStep, transferring)
+            } else {
+                try act(on: verdict, about: holding.content, by: holding.nextStep - 1, transferring)
+            }
+        guard let ending = holding.ending else {
+            transferring.transfer.proceed(to: route)
+            return run()
+        }
+        // Another step may hold it in turn.
+        switch phase {
+        case .held(var again):
+            again.ending = ending
+            enter(.held(again))
+        case .transferring(let transferring):
+            enter(.deciding)
+            goOn(after: ending, transferring.next)
+        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended:
+            break
+        }
+    }
+
+    private func release(redirect response: HTTPURLResponse, _ verdict: HeadVerdict) throws(URLError) {
+        enter(.deciding)
+        if case .follow(let next) = verdict { follow(next) } else { try finish(withRedirect: response) }
+    }
+
+    private func release(failure holding: Phase.Holding, _ verdict: HeadVerdict) {
+        enter(.deciding)
+        if case .follow(let next) = verdict { return follow(next) }
+        end(holding.ending ?? TransferEnding(), from: holding.nextStep)
+    }
+}

@@ -1,0 +1,377 @@
+import CurlTransport
+import Foundation
+
+/// Does a task's work on its event loop, from its first resuming to its end: asks the steps about each request, has it wait for its place,
+/// runs its transfer, and asks the steps what the response means.
+///
+/// This file holds what leads to a transfer, `Loader+Transfer.swift` what a transfer reports, `Loader+Steps.swift` what steps ask for.
+///
+/// `@unchecked Sendable`: loop only, but for what says otherwise. The task's handle has it until the work is done.
+final class Loader: HostPlaceOwner, @unchecked Sendable {
+    // MARK: Never changes
+
+    let handle: TaskHandle
+    let steps: Steps
+
+    // MARK: Loop only
+
+    private(set) var phase = Phase.ready(step: 0, .first)
+    /// The current request; `handle` shows a copy.
+    private(set) var request: URLRequest?
+    var sink: any Sink
+    private(set) lazy var place = HostPlace(self)
+    var budget = TaskBudget()
+    private var clocks = Clocks()
+    var hops = HopLog()
+
+    /// For a task that begins. Its loop.
+    init(_ handle: TaskHandle) {
+        self.handle = handle
+        request = handle.originalRequest
+        let consumer = handle.shared.withLock { $0.consumer }
+        let settings = handle.session.settings
+        let sink = consumer.makeSink(handle) {
+            FileSink(
+                handle,
+                in: settings.temporaryDirectory,
+                for: handle.originalRequest,
+                resuming: handle.resumption.flatMap { try? $0.get() }
+            )
+        }
+        self.sink = sink
+        steps = handle.makeSteps(settings, Steps.Facts(handle, sink))
+    }
+
+    var session: SessionCore { handle.session }
+    var pool: ConnectionPool { handle.pool }
+
+    /// Goes from one phase to the next.
+    func enter(_ next: Phase) {
+        assert(Phase.allows(phase.kind, to: next.kind), "A task can't go from \(phase.kind) to \(next.kind)")
+        phase = next
+    }
+
+    // MARK: - What the machine wants
+
+    /// Called after each wish: does whatever the machine says is to be done.
+    func run() {
+        pool.loop.preconditionOnLoop()
+        while let command = nextCommand() {
+            switch command {
+            case .enterQueue: advance()
+            case .leaveQueue: leaveQueue()
+            case .setPaused(let isPaused):
+                guard phase.transfer?.setPaused(isPaused) ?? true else {
+                    // Tried again when libcurl next calls.
+                    return handle.shared.withLock { $0.machine.pauseFailed() }
+                }
+                rearmClocks()
+            case .cancel(let cancellation): end(cancelledBy: cancellation)
+            }
+        }
+        // Also where the transfer is over, and only the completion waits.
+        if let cookies = steps.cookies, cookies.isStoring, handle.isCancelled { cookies.stopWaiting(self) }
+    }
+
+    private func nextCommand() -> TaskStateMachine.Command? {
+        let (command, runsResourceClock) = handle.nextCommand()
+        if let runsResourceClock { setResourceClock(isRunning: runsResourceClock) }
+        return command
+    }
+
+    /// The request goes out only when the task is resumed.
+    private func leaveQueue() {
+        if case .queued(let attempt) = phase { enter(.ready(step: steps.all.count, attempt)) }
+        place.leave()
+        rearmClocks()
+    }
+
+    // MARK: - The steps before a transfer
+
+    /// Asks the steps about the request, from the one on whose turn it is. Called when the task is in the machine's queue.
+    func advance() {
+        while case .ready(let step, let attempt) = phase {
+            guard step < steps.all.count else { return enterPool(attempt) }
+            switch steps.all[step].prepare(attempt, self) {
+            case .pass: enter(.ready(step: step + 1, attempt))
+            case .wait: return enter(.waiting(step: step, attempt))
+            case .fail(let error): return finish(.failure(error))
+            case .load(let transfer):
+                // Where the task was suspended at this moment, the step is asked again.
+                guard handle.shared.withLock({ $0.machine.admit() }) else { return }
+                return begin(transfer, of: step)
+            }
+        }
+    }
+
+    // MARK: - A place at the host
+
+    private func enterPool(_ attempt: RequestAttempt) {
+        do throws(URLError) {
+            guard let request else { throw URLError(.unsupportedURL, nil, "The task has no request.") }
+            guard let origin = try Origin.of(request) else { return startLocally(request) }
+            if place.isAt(origin) {
+                enter(.queued(attempt))
+                return place.admitted()
+            }
+            place.leave()
+            let next = session.pools.pool(for: origin)
+            guard next === pool else { return move(to: next, attempt) }
+            enter(.queued(attempt))
+            if place.enter(origin, priority: handle.settings.priority) { place.admitted() }
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    /// Has the task move to the loop of its next request's origin, without a place at its host. It leaves in a turn of its own, when
+    /// nobody is left on the stack who has to do with it.
+    private func move(to next: ConnectionPool, _ attempt: RequestAttempt) {
+        enter(.moving(to: next, attempt))
+        pool.loop.submit { self.leavePool() }
+    }
+
+    private func leavePool() {
+        guard case .moving(let next, _) = phase else { return }
+        clocks.disarm(on: pool.loop)
+        handle.move(to: next) { self.joinPool() }
+    }
+
+    private func joinPool() {
+        guard case .moving(_, let attempt) = phase else { return }
+        enter(.ready(step: steps.all.count, attempt))
+        rearmClocks()
+        if isQueued { advance() }
+    }
+
+    func placeGranted() -> Bool {
+        guard case .queued(let attempt) = phase else { return false }
+        guard handle.shared.withLock({ $0.machine.admit() }) else {
+            enter(.ready(step: steps.all.count, attempt))
+            return false
+        }
+        enter(.encoding)
+        complete()
+        return true
+    }
+
+    /// The request has its place: the steps complete it. Called again when one of them had to wait.
+    func complete() {
+        guard let request, steps.complete(self) else { return }
+        do throws(URLError) {
+            try begin(makeTransfer(request), of: nil)
+        } catch {
+            return finish(.failure(error))
+        }
+        // It may have been suspended while a step looked for what goes into the request.
+        guard handle.shared.withLock({ $0.machine.stage == .loading(isPaused: true) }) else { return }
+        if phase.transfer?.setPaused(true) == false { handle.shared.withLock { $0.machine.pauseFailed() } }
+    }
+
+    // MARK: - A transfer
+
+    /// A data or file URL needs no connection, and so no place.
+    private func startLocally(_ request: URLRequest) {
+        guard handle.shared.withLock({ $0.machine.admit() }) else { return }
+        do throws(URLError) {
+            let plan = try TransferPlan(request, nil, body: nil, settings: session.settings, keepsCredentials: false)
+            begin(try plan.makeTransfer(participants(for: request), bufferSize: 0), of: nil)
+        } catch {
+            finish(.failure(error))
+        }
+    }
+
+    private func makeTransfer(_ request: URLRequest) throws(URLError) -> any Transfer {
+        let body = try handle.body.make(
+            for: request,
+            steps.stream?.take(),
+            after: steps.redirect,
+            wake: BodyWake.action(for: self)
+        )
+        do throws(URLError) {
+            let plan = try steps.plan(request, body: body, self)
+            handle.countRequest(with: body)
+            let bufferSize = sink.bufferSize ?? place.ticket.map { pool.receiveBufferSize(for: $0) }
+            return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize ?? 0)
+        } catch {
+            body?.close()
+            throw error
+        }
+    }
+
+    private func participants(for request: URLRequest) -> TransferPlan.Participants {
+        TransferPlan.Participants(
+            pool: pool,
+            settings: session.settings,
+            hooks: session.settings.hasHooks
+                ? TransferHooks(session.settings, for: request, of: handle.task, over: place.ticket?.origin) : nil,
+            isMeasured: handle.isWatched,
+            delegate: self
+        )
+    }
+
+    /// - Parameter step: The step that has brought the transfer; nil for none.
+    func begin(_ transfer: any Transfer, of step: Int?) {
+        enter(.transferring(Phase.Transferring(transfer: transfer, step: step)))
+        if handle.isWatched, let request { hops.begin(request, transfer) }
+        do throws(URLError) {
+            try transfer.start()
+        } catch {
+            return finish(.failure(error))
+        }
+        rearmClocks()
+    }
+
+    // MARK: - The state that steps and transfers change
+
+    func replaceRequest(_ request: URLRequest) {
+        self.request = request
+        handle.shared.withLock { $0.currentRequest = request }
+    }
+
+    /// Whether the task is in the machine's queue.
+    var isQueued: Bool { handle.shared.withLock { $0.machine.stage == .queued } }
+
+    // MARK: - Time
+
+    /// The clocks start when the task is first resumed, and a begin date puts them off.
+    private func setResourceClock(isRunning: Bool) {
+        let delay = steps.beginDate.map { _ in max(0, handle.earliestBeginDate?.timeIntervalSinceNow ?? 0) } ?? 0
+        let beginning = pool.loop.now + (delay > 0 ? Duration(timeInterval: delay) : .zero)
+        clocks.start(session.settings.resourceTimeout, from: beginning) { [unowned self] in checkClocks() }
+        clocks.setRunning(isRunning, self)
+    }
+
+    func rearmClocks() {
+        clocks.arm(self)
+    }
+
+    // MARK: - The end
+
+    /// The task has come to `outcome`; the first one counts. Whatever still runs is stopped.
+    func finish(_ outcome: Outcome) {
+        pool.loop.preconditionOnLoop()
+        let (isFirst, schedules) = handle.shared.withLock { shared in
+            guard shared.machine.finish() else { return (false, false) }
+            // Somebody has cancelled the task, and the loop had no time to look: what waits for an answer gets none any more.
+            return (true, shared.machine.cancellation != nil && shared.mailbox.discard())
+        }
+        guard isFirst else { return }
+        if schedules { handle.scheduleAtEndOfRound() }
+        guard case .failure(let error) = outcome else { return end(outcome) }
+        place.noteFailure()
+        end(.failure(error.with(phase: phase.transfer?.phase ?? .preparing)))
+    }
+
+    private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {
+        if handle.shared.withLock({ $0.mailbox.discard() }) { handle.scheduleAtEndOfRound() }
+        end(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation == .keepingPartialFile)
+    }
+
+    /// Frees what the task holds of the loop, and sends the outcome on its way. Called once in a task's life.
+    private func end(_ outcome: Outcome, keepsPartialFile: Bool = true) {
+        if let transfer = phase.transfer {
+            transfer.cancel()
+            hops.end(transfer)
+        }
+        enter(.ended)
+        steps.stop(self)
+        clocks.stop(on: pool.loop)
+        var outcome = outcome
+        var resumeData: Data?
+        if case .failure(let error) = outcome {
+            resumeData = sink.abandon(after: error, isKept: keepsPartialFile)
+            if let resumeData { outcome = .failure(error.with(resumeData: resumeData)) }
+        }
+        send(outcome, resumeData: resumeData)
+        place.leave()
+    }
+
+    /// Once the cookies are stored that a response before it has set.
+    private func send(_ outcome: Outcome, resumeData: Data?) {
+        guard let cookies = steps.cookies, cookies.isStoring else { return sendNow(outcome, resumeData: resumeData) }
+        if outcome.error?.code == .cancelled {
+            cookies.stopWaiting(self)
+            sendNow(outcome, resumeData: resumeData)
+        } else {
+            cookies.afterWrites { self.sendNow(outcome, resumeData: resumeData) }
+        }
+    }
+
+    private func sendNow(_ outcome: Outcome, resumeData: Data?) {
+        var metrics: TaskMetrics?
+        if handle.isWatched {
+            endHop()
+            metrics = hops.metrics(since: handle.creation, redirectCount: redirectCount)
+        }
+        handle.endWork()
+        handle.send(outcome, resumeData: resumeData, metrics: metrics)
+    }
+
+    /// A hop that doesn't measure itself is over.
+    func endHop() {
+        let (response, received) = handle.shared.withLock { ($0.response, $0.counters.received) }
+        hops.end(response, received: received)
+    }
+
+    /// What to resume from should the process end now, while the download goes on; nil where there is nothing.
+    func checkpoint() -> Data? {
+        pool.loop.preconditionOnLoop()
+        return phase.isEnded ? nil : (sink as? FileSink)?.checkpoint()
+    }
+}
+
+extension Loader: ClocksOwner {
+    var loop: EventLoop { pool.loop }
+    var runsResourceClock: Bool? { handle.shared.withLock { $0.machine.runsResourceClock } }
+
+    var idleEnd: MonotonicTime? {
+        guard let lastActivity = phase.transfer?.lastActivity, let request,
+            handle.shared.withLock({ $0.machine.mayTimeOut })
+        else { return nil }
+        return lastActivity + session.settings.idleTimeout(for: request)
+    }
+
+    private func checkClocks() {
+        switch clocks.check(self) {
+        case .none: break
+        case .idle: idleTimeIsUp()
+        case .resource: resourceTimeIsUp()
+        }
+    }
+
+    private func resourceTimeIsUp() {
+        let description = "The task took longer than its configuration's timeoutIntervalForResource."
+        // What it waited to be over.
+        let cause = steps.connectivity.cause.map { [NSUnderlyingErrorKey: $0] } ?? [:]
+        finish(.failure(URLError(.timedOut, request?.url, description, nil, cause)))
+    }
+
+    /// Where there is no connection yet, that is no end for a task that waits for one.
+    private func idleTimeIsUp() {
+        guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
+        let description = "Nothing was sent or received for as long as the request's time-out allows."
+        let error = URLError(.timedOut, request.url, description)
+        var ending = TransferEnding(error.with(phase: transfer.phase))
+        ending.isOfNetwork = transfer.source == .network
+        if case .wait = steps.connectivity.end(ending, of: request, self) {
+            transfer.cancel()
+            hops.end(transfer)
+            sendAgain(after: steps.all.count - 1)
+        } else {
+            finish(.failure(error))
+        }
+    }
+}
+
+extension Steps.Facts {
+    fileprivate init(_ handle: TaskHandle, _ sink: any Sink) {
+        let settings = handle.session.settings
+        isPutOff = (handle.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0) > 0
+        hasDelegate = handle.session.delegates.session != nil || handle.ownDelegates.session != nil
+        isForCacheAlone =
+            handle.originalRequest.map { settings.cachePolicy(for: $0) == .returnCacheDataDontLoad } ?? false
+        if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
+        sendsStream = handle.body.isStream
+    }
+}

@@ -1,0 +1,140 @@
+import CurlTransport
+import Foundation
+
+/// What a task's loader is doing, and what it waits for. Loop only.
+///
+/// The wishes of the task's owner, and how far it has come for the public, are `TaskStateMachine`'s: a task that is suspended in
+/// the middle of its preparations stays in its phase, and `Loader` asks the machine before it goes on.
+enum Phase {
+    /// Nothing is pending: the step of that number is asked next, or there is none left and the request needs a place at its host.
+    case ready(step: Int, RequestAttempt)
+    /// The step of that number has said to wait.
+    case waiting(step: Int, RequestAttempt)
+    /// The request waits for its place at its host.
+    case queued(RequestAttempt)
+    /// The task moves to the event loop of its next request's origin.
+    case moving(to: ConnectionPool, RequestAttempt)
+    /// The request has its place, and a step still looks for what goes into it.
+    case encoding
+    /// A transfer runs.
+    case transferring(Transferring)
+    /// A response is kept back until somebody decides about it.
+    case held(Holding)
+    /// The transfer is over, and the steps say what follows.
+    case deciding
+    /// The body is complete; the step of that number still stores it.
+    case storing(step: Int)
+    /// The outcome is certain.
+    case ended
+
+    /// A transfer that runs.
+    struct Transferring {
+        let transfer: any Transfer
+        /// The step that has brought it; nil for one that goes over a connection.
+        let step: Int?
+        /// What follows it instead of the task's end. The body is dropped then.
+        var next: Succession?
+    }
+
+    /// A response that is kept back.
+    struct Holding {
+        enum Content {
+            /// Its head has arrived, and the transfer keeps the body.
+            case head(ReceivedHead)
+            /// A program's protocol class has reported a redirect, and was stopped with it: there is no body.
+            case redirect(HTTPURLResponse)
+            /// The transfer has failed.
+            case failure
+        }
+
+        let response: HeldResponse
+        let content: Content
+        /// The step that goes on where the one that holds it has nothing against it.
+        let nextStep: Int
+        /// nil where the transfer was over and gone already.
+        let transferring: Transferring?
+        /// How the transfer has ended, where it was over before the decision.
+        var ending: TransferEnding?
+    }
+
+    /// What follows a transfer.
+    enum Succession {
+        case request(URLRequest)
+        case transfer(any Transfer)
+    }
+
+    /// The transfer that runs, if there is one.
+    var transfer: (any Transfer)? {
+        switch self {
+        case .transferring(let transferring): transferring.transfer
+        case .held(let holding): holding.ending == nil ? holding.transferring?.transfer : nil
+        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended: nil
+        }
+    }
+
+    var isEnded: Bool {
+        if case .ended = self { true } else { false }
+    }
+}
+
+extension Phase {
+    /// A phase without what it carries.
+    enum Kind: CaseIterable {
+        case ready, waiting, queued, moving, encoding, transferring, held, deciding, storing, ended
+    }
+
+    var kind: Kind {
+        switch self {
+        case .ready: .ready
+        case .waiting: .waiting
+        case .queued: .queued
+        case .moving: .moving
+        case .encoding: .encoding
+        case .transferring: .transferring
+        case .held: .held
+        case .deciding: .deciding
+        case .storing: .storing
+        case .ended: .ended
+        }
+    }
+
+    /// Whether a loader may go from one phase to the other. Every phase may end; nothing follows the end.
+    static func allows(_ from: Kind, to: Kind) -> Bool {
+        switch (from, to) {
+        case (.ended, _): false
+        case (_, .ended): true
+        // The next step, or the same again.
+        case (.ready, .ready), (.ready, .waiting), (.waiting, .ready): true
+        // A place at the host: at once, after waiting for it, or on another loop.
+        case (.ready, .queued), (.ready, .moving), (.moving, .ready), (.queued, .ready): true
+        case (.queued, .encoding), (.encoding, .transferring): true
+        // Without a connection there is nothing to wait for.
+        case (.ready, .transferring): true
+        // A response that somebody decides about, a refused tunnel among them.
+        case (.transferring, .held), (.held, .transferring), (.held, .held), (.held, .deciding), (.deciding, .held):
+            true
+        case (.transferring, .deciding), (.transferring, .transferring): true
+        // What follows a transfer. An attempt to connect that timed out, and a class that declines, are over without an ending.
+        case (.deciding, .ready), (.deciding, .waiting), (.deciding, .transferring), (.deciding, .storing): true
+        case (.transferring, .ready), (.transferring, .waiting): true
+
+        case (.ready, .encoding), (.ready, .held), (.ready, .deciding), (.ready, .storing): false
+        case (.waiting, .waiting), (.waiting, .queued), (.waiting, .moving), (.waiting, .encoding): false
+        case (.waiting, .transferring), (.waiting, .held), (.waiting, .deciding), (.waiting, .storing): false
+        case (.queued, .waiting), (.queued, .queued), (.queued, .moving), (.queued, .transferring): false
+        case (.queued, .held), (.queued, .deciding), (.queued, .storing): false
+        case (.moving, .waiting), (.moving, .queued), (.moving, .moving), (.moving, .encoding): false
+        case (.moving, .transferring), (.moving, .held), (.moving, .deciding), (.moving, .storing): false
+        case (.encoding, .ready), (.encoding, .waiting), (.encoding, .queued), (.encoding, .moving): false
+        case (.encoding, .encoding), (.encoding, .held), (.encoding, .deciding), (.encoding, .storing): false
+        case (.transferring, .queued), (.transferring, .moving), (.transferring, .encoding): false
+        case (.transferring, .storing): false
+        case (.held, .ready), (.held, .waiting), (.held, .queued), (.held, .moving), (.held, .encoding): false
+        case (.held, .storing): false
+        case (.deciding, .queued), (.deciding, .moving), (.deciding, .encoding), (.deciding, .deciding): false
+        case (.storing, .ready), (.storing, .waiting), (.storing, .queued), (.storing, .moving): false
+        case (.storing, .encoding), (.storing, .transferring), (.storing, .held), (.storing, .deciding): false
+        case (.storing, .storing): false
+        }
+    }
+}

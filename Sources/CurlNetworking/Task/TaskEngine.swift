@@ -1,0 +1,88 @@
+import Foundation
+
+/// Does the work of one public task: the seam between `URLSessionTask` and whoever transfers. Any thread; nothing here blocks.
+///
+/// Sessions of this process have an engine on an event loop, `TaskHandle`.
+protocol TaskEngine: AnyObject, Sendable {
+    /// The task's number, unique in its session.
+    var identifier: Int { get }
+
+    /// The request the task was created with.
+    var originalRequest: URLRequest? { get }
+
+    /// Everything that the public properties show, as of one moment.
+    var snapshot: TaskSnapshot { get }
+
+    /// What the program has set.
+    var settings: TaskSettings { get }
+
+    /// The program sets something. Nothing but the change itself happens in `change`.
+    func changeSettings(_ change: (inout TaskSettings) -> Void)
+
+    /// The task's own delegate, kept until the task is completed.
+    var ownDelegate: (any URLSessionTaskDelegate)? { get set }
+
+    // MARK: Wishes. `task` is the public object that the program holds.
+
+    func resume(_ task: URLSessionTask)
+    func suspend(_ task: URLSessionTask)
+    func cancel(_ task: URLSessionTask)
+
+    /// `handler` is called on the delegate queue; with nil where there is nothing to resume from.
+    func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void)
+
+    /// Resume data of a download that goes on; nil where there is nothing to resume from.
+    func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void)
+
+    // MARK: What the public object shows
+
+    func state(of task: URLSessionTask) -> URLSessionTask.State
+    func progress(of task: URLSessionTask) -> Progress
+
+    // MARK: What others in the module need
+
+    /// The current request with the task's body, as a protocol class looks for it: an upload's is in no request.
+    var requestWithBody: URLRequest? { get }
+
+    /// Whether the delegate hears of the task's response, body and end: not where a handler or a Swift task gets them.
+    var tellsDelegateOfResult: Bool { get }
+
+    /// A task of the session's own, which no list shows.
+    var isHidden: Bool { get }
+
+    /// A reader of the body has room for more.
+    func consumerCaughtUp()
+
+    /// The public object is gone.
+    func released()
+}
+
+/// What the public properties of a task show.
+struct TaskSnapshot: Sendable {
+    var currentRequest: URLRequest?
+    var response: URLResponse?
+    /// nil until the task has completed, and where it succeeded.
+    var error: (any Error)?
+    var counters = TaskCounters()
+}
+
+/// How far a task is, in bytes.
+struct TaskCounters: Sendable, Hashable, Codable {
+    var received: Int64 = 0
+    var sent: Int64 = 0
+    /// `NSURLSessionTransferSizeUnknown` where nobody knows.
+    var expectedToReceive: Int64 = 0
+    var expectedToSend: Int64 = 0
+    /// How many requests the task has made.
+    var requests = 0
+}
+
+/// What a program sets on a task.
+struct TaskSettings: Sendable, Hashable, Codable {
+    var description: String?
+    var priority = URLSessionTask.defaultPriority
+    var earliestBeginDate: Date?
+    var prefersIncrementalDelivery = true
+    var expectsToReceive = NSURLSessionTransferSizeUnknown
+    var expectsToSend = NSURLSessionTransferSizeUnknown
+}

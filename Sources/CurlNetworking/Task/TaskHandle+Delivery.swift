@@ -1,0 +1,263 @@
+import CurlNetworkingLocks
+import Foundation
+
+// What a task tells its delegate, handler or reader. Messages are posted on the loop and taken on the delegate queue; no lock is held while
+// the user's code runs.
+
+extension TaskHandle: Deliverable {
+    /// Loop.
+    func post(_ message: Mailbox.Message) {
+        if shared.withLock({ $0.mailbox.post(message) }) { scheduleAtEndOfRound() }
+    }
+
+    /// Called by whoever the mailbox told to, off the loop.
+    func scheduleDelivery() {
+        if let delivery { session.deliveryQueue.add([delivery]) }
+    }
+
+    /// Called by whoever the mailbox told to, on the loop.
+    func scheduleAtEndOfRound() {
+        if let delivery { pool.deliverAtEndOfRound(delivery) }
+    }
+
+    private var delivery: DeliveryQueue.Delivery? {
+        let watches = session.hasTaskDelegate
+        let (task, isForHandler) = shared.withLock { shared in
+            (shared.task, shared.consumer.isHandler && !watches && shared.delegates.task == nil)
+        }
+        return task.map { DeliveryQueue.Delivery(recipient: self, task: $0, isForHandler: isForHandler) }
+    }
+
+    func ask(_ question: TaskQuestion) {
+        post(.question(question))
+    }
+
+    func tell(_ event: TaskEvent) {
+        post(.event(event))
+    }
+
+    func holdDelivery() {
+        shared.withLock { $0.mailbox.hold() }
+    }
+
+    func releaseDelivery() {
+        if shared.withLock({ $0.mailbox.release() }) { scheduleAtEndOfRound() }
+    }
+
+    // MARK: - On the delegate queue
+
+    /// What tells the program nothing takes no turn.
+    func deliverNext(about scheduledTask: URLSessionTask) -> Bool {
+        while true {
+            let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
+            guard let message else { break }
+            guard deliver(message, about: task) else { continue }
+            if shared.withLock({ $0.mailbox.delivered() }) { return true }
+            break
+        }
+        releaseDelegate()
+        return false
+    }
+
+    /// True when that called the program's code.
+    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
+        switch message {
+        case .progress:
+            showProgress()
+            return false
+        case .resumeData(let data, let handler):
+            handler(data)
+            return true
+        case .event, .question, .completed, .end:
+            break
+        }
+        // There is one as long as a delegate is to hear of the task.
+        guard let session = session.session else { return false }
+        let messenger = DelegateMessenger(session: session, task: task, delegates: delegates)
+        switch message {
+        case .event(let event):
+            return deliver(event, messenger)
+        case .question(.disposition(let response)):
+            return messenger.askDisposition(of: response) { self.answer($0) }
+        case .question(.partDisposition(let head)):
+            defer { consumed(Mailbox.partCost) }
+            // A part can't become a file.
+            return messenger.askDisposition(of: showPart(head)) { self.answer($0 == .becomeDownload ? .allow : $0) }
+        case .question(let question):
+            return messenger.ask(question)
+        case .completed:
+            let steps = endSteps(messenger)
+            shared.withLock { $0.mailbox.completes(in: steps) }
+            return false
+        case .end(let step):
+            return deliver(step, messenger)
+        case .progress, .resumeData:
+            return false
+        }
+    }
+
+    private func deliver(_ event: TaskEvent, _ messenger: DelegateMessenger) -> Bool {
+        switch event {
+        case .body(let data):
+            defer { consumed(data.count) }
+            return messenger.tell(event)
+        case .sent(let sent):
+            return messenger.tell(event, growth: shared.withLock { $0.mailbox.reportSent(sent) })
+        case .wrote(let total):
+            let (growth, expected) = shared.withLock {
+                ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
+            }
+            return messenger.tell(event, growth: growth, expected: expected)
+        case .resumed(let offset, _):
+            guard tellsDelegateOfResult else { return false }
+            _ = shared.withLock { $0.mailbox.reportWritten(offset) }
+            return messenger.tell(event)
+        case .becameDownload, .isWaitingForConnectivity, .informational:
+            return messenger.tell(event)
+        }
+    }
+
+    private func consumed(_ count: Int) {
+        if shared.withLock({ $0.mailbox.consumed(count) }) { consumerCaughtUp() }
+    }
+
+    /// Makes the response of a part that begins, and shows it as the task's.
+    private func showPart(_ head: ResponseHead) -> URLResponse? {
+        guard let url = shared.withLock({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url) else {
+            return nil
+        }
+        shared.withLock { $0.response = part }
+        return part
+    }
+
+    // MARK: - The response's disposition
+
+    /// The delegate's answer; only the first counts. Any thread.
+    private func answer(_ disposition: URLSession.ResponseDisposition) {
+        guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
+        switch disposition {
+        case .allow: allow()
+        case .cancel: if let task { cancel(task) }
+        case .becomeDownload: submit { self.becomeDownload() }
+        }
+    }
+
+    private func allow() {
+        if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
+    }
+
+    /// Turns a data task that waits for its answer into a download task: what has arrived goes into a file, and what follows goes there
+    /// directly. Loop.
+    private func becomeDownload() {
+        let canBecome = shared.withLock { shared in
+            guard case .delegate = shared.consumer else { return false }
+            return shared.mailbox.isAwaitingAnswer && shared.machine.cancellation == nil && !shared.hasBecomeDownload
+        }
+        guard canBecome, let old = task as? URLSessionDataTask else { return }
+        do throws(URLError) {
+            let pieces = shared.withLock { $0.mailbox.takeBody() }
+            let directory = session.settings.temporaryDirectory
+            let sink = try FileSink(self, in: directory, for: originalRequest, writing: pieces)
+            let isOver = shared.withLock { shared in
+                shared.task = URLSessionDownloadTask(engine: self)
+                shared.hasBecomeDownload = true
+                _ = shared.machine.setBacklogged(false)
+                // Ahead of a completion that may wait already.
+                if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
+                _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
+                return shared.machine.stage == .finished
+            }
+            if isOver { settle(sink) } else { loader?.sink = sink }
+            allow()
+            loader?.run()
+        } catch {
+            shared.withLock { shared in
+                if shared.outcome != nil { shared.outcome = .failure(error) }
+            }
+            loader?.fail(error)
+            allow()
+        }
+    }
+
+    /// The transfer was over before the answer came.
+    private func settle(_ sink: FileSink) {
+        if let error = shared.withLock({ $0.outcome?.error }) {
+            _ = sink.abandon(after: error, isKept: false)
+            return
+        }
+        let outcome: Outcome
+        do throws(URLError) {
+            outcome = try sink.finish()
+        } catch {
+            outcome = .failure(error)
+        }
+        shared.withLock { $0.outcome = outcome }
+    }
+}
+
+// MARK: - The body, on the loop
+
+extension TaskHandle: SinkOwner {
+    func ask(about response: URLResponse) {
+        post(.question(.disposition(of: response)))
+    }
+
+    func count(_ bytes: Int64, isTold: Bool) {
+        let schedules = shared.withLock { shared in
+            shared.counters.received += bytes
+            let schedules = shared.noteProgress()
+            guard isTold, shared.tellsOfWrites else { return schedules }
+            return shared.mailbox.post(.event(.wrote(shared.counters.received))) || schedules
+        }
+        if schedules { scheduleAtEndOfRound() }
+    }
+
+    func deliver(_ bytes: UnsafeRawBufferPointer) {
+        let schedules = shared.withLock { shared in
+            let expected = shared.count(bytes)
+            let schedules = shared.noteProgress()
+            return shared.append(bytes, expected: expected) || schedules
+        }
+        if schedules { scheduleAtEndOfRound() }
+    }
+
+    func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) {
+        let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.Delivery?) in
+            let expected = shared.count(bytes)
+            let schedules = shared.noteProgress()
+            let (isFull, delivery) = stream.append(bytes, expected: expected)
+            if isFull { _ = shared.machine.setBacklogged(true) }
+            guard shared.wantsCopy else { return (schedules, delivery) }
+            return (shared.append(bytes, expected: expected) || schedules, delivery)
+        }
+        if schedules { scheduleAtEndOfRound() }
+        if let delivery { pool.loop.atEndOfRound(delivery.run) }
+    }
+
+    var wantsCopy: Bool { shared.withLock { $0.wantsCopy } }
+
+    func deliverCopy(of bytes: UnsafeRawBufferPointer) {
+        if shared.withLock({ $0.append(bytes, expected: nil) }) { scheduleAtEndOfRound() }
+    }
+
+    func beginPart(_ head: ResponseHead) throws(URLError) {
+        let begun = shared.withLock { shared -> (schedules: Bool, isFull: Bool)? in
+            let begun = shared.mailbox.beginPart(head)
+            if begun?.isFull == true { _ = shared.machine.setBacklogged(true) }
+            return begun
+        }
+        guard let begun else {
+            throw URLError(
+                .cannotParseResponse,
+                shared.withLock { $0.currentRequest?.url },
+                "The server sends parts faster than the delegate takes them."
+            )
+        }
+        if begun.schedules { scheduleAtEndOfRound() }
+    }
+
+    func whenShown(_ action: @escaping () -> Void) {
+        guard let cookies = loader?.steps.cookies else { return action() }
+        cookies.afterWrites(action)
+    }
+}

@@ -1,0 +1,266 @@
+import CurlNetworkingLocks
+import CurlTransport
+import Foundation
+
+/// A task on an event loop, for everybody who isn't on that loop: what its owner wishes and sees, and what its delegate is told. `Loader`
+/// does the work.
+///
+/// This file holds the wishes and the public properties, `TaskHandle+Delivery.swift` the messages, `TaskHandle+End.swift` the end.
+///
+/// `@unchecked Sendable`: `shared` guards what any thread may touch; the rest never changes, or is the loop's alone.
+final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendable {
+    // MARK: Never changes
+
+    let identifier: Int
+    let session: SessionCore
+    let originalRequest: URLRequest?
+    let body: TaskBody
+    /// What a resuming download goes on from; a failure where the caller's data was no good.
+    let resumption: Result<ResumeData, URLError>?
+    let creation = Date()
+    /// A task of the session's own, which no list shows.
+    let isHidden: Bool
+    /// Called once, when the task begins.
+    let makeSteps: @Sendable (SessionSettings, Steps.Facts) -> Steps
+
+    // MARK: Any thread
+
+    let shared: Mutex<TaskState>
+
+    // MARK: Written on the task's loop and with the lock held; readable with either
+
+    /// The connection pool that the task is on, and with it the event loop.
+    private(set) var pool: ConnectionPool
+
+    // MARK: Loop only
+
+    private var work = Work.notBegun
+
+    private enum Work {
+        case notBegun
+        case running(Loader)
+        case over
+    }
+
+    init(
+        identifier: Int,
+        session: SessionCore,
+        request: URLRequest?,
+        body: TaskBody.Source = .request,
+        resumption: Result<ResumeData, URLError>? = nil,
+        consumer: Consumer,
+        isHidden: Bool = false,
+        makeSteps: @escaping @Sendable (SessionSettings, Steps.Facts) -> Steps = { Steps($0, $1) }
+    ) {
+        self.identifier = identifier
+        self.session = session
+        pool = session.pools.pool(forTask: request)
+        originalRequest = request
+        self.body = TaskBody(body, of: request)
+        self.resumption = resumption
+        self.isHidden = isHidden
+        self.makeSteps = makeSteps
+        var state = TaskState(consumer: consumer, currentRequest: request)
+        state.counters.expectedToSend = self.body.expectedLength
+        shared = Mutex(state)
+    }
+
+    // MARK: - Wishes
+
+    func resume(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.resume() }
+    }
+
+    func suspend(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.suspend() }
+    }
+
+    func cancel(_ task: URLSessionTask) {
+        var schedules = false
+        act(for: task) { shared in
+            // After the transfer there is nothing to stop, only things that need not be delivered: dropped before the loop can let go of them.
+            if shared.machine.stage == .finished { schedules = shared.mailbox.discard() }
+            return shared.machine.cancel(.discardingBody)
+        }
+        if schedules { scheduleDelivery() }
+    }
+
+    func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {
+        let isTooLate = shared.withLock { shared in
+            switch shared.machine.stage {
+            case .parked, .queued, .loading:
+                guard shared.machine.cancellation == nil else { return true }
+                shared.resumeDataHandlers.append(handler)
+                return false
+            case .finished, .completed:
+                return true
+            }
+        }
+        if isTooLate { return session.deliveryQueue.addOperation { handler(nil) } }
+        act(for: task) { $0.machine.cancel(.keepingPartialFile) }
+    }
+
+    func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
+        submit {
+            switch self.work {
+            case .notBegun: completion(self.resumption.flatMap { try? $0.get() }?.encoded())
+            case .running(let loader): completion(loader.checkpoint())
+            case .over: completion(nil)
+            }
+        }
+    }
+
+    private func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
+        let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
+            guard wish(&shared) else { return (nil, false) }
+            // Suspending a task that was never resumed changes nothing.
+            guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
+                return (shared.task == nil ? nil : callLoop(&shared), false)
+            }
+            shared.task = task
+            return (callLoop(&shared), true)
+        }
+        if isFirst { session.activate(self) }
+        loop?.submit(self)
+    }
+
+    /// The consumer has caught up: the transfer may go on, unless there is another one that hasn't.
+    func consumerCaughtUp() {
+        shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? callLoop(&$0) : nil }?.submit(self)
+    }
+
+    /// Whom the task is to be submitted to; nil where it has been already. With the lock held.
+    private func callLoop(_ shared: inout TaskState) -> EventLoop? {
+        guard !shared.isLoopComing else { return nil }
+        shared.isLoopComing = true
+        return pool.loop
+    }
+
+    func released() {
+        session.forgetUnlessActive(identifier: identifier)
+    }
+
+    // MARK: - What the public object shows
+
+    var snapshot: TaskSnapshot {
+        shared.withLock { shared in
+            TaskSnapshot(
+                currentRequest: shared.currentRequest,
+                response: shared.response,
+                error: shared.machine.stage == .completed ? shared.outcome?.error?.shown : nil,
+                counters: shared.counters
+            )
+        }
+    }
+
+    var settings: TaskSettings { shared.withLock { $0.settings } }
+
+    /// A new priority counts from now on, also where the task waits for its turn already.
+    func changeSettings(_ change: (inout TaskSettings) -> Void) {
+        let isReviewed = shared.withLock { shared in
+            let priority = shared.settings.priority
+            change(&shared.settings)
+            return shared.settings.priority != priority && shared.machine.stage == .queued
+        }
+        if isReviewed { submit { self.loader?.place.setPriority(self.settings.priority) } }
+    }
+
+    var ownDelegate: (any URLSessionTaskDelegate)? {
+        get { shared.withLock { $0.delegates.task } }
+        set {
+            let delegates = DelegateSet(newValue)
+            let old = shared.withLock { shared in
+                defer { shared.delegates = delegates }
+                return shared.delegates
+            }
+            // The program's object goes without the lock.
+            withExtendedLifetime(old) {}
+        }
+    }
+
+    func state(of task: URLSessionTask) -> URLSessionTask.State {
+        shared.withLock { $0.isOver(task) ? .completed : $0.machine.publicState }
+    }
+
+    var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest }.map(body.added) }
+
+    var tellsDelegateOfResult: Bool { shared.withLock { $0.consumer.isDelegate } }
+
+    var task: URLSessionTask? { shared.withLock { $0.task } }
+
+    var listedTask: URLSessionTask? {
+        shared.withLock { $0.machine.stage != .completed && $0.machine.cancellation == nil ? $0.task : nil }
+    }
+
+    /// The task's delegate where it has one, else the session's, for each protocol.
+    var delegates: DelegateSet {
+        let own = ownDelegates
+        return own.session == nil ? session.delegates : own.over(session.delegates)
+    }
+
+    var ownDelegates: DelegateSet { shared.withLock { $0.delegates } }
+
+    /// Whether some delegate, the task's own or the session's, could want to hear of the task, whoever gets its result.
+    var isWatched: Bool { session.hasTaskDelegate || ownDelegates.task != nil }
+
+    var shownResponse: URLResponse? { shared.withLock { $0.response } }
+    var earliestBeginDate: Date? { settings.earliestBeginDate }
+    var isSuspended: Bool { shared.withLock { $0.machine.isSuspended } }
+    var isCancelled: Bool { shared.withLock { $0.machine.cancellation != nil } }
+
+    func cancel() {
+        if let task { cancel(task) }
+    }
+
+    // MARK: - The loop
+
+    /// The loader, on its loop; nil before the task begins and when it is over.
+    var loader: Loader? {
+        if case .running(let loader) = work { loader } else { nil }
+    }
+
+    /// The loader's work is done. Loop.
+    func endWork() {
+        work = .over
+    }
+
+    /// What the loop, which is there now, is to do next; and whether the resource clock runs.
+    func nextCommand() -> (TaskStateMachine.Command?, runsResourceClock: Bool?) {
+        shared.withLock { shared in
+            shared.isLoopComing = false
+            return (shared.machine.next(), shared.machine.runsResourceClock)
+        }
+    }
+
+    /// The task is on `pool` from now on, whose loop calls `arrived`. On the loop that it leaves.
+    func move(to pool: ConnectionPool, arrived: @escaping @Sendable () -> Void) {
+        shared.withLock { _ in
+            self.pool = pool
+            // Within the lock: whoever finds the task there comes after this.
+            pool.loop.submit(arrived)
+        }
+    }
+}
+
+extension TaskHandle: LoopWork {
+    /// Has `body` run on the task's loop, whichever that is by then. Any thread; never blocks.
+    func submit(_ body: @escaping @Sendable () -> Void) {
+        guard session.pools.areSeveral else { return pool.loop.submit(body) }
+        let loop = shared.withLock { _ in pool.loop }
+        loop.submit {
+            if self.belongs(to: loop) { body() } else { self.submit(body) }
+        }
+    }
+
+    /// There may be something to do for the state machine. On a loop, which may not be the task's any more.
+    func run(on loop: EventLoop) {
+        guard belongs(to: loop) else { return shared.withLock { _ in pool.loop }.submit(self) }
+        if case .notBegun = work { work = .running(Loader(self)) }
+        loader?.run()
+    }
+
+    /// Whether the task is on `loop`, on which the caller is: then it stays there until the caller returns.
+    func belongs(to loop: EventLoop) -> Bool {
+        !session.pools.areSeveral || shared.withLock { _ in pool.loop === loop }
+    }
+}

@@ -1,0 +1,253 @@
+import CurlTransport
+import Foundation
+
+/// Gets what a `BodyDecoding` decodes. All calls on the loop.
+protocol BodyDecodingOwner: AnyObject {
+    /// Whether more may be handed over now.
+    var mayDecode: Bool { get }
+
+    /// The next bytes of the decoded body, valid until this returns. Throws where they can't be kept.
+    func decoded(_ bytes: UnsafeRawBufferPointer) throws(URLError)
+
+    /// Called after each turn, outside of libcurl, also if nothing was decoded because `mayDecode` was false.
+    func decodingAdvanced()
+
+    /// The body can't be decoded any further: the last call. Outside of libcurl.
+    func decodingFailed(_ error: URLError)
+}
+
+/// Decodes the content codings of one response's body, and stops while the consumer is behind. Loop only.
+///
+/// As much as the loop's round allows is decoded as it arrives. The rest waits here for later turns, between which the loop serves other
+/// transfers, or for the consumer. Steps that could take long run on another thread, one at a time.
+///
+/// `@unchecked Sendable`: everything is touched on the loop alone; the other thread gets a `DistantStep`.
+final class BodyDecoding: DecodingTurn, @unchecked Sendable {
+    private enum State {
+        /// All bytes that have arrived are decoded.
+        case idle
+        /// Bytes wait for the next turn.
+        case waiting
+        /// Another thread decodes some of it.
+        case elsewhere
+        /// Bytes wait until the owner calls `proceed()`.
+        case stopped
+        /// Over: nothing more is decoded.
+        case ended
+    }
+
+    private let codings: [ContentCoding]
+    private let url: URL?
+    /// The response is a part (206), so its coded data may end anywhere.
+    private let isPart: Bool
+    private let loop: EventLoop
+    private weak var owner: (any BodyDecodingOwner)?
+    private var state = State.idle
+    /// Made for the first byte.
+    private var decoder: ContentDecoder?
+    private var input = CodedInput()
+    /// For steps that may take long.
+    private lazy var queue = loop.decodingTurns.assignQueue()
+
+    init(
+        _ codings: [ContentCoding],
+        of head: ResponseHead,
+        at url: URL?,
+        on loop: EventLoop,
+        owner: any BodyDecodingOwner
+    ) {
+        self.codings = codings
+        self.url = url
+        isPart = head.status == 206
+        self.loop = loop
+        self.owner = owner
+    }
+
+    /// Something that has come has yet to be decoded.
+    var isBusy: Bool {
+        switch state {
+        case .idle, .ended: false
+        case .waiting, .elsewhere, .stopped: true
+        }
+    }
+
+    /// It goes on when the owner says so.
+    var isStopped: Bool { if case .stopped = state { true } else { false } }
+
+    /// More waits than libcurl delivers between two looks at its pause.
+    var isFull: Bool { input.count > Self.maximumInput }
+
+    /// In bytes: 101 receive buffers of 16 KiB, and some.
+    private static let maximumInput = 2 << 20
+
+    /// The next bytes as they came. Within libcurl.
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        switch state {
+        case .idle: try decodeAtOnce(bytes)
+        case .waiting, .elsewhere, .stopped: input.append(bytes)
+        case .ended: break
+        }
+    }
+
+    /// The body has ended, and was decoded.
+    func finish() throws(URLError) {
+        guard !isPart, let decoder else { return }
+        try result { () throws(ContentDecodingError) in try decoder.finish() }.get()
+    }
+
+    /// The owner may take more.
+    func proceed() {
+        if case .stopped = state { wait() }
+    }
+
+    /// The owner wants nothing more.
+    func end() {
+        state = .ended
+        input = CodedInput()
+        owner = nil
+    }
+
+    // MARK: - At once
+
+    /// Decodes what there is time and room for, and keeps the rest.
+    private func decodeAtOnce(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        let decoder = try makeDecoder()
+        var rest = bytes
+        var hasMore = !bytes.isEmpty
+        while hasMore, !decoder.mayTakeLong(before: rest), loop.decodingTurns.hasTimeLeft, let owner, owner.mayDecode {
+            let step = try decode(rest, with: decoder)
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
+            hasMore = step.hasMore
+        }
+        guard hasMore else { return }
+        input.append(rest)
+        wait()
+    }
+
+    private func makeDecoder() throws(URLError) -> ContentDecoder {
+        if let decoder { return decoder }
+        let decoder = try result { () throws(ContentDecodingError) in try ContentDecoder(codings) }.get()
+        self.decoder = decoder
+        return decoder
+    }
+
+    private func decode(
+        _ bytes: UnsafeRawBufferPointer,
+        with decoder: ContentDecoder
+    ) throws(URLError) -> ContentDecoder.Step {
+        let turns = loop.decodingTurns
+        let step = try result { () throws(ContentDecodingError) in try decoder.decode(bytes, into: turns.buffer) }.get()
+        turns.spend(step.work)
+        if step.produced > 0 {
+            try owner?.decoded(UnsafeRawBufferPointer(rebasing: turns.buffer.prefix(step.produced)))
+        }
+        return step
+    }
+
+    // MARK: - In turns
+
+    private func wait() {
+        state = .waiting
+        loop.decodingTurns.enqueue(self)
+    }
+
+    func decode() {
+        guard case .waiting = state, let owner, let decoder else { return }
+        guard owner.mayDecode else {
+            state = .stopped
+            return owner.decodingAdvanced()
+        }
+        let first = input.first
+        if first.withUnsafeBytes({ decoder.mayTakeLong(before: $0) }) { return decodeElsewhere(decoder) }
+        do throws(URLError) {
+            let step = first.withUnsafeBytes { bytes in
+                Result { () throws(URLError) in try decode(bytes, with: decoder) }
+            }
+            advance(by: try step.get())
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func advance(by step: ContentDecoder.Step) {
+        input.drop(step.consumed)
+        // The owner may have been told to stop by what it was given.
+        guard isBusy else { return }
+        if step.hasMore || !input.isEmpty { wait() } else { state = .idle }
+        owner?.decodingAdvanced()
+    }
+
+    private func fail(_ error: URLError) {
+        let owner = self.owner
+        end()
+        owner?.decodingFailed(error)
+    }
+
+    private func result<Success>(
+        _ body: () throws(ContentDecodingError) -> Success
+    ) -> Result<Success, URLError> {
+        do throws(ContentDecodingError) {
+            return .success(try body())
+        } catch {
+            let code: URLError.Code = error.reason == .outOfMemory ? .unknown : .cannotDecodeRawData
+            return .failure(URLError(code, url, error.description))
+        }
+    }
+
+    // MARK: - On another thread
+
+    private func decodeElsewhere(_ decoder: ContentDecoder) {
+        state = .elsewhere
+        let step = DistantStep(decoder, input.first)
+        queue.async { [self, loop] in
+            step.run()
+            loop.submit { self.returned(step) }
+        }
+    }
+
+    private func returned(_ distant: DistantStep) {
+        guard case .elsewhere = state, let outcome = distant.result else { return }
+        defer { withExtendedLifetime(distant) {} }
+        do throws(URLError) {
+            let step = try result { () throws(ContentDecodingError) in try outcome.get() }.get()
+            if let bytes = distant.bytes { try owner?.decoded(bytes) }
+            advance(by: step)
+        } catch {
+            fail(error)
+        }
+    }
+}
+
+/// One step of decoding, done on another thread.
+///
+/// `@unchecked Sendable`: whoever has it at the moment is alone with it and its decoder: first the loop, then a thread, then the loop.
+private final class DistantStep: @unchecked Sendable {
+    private let decoder: ContentDecoder
+    private let input: Data
+    private var output: UnsafeMutableRawBufferPointer?
+    /// nil until it was done.
+    private(set) var result: Result<ContentDecoder.Step, ContentDecodingError>?
+
+    init(_ decoder: ContentDecoder, _ input: Data) {
+        self.decoder = decoder
+        self.input = input
+    }
+
+    deinit {
+        output?.deallocate()
+    }
+
+    func run() {
+        let output = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * 1024, alignment: 16)
+        self.output = output
+        result = input.withUnsafeBytes { bytes in
+            Result { () throws(ContentDecodingError) in try decoder.decode(bytes, into: output) }
+        }
+    }
+
+    /// The decoded bytes, valid as long as this object lives; nil for none.
+    var bytes: UnsafeRawBufferPointer? {
+        guard let output, case .success(let step) = result, step.produced > 0 else { return nil }
+        return UnsafeRawBufferPointer(rebasing: output.prefix(step.produced))
+    }
+}

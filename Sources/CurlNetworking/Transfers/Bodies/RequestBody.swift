@@ -1,0 +1,123 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// The bytes that go with a request, as libcurl asks for them. Loop only; can be started again at any offset.
+protocol RequestBody: AnyObject {
+    /// In bytes; nil where it isn't known.
+    var length: Int64? { get }
+
+    /// Puts the next bytes into `buffer`. Blocks only to read a file.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead
+
+    /// Continues at `offset`; false where that can't be done.
+    func seek(to offset: Int64) -> Bool
+
+    /// Closes files and streams.
+    func close()
+}
+
+enum BodyRead: Equatable {
+    /// The number of bytes; 0 ends the body.
+    case bytes(Int)
+    /// None yet; the body tells when there are some.
+    case notYet
+}
+
+/// A body in memory.
+final class DataBody: RequestBody {
+    private let data: Data
+    private var position = 0
+
+    init(_ data: Data) {
+        self.data = data
+    }
+
+    var length: Int64? { Int64(data.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead {
+        let start = data.startIndex + position
+        let count = data.copyBytes(to: buffer, from: start..<min(start + buffer.count, data.endIndex))
+        position += count
+        return .bytes(count)
+    }
+
+    func seek(to offset: Int64) -> Bool {
+        guard (0...Int64(data.count)).contains(offset) else { return false }
+        position = Int(offset)
+        return true
+    }
+
+    func close() {}
+}
+
+/// A body in a file, read as it is sent. A file that is shorter than it was when the upload began fails the task; what it
+/// has grown by is not sent.
+final class FileBody: RequestBody {
+    var length: Int64? { size }
+    private let size: Int64
+    private let descriptor: Int32
+    private var position: Int64 = 0
+    private let url: URL
+    private let requestURL: URL?
+
+    /// Opens the file. Blocks for as long as that takes. Errors are about `requestURL`, and name the file.
+    init(_ url: URL, for requestURL: URL? = nil) throws(URLError) {
+        let details = [NSFilePathErrorKey: url.path]
+        guard url.isFileURL else {
+            throw URLError(.fileDoesNotExist, requestURL, "an upload's file must be a file URL", nil, details)
+        }
+        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let error = SystemError.current
+            let code: URLError.Code = error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist
+            throw URLError(code, requestURL, "\(error)", error, details)
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            Glibc.close(descriptor)
+            let code: URLError.Code = isDirectory ? .fileIsDirectory : .fileDoesNotExist
+            throw URLError(code, requestURL, "not a regular file", nil, details)
+        }
+        self.url = url
+        self.requestURL = requestURL
+        self.descriptor = descriptor
+        size = Int64(status.st_size)
+    }
+
+    /// How long the body would be; nil where the file can't be sent. Any thread.
+    static func length(of url: URL) -> Int64? {
+        var status = stat()
+        guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
+        let wanted = Int(min(Int64(buffer.count), size - position))
+        guard wanted > 0 else { return .bytes(0) }
+        let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
+        guard count > 0 else {
+            let error = count < 0 ? SystemError.current : nil
+            throw URLError(
+                .cannotOpenFile,
+                requestURL,
+                error?.description ?? "the file became shorter while it was sent",
+                error,
+                [NSFilePathErrorKey: url.path]
+            )
+        }
+        position += Int64(count)
+        return .bytes(count)
+    }
+
+    func seek(to offset: Int64) -> Bool {
+        guard (0...size).contains(offset) else { return false }
+        position = offset
+        return true
+    }
+
+    func close() {
+        Glibc.close(descriptor)
+    }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import CurlNetworkingLocks
+
+/// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is
+/// there. It can't be started again.
+///
+/// `@unchecked Sendable`: `state` guards what both sides touch; the stream is the queue's alone.
+final class StreamedBody: RequestBody, @unchecked Sendable {
+    let length: Int64?
+    private let stream: InputStream
+    private let url: URL?
+    private let queue = DispatchQueue(label: "CurlNetworking.body")
+    /// Called on the reading queue when there is something to read again after there was not.
+    private let becameReadable: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    private struct State {
+        var buffer = Data()
+        var end: End?
+        var isReading = false
+        var isAwaited = false
+        var isClosed = false
+        var read: Int64 = 0
+        var delivered: Int64 = 0
+    }
+
+    private enum End {
+        case complete
+        case failed(String)
+    }
+
+    /// Calls `found` once `stream` has ended, or has not: then with the error of a stream that is longer than nothing, or failed.
+    /// On a queue of its own, because reading the stream may block.
+    static func findEnd(of stream: InputStream, url: URL?, found: @escaping @Sendable (URLError?) -> Void) {
+        nonisolated(unsafe) let stream = stream
+        DispatchQueue(label: "CurlNetworking.body").async {
+            if stream.streamStatus == .notOpen { stream.open() }
+            var byte: UInt8 = 0
+            switch stream.read(&byte, maxLength: 1) {
+            case 0: found(nil)
+            case 1...: found(tooLong(url))
+            default: found(failed(url, description(of: stream)))
+            }
+        }
+    }
+
+    private static func tooLong(_ url: URL?) -> URLError {
+        URLError(.dataLengthExceedsMaximum, url, "The body's stream goes on behind its Content-Length.")
+    }
+
+    private static func failed(_ url: URL?, _ description: String) -> URLError {
+        URLError(.requestBodyStreamExhausted, url, "The body's stream failed: \(description)")
+    }
+
+    private static func description(of stream: InputStream) -> String {
+        stream.streamError.map { "\($0)" } ?? "unknown error"
+    }
+
+    /// How much is read ahead, in bytes.
+    private static let highMark = 512 * 1024
+    private static let readSize = 64 * 1024
+
+    /// `length` is nil where it isn't known; then the body is sent chunked. A shorter stream fails the task, and so
+    /// does a longer one.
+    init(_ stream: InputStream, length: Int64?, url: URL?, becameReadable: @escaping @Sendable () -> Void) {
+        self.stream = stream
+        self.length = length
+        self.url = url
+        self.becameReadable = becameReadable
+        readOn()
+    }
+
+    // MARK: - The loop's side
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
+        enum Found { case bytes(Int), tooMany, nothing, end(End) }
+        let found: Found = state.withLock { state in
+            guard state.buffer.isEmpty else {
+                // What goes beyond the announced length would be taken for another request.
+                if let length, state.read > length { return .tooMany }
+                let count = min(buffer.count, state.buffer.count)
+                state.buffer.copyBytes(to: buffer, count: count)
+                state.buffer = count == state.buffer.count ? Data() : state.buffer.dropFirst(count)
+                state.delivered += Int64(count)
+                return .bytes(count)
+            }
+            if let end = state.end { return .end(end) }
+            state.isAwaited = true
+            return .nothing
+        }
+        switch found {
+        case .bytes(let count):
+            readOn()
+            return .bytes(count)
+        case .tooMany:
+            throw Self.tooLong(url)
+        case .nothing:
+            return .notYet
+        case .end(.complete):
+            if let length, state.withLock({ $0.delivered }) < length {
+                throw URLError(.requestBodyStreamExhausted, url, "The body's stream ended before its Content-Length.")
+            }
+            return .bytes(0)
+        case .end(.failed(let description)):
+            throw Self.failed(url, description)
+        }
+    }
+
+    func seek(to offset: Int64) -> Bool {
+        offset == 0 && state.withLock { $0.delivered } == 0
+    }
+
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.buffer = Data()
+        }
+        queue.async { self.stream.close() }
+    }
+
+    // MARK: - The queue's side
+
+    /// Has the queue read until enough waits; any thread.
+    private func readOn() {
+        let starts = state.withLock { state in
+            guard !state.isReading, state.end == nil, !state.isClosed, state.buffer.count < Self.highMark else {
+                return false
+            }
+            state.isReading = true
+            return true
+        }
+        if starts { queue.async { self.readAhead() } }
+    }
+
+    private func readAhead() {
+        if stream.streamStatus == .notOpen { stream.open() }
+        let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize + 1)
+        defer { buffer.deallocate() }
+        var wantsMore = true
+        while wantsMore {
+            let count = stream.read(buffer, maxLength: nextReadSize)
+            let isAwaited = state.withLock { state in
+                if count > 0 {
+                    state.read += Int64(count)
+                    state.buffer.append(buffer, count: count)
+                } else {
+                    state.end = count == 0 ? .complete : .failed(Self.description(of: stream))
+                }
+                wantsMore = count > 0 && !state.isClosed && state.buffer.count < Self.highMark
+                if !wantsMore { state.isReading = false }
+                defer { state.isAwaited = false }
+                return state.isAwaited
+            }
+            if isAwaited { becameReadable() }
+        }
+    }
+
+    /// Together with the last bytes, one byte more than the announced length is requested: so a stream that is too long fails before
+    /// everything was sent. A stream that blocks there gets time to end.
+    private var nextReadSize: Int {
+        guard let length else { return Self.readSize }
+        let rest = length - state.withLock { $0.read }
+        return rest <= Int64(Self.readSize) ? Int(max(0, rest)) + 1 : Self.readSize
+    }
+}

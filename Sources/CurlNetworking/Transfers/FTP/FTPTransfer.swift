@@ -1,0 +1,300 @@
+import CurlTransport
+import Foundation
+import CurlNetworkingLocks
+
+/// One transfer from or to an FTP server: runs on FTP's loop, reports on its delegate's.
+///
+/// `@unchecked Sendable`: `shared` guards what both loops touch; the rest is grouped by the one that may.
+final class FTPTransfer: Transfer, @unchecked Sendable {
+    // MARK: The delegate's loop
+
+    private let loop: EventLoop
+    private weak var delegate: (any TransferDelegate)?
+    private(set) var lastActivity: MonotonicTime?
+
+    let source = HopMetrics.Source.other
+
+    // MARK: FTP's loop
+
+    private let connections: FTPConnections
+    private let options: FTPOptions
+    private let hooks: TransferHooks?
+    private var body: (any RequestBody)?
+    private var replies: FTPReplies
+    private var multi: Multi?
+    private var easy: EasyHandle?
+    private var nudge: Deadline?
+    private var isDataFlowing = false
+    private var isStopped = false
+    private var isTransferPaused = false
+    private var sentBytes: Int64 = 0
+    private var abortError: URLError?
+
+    // MARK: Both
+
+    let request: URLRequest
+    private let shared = Mutex(Shared())
+
+    fileprivate struct Shared {
+        var events: [Event] = []
+        var body = BodyBuffer()
+        var isDrainScheduled = false
+        /// The delegate's wish.
+        var isPaused = false
+        /// More waits for the delegate's loop than should.
+        var isFull = false
+    }
+
+    fileprivate enum Event {
+        case head(ResponseHead)
+        case sent(Int64)
+        case body(Data)
+        case finished(URLError?)
+    }
+
+    init(
+        _ options: FTPOptions,
+        for request: URLRequest,
+        body: (any RequestBody)?,
+        hooks: TransferHooks?,
+        connections: FTPConnections,
+        loop: EventLoop,
+        delegate: any TransferDelegate
+    ) {
+        self.options = options
+        self.request = request
+        self.body = body
+        self.hooks = hooks
+        self.connections = connections
+        self.loop = loop
+        self.delegate = delegate
+        switch options.direction {
+        case .download(let offset): replies = FTPReplies(offset: offset)
+        case .attributes: replies = FTPReplies()
+        case .upload: replies = FTPReplies(comesAtEnd: true)
+        }
+    }
+
+    // MARK: - The delegate's side
+
+    func start() {
+        lastActivity = loop.now
+        connections.loop.submit { self.startTransfer() }
+    }
+
+    func setPaused(_ isPaused: Bool) -> Bool {
+        lastActivity = loop.now
+        shared.withLock { $0.isPaused = isPaused }
+        connections.loop.submit { self.applyPause() }
+        drain()
+        return true
+    }
+
+    func bodyBecameReadable() {
+        connections.loop.submit { self.continueSending() }
+    }
+
+    func cancel() {
+        delegate = nil
+        connections.loop.submit {
+            self.isStopped = true
+            if let easy = self.easy { self.multi?.cancel(easy) }
+            self.end()
+        }
+    }
+
+    private func drain() {
+        while let delegate, let event = shared.withLock({ $0.next() }) {
+            switch event {
+            case .head(let head): report(head, to: delegate)
+            case .sent(let total): delegate.transfer(self, sent: total)
+            case .body(let piece):
+                guard delegate.transfer(self, received: piece) else { return }
+                if shared.withLock({ $0.consumed(piece.count) }) { connections.loop.submit { self.applyPause() } }
+            case .finished(let error): end(error, of: delegate)
+            }
+        }
+    }
+
+    /// Ends the transfer where its body is of no use.
+    private func report(_ head: ResponseHead, to delegate: any TransferDelegate) {
+        do throws(URLError) {
+            let route = try delegate.transfer(self, received: ReceivedHead(head: head, request: request))
+            if case .discard = route { end(nil, of: delegate) }
+        } catch {
+            end(error, of: delegate)
+        }
+    }
+
+    private func end(_ error: URLError?, of delegate: any TransferDelegate) {
+        cancel()
+        var ending = TransferEnding(error)
+        ending.isOfNetwork = true
+        delegate.transferFinished(self, ending)
+    }
+
+    // MARK: - FTP's side
+
+    private func startTransfer() {
+        guard !isStopped else { return }
+        do throws(TransferFailure) {
+            let multi = try connections.currentMulti()
+            easy = try multi.start(options, handler: self, hooks: hooks)
+            self.multi = multi
+            nudgeUntilDataFlows()
+        } catch {
+            end()
+            post(.finished(URLError(error, of: hooks, url: request.url)))
+        }
+    }
+
+    /// Until the data flows. Where a server answers before libcurl has looked away, libcurl before 8.7 takes the answer and asks
+    /// for nothing more, though it has yet to connect for the data; and while a data connection shakes hands over TLS it waits for
+    /// that alone, and forgets that the next reply comes over the other (https://github.com/curl/curl/pull/12913).
+    private func nudgeUntilDataFlows(after delay: Duration = .milliseconds(20)) {
+        stopNudging()
+        guard !isDataFlowing, !isTransferPaused else { return }
+        let deadline = Deadline { [unowned self] in
+            multi?.runAll()
+            if nudge != nil { nudgeUntilDataFlows(after: min(delay * 2, .seconds(1))) }
+        }
+        nudge = deadline
+        connections.loop.schedule(deadline, at: connections.loop.now + delay)
+    }
+
+    private func stopNudging() {
+        if let nudge = nudge.take() { connections.loop.cancel(nudge) }
+    }
+
+    private func dataFlows() {
+        guard !isDataFlowing else { return }
+        isDataFlowing = true
+        stopNudging()
+    }
+
+    private func applyPause() {
+        let isPaused = shared.withLock { $0.isPaused || $0.isFull }
+        guard isPaused != isTransferPaused, let easy else { return }
+        // Where libcurl can't yet, the next call of its asks again.
+        guard easy.setPaused(isPaused) else { return }
+        isTransferPaused = isPaused
+        nudgeUntilDataFlows()
+    }
+
+    private func continueSending() {
+        guard !isTransferPaused else { return }
+        _ = easy?.setPaused(false)
+    }
+
+    private func post(_ event: Event?) {
+        let schedules = shared.withLock { shared in
+            if let event { shared.append(event) }
+            defer { shared.isDrainScheduled = true }
+            return !shared.isDrainScheduled
+        }
+        guard schedules else { return }
+        loop.submit {
+            self.shared.withLock { $0.isDrainScheduled = false }
+            self.lastActivity = self.loop.now
+            self.drain()
+        }
+    }
+
+    private func end() {
+        stopNudging()
+        easy = nil
+        multi = nil
+        body.take()?.close()
+    }
+}
+
+extension FTPTransfer: TransferHandler {
+    func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        switch replies.consume(lines: headerLine) {
+        case .incomplete: break
+        case .complete(let head): post(.head(head))
+        case .malformed, .unparsable:
+            abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
+            return .abort
+        }
+        return .accepted
+    }
+
+    func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        // libcurl puts attributes into words.
+        if case .attributes = options.direction { return .accepted }
+        dataFlows()
+        shared.withLock { shared in
+            if shared.body.append(bytes, expected: nil) { shared.isFull = true }
+        }
+        // Now: behind the last byte, libcurl may wait for the server before it returns.
+        post(nil)
+        return .accepted
+    }
+
+    func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
+        guard let body else { return .bytes(0) }
+        dataFlows()
+        guard !shared.withLock({ $0.isPaused }) else { return .pause }
+        do throws(URLError) {
+            guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
+            sentBytes += Int64(count)
+            if count > 0 { post(.sent(sentBytes)) }
+            return .bytes(count)
+        } catch {
+            abortError = error
+            return .abort
+        }
+    }
+
+    func transferRewindsBody(to offset: Int64) -> Bool {
+        guard let body, body.seek(to: offset) else { return false }
+        sentBytes = offset
+        return true
+    }
+
+    func transferSettled() {
+        applyPause()
+        post(nil)
+    }
+
+    func transferFinished(_ failure: TransferFailure?) {
+        end()
+        let isRefused = failure.map { Self.refusals.contains($0.code) } ?? false
+        var error = abortError ?? failure.map { URLError($0, url: request.url) }
+        if failure == nil || isRefused, let head = replies.finish(isRefused: isRefused) {
+            // The head says it all.
+            error = nil
+            post(.head(head))
+        }
+        post(.finished(error))
+    }
+
+    /// The server can't begin in the middle of the file.
+    private static let refusals: Set<CurlCode> = [.ftpCouldntUseRest, .badDownloadResume]
+}
+
+extension FTPTransfer.Shared {
+    fileprivate mutating func append(_ event: FTPTransfer.Event) {
+        if case .sent = event, case .sent = events.last { events.removeLast() }
+        events.append(event)
+    }
+
+    /// What the delegate is told next: the end comes behind the body, everything else before it.
+    fileprivate mutating func next() -> FTPTransfer.Event? {
+        guard !isPaused else { return nil }
+        switch events.first {
+        case .finished where !body.isEmpty, nil: return body.popFirst().map { .body($0) }
+        case .some(let event):
+            events.removeFirst()
+            return event
+        }
+    }
+
+    /// True when the transfer may go on.
+    fileprivate mutating func consumed(_ count: Int) -> Bool {
+        guard body.consumed(count) else { return false }
+        isFull = false
+        return true
+    }
+}

@@ -1,0 +1,32 @@
+import CurlTransport
+import Foundation
+
+extension RequestEncoder {
+    /// A request with a body stores it, HEAD asks for the file's attributes, and everything else fetches the file from `offset` on.
+    /// Header fields mean nothing to FTP.
+    static func ftpOptions(
+        for request: URLRequest,
+        body: (any RequestBody)?,
+        offset: Int64,
+        replyTimeout: Duration
+    ) throws(URLError) -> FTPOptions {
+        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        let (text, credentials) = try separateCredentials(from: url)
+        // They go into lines of their own; a line break would make commands of what follows it.
+        if let credentials,
+            (credentials.user + credentials.password).unicodeScalars.contains(where: { $0.value < 0x20 })
+        {
+            throw URLError(.badURL, url, "The URL's user name or password is not valid.")
+        }
+        let direction: FTPOptions.Direction
+        if let body {
+            direction = .upload(body.length.map { .known($0) } ?? .chunked)
+        } else {
+            direction = request.httpMethod == "HEAD" ? .attributes : .download(offset: offset)
+        }
+        var options = FTPOptions(url: text, direction: direction)
+        options.credentials = credentials
+        options.replyTimeout = replyTimeout
+        return options
+    }
+}

@@ -1,0 +1,449 @@
+import CurlTransport
+import Foundation
+
+/// One request over HTTP, and the response to it. Loop only.
+final class HTTPTransfer: Transfer, TransferHandler {
+    /// How libcurl's part has ended, while some of the body is still being decoded.
+    struct Ending {
+        /// nil where the whole response has come.
+        let failure: TransferFailure?
+    }
+
+    let request: URLRequest
+    let loop: EventLoop
+    unowned let delegate: any TransferDelegate
+    private var order: Order?
+
+    private var receiving = Receiving()
+    private var sending: Sending
+    private(set) var isPaused = false
+    private var ending: TransferEnding
+    /// Why a callback has ended the transfer.
+    var abortError: URLError?
+    /// nil where the body isn't coded, or nobody gets it.
+    private(set) var decoding: BodyDecoding?
+    private(set) var decodingEnding: Ending?
+    private var circumstances = ReplayPolicy.Circumstances()
+    /// Schemes by which libcurl leads a conversation of several heads, the last of which is the response's.
+    private var conversations: [AuthenticationParty: AuthenticationScheme] = [:]
+    /// What the proxy says about the tunnel; nil where there is to be none.
+    private var tunnel: ProxyTunnel?
+    private(set) var connection = ConnectionReport()
+    private(set) var metrics: HopMetrics?
+    private var clock: ActivityClock
+    private var multi: Multi?
+    private(set) var easy: EasyHandle?
+    private var inquiry: HandshakeInquiry?
+
+    /// What `start()` needs.
+    struct Order {
+        let options: TransferOptions
+        let hooks: TransferHooks?
+        let multi: Multi
+        /// nil where nobody wants metrics.
+        var throughProxy: Bool?
+    }
+
+    /// The response so far.
+    private struct Receiving {
+        var parser = HeadParser()
+        var head: ResponseHead?
+        /// The head has come, over a connection that others may be waiting to share.
+        var hasFreshAnswer = false
+        var route = BodyRoute.discard
+        /// Bytes of the decoded body, and how many of them the delegate got.
+        var count: Int64 = 0
+        var deliveredCount: Int64 = 0
+        var discardedCount = 0
+        /// libcurl was told to keep the body's bytes.
+        var isPaused = false
+
+        /// More than this of a dropped body costs more than a new connection.
+        static let maximumDiscarded = 64 * 1024
+    }
+
+    /// The request's body so far.
+    private struct Sending {
+        var body: (any RequestBody)?
+        /// Whether there is one, and it isn't empty; also after it was closed.
+        let (hasBody, hasContent): (Bool, Bool)
+        var count: Int64 = 0
+        /// libcurl has got all of it.
+        var isComplete: Bool
+        /// libcurl was told that there is nothing to send just now.
+        var isPaused = false
+
+        init(_ body: (any RequestBody)?) {
+            self.body = body
+            (hasBody, hasContent) = (body != nil, body != nil && body?.length != 0)
+            isComplete = body?.length == 0
+        }
+    }
+
+    /// When something last moved in either direction, and how far libcurl had come by then.
+    private struct ActivityClock {
+        var last: MonotonicTime
+        var bytesMoved: Int64 = 0
+    }
+
+    init(
+        _ request: URLRequest,
+        body: (any RequestBody)?,
+        _ order: Order,
+        loop: EventLoop,
+        delegate: any TransferDelegate
+    ) {
+        self.request = request
+        self.order = order
+        self.delegate = delegate
+        self.loop = loop
+        sending = Sending(body)
+        ending = TransferEnding()
+        ending.isOfNetwork = true
+        clock = ActivityClock(last: loop.now)
+        if let throughProxy = order.throughProxy {
+            metrics = HopMetrics(request)
+            metrics?.isProxyConnection = throughProxy
+        }
+    }
+
+    // MARK: - Transfer
+
+    let source = HopMetrics.Source.network
+
+    func start() throws(URLError) {
+        guard let order = order.take() else { return }
+        let options = order.options
+        circumstances.joinsPriorKnowledge = options.versionOverride == .joinsPriorKnowledge
+        if let scheme = options.connectionAuthentication {
+            conversations[.server] = scheme == .ntlm ? .ntlm : .negotiate
+        }
+        if options.usesTunnel {
+            tunnel = ProxyTunnel()
+        } else if options.proxyAuthentication?.scheme == .ntlm {
+            conversations[.proxy] = .ntlm
+        }
+        do throws(TransferFailure) {
+            easy = try order.multi.start(options, handler: self, hooks: order.hooks)
+        } catch {
+            sending.body.take()?.close()
+            throw URLError(error, of: order.hooks, url: request.url)
+        }
+        inquiry = options.inquiry
+        multi = order.multi
+    }
+
+    func cancel() {
+        settleMetrics()
+        if let easy { multi?.cancel(easy) }
+        end()
+        endDecoding()
+    }
+
+    func setPaused(_ isPaused: Bool) -> Bool {
+        clock.last = loop.now
+        if isPaused { ending.wasPaused = true } else { receiving.isPaused = false }
+        if let decoding, decoding.isBusy {
+            self.isPaused = isPaused
+            pauseForDecoding()
+            if !isPaused { decoding.proceed() }
+            return true
+        }
+        guard let easy, easy.setPaused(isPaused) else { return false }
+        self.isPaused = isPaused
+        return true
+    }
+
+    func proceed(to route: BodyRoute) {
+        receiving.route = route
+        if endIfAnsweredEarly() { return }
+        guard receiving.isPaused, !isPaused else { return }
+        continueTransfer()
+    }
+
+    func bodyBecameReadable() {
+        guard !isPaused, decoding?.isBusy != true else { return }
+        _ = easy?.setPaused(false)
+    }
+
+    var lastActivity: MonotonicTime? { clock.last }
+
+    var phase: TransferPhase { easy?.phase ?? (decodingEnding == nil ? .preparing : .receiving) }
+
+    /// libcurl may still be sending what it was given long ago.
+    func hasMovedUnseen() -> Bool {
+        guard isSending, let moved = easy?.bytesMoved, moved > clock.bytesMoved else { return false }
+        clock = ActivityClock(last: loop.now, bytesMoved: moved)
+        return true
+    }
+
+    /// The request has a body, and the answer has not begun.
+    private var isSending: Bool { sending.hasBody && receiving.head == nil }
+
+    // MARK: - TransferHandler
+
+    func transferConnected(negotiated: String?) {
+        connection.establishment = .established(negotiated: negotiated)
+    }
+
+    func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        circumstances.hasHeard = true
+        let event = receiving.parser.consume(lines: headerLine)
+        if !receiving.parser.informational.isEmpty {
+            for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
+            receiving.parser.informational = []
+        }
+        switch event {
+        case .incomplete:
+            return .accepted
+        case .malformed:
+            abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
+            return .abort
+        case .unparsable:
+            abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
+            return .abort
+        case .complete(let head):
+            guard conversations.isEmpty || !AuthenticationOffer.isHandshake(head, of: conversations) else {
+                receiving.parser = HeadParser()
+                return .accepted
+            }
+            return received(head)
+        }
+    }
+
+    private func received(_ head: ResponseHead) -> ReceiveVerdict {
+        receiving.head = head
+        connection.answeredVersion = head.version
+        receiving.hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
+        // Later the transfer may have no connection to ask.
+        if metrics != nil { metrics?.tls = easy?.tlsSession }
+        do throws(URLError) {
+            if head.hasUnwantedTransferCoding { throw Self.unwantedTransferCoding(of: head, request.url) }
+            let received = ReceivedHead(head: head, request: request, tunnel: tunnel)
+            receiving.route = try delegate.transfer(self, received: received)
+            try prepareDecoding(of: head)
+            return endsWithHead ? .abort : .accepted
+        } catch {
+            abortError = error
+            return .abort
+        }
+    }
+
+    func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        guard tunnel?.consume(lines: tunnelHeaderLine) == false else { return .accepted }
+        abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
+        return .abort
+    }
+
+    func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        switch receiving.route {
+        case .deliver:
+            do throws(URLError) {
+                guard let decoding else {
+                    try deliver(bytes)
+                    return .accepted
+                }
+                guard !decoding.isFull else {
+                    receiving.isPaused = true
+                    return .pause
+                }
+                try decoding.receive(bytes)
+                return .accepted
+            } catch {
+                abortError = error
+                return .abort
+            }
+        case .discard:
+            receiving.count += Int64(bytes.count)
+            receiving.discardedCount += bytes.count
+            return receiving.discardedCount > Receiving.maximumDiscarded ? .abort : .accepted
+        case .hold:
+            receiving.isPaused = true
+            return .pause
+        }
+    }
+
+    /// The next bytes of the body as the delegate gets it.
+    func deliver(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        receiving.count += Int64(bytes.count)
+        receiving.deliveredCount += Int64(bytes.count)
+        try delegate.transfer(self, received: bytes)
+    }
+
+    private func prepareDecoding(of head: ResponseHead) throws(URLError) {
+        if case .discard = receiving.route { return }
+        guard easy?.decodesContent ?? true else { return }
+        switch head.contentCoding {
+        case .none: break
+        case .codings(let codings):
+            decoding = BodyDecoding(codings, of: head, at: request.url, on: loop, owner: self)
+        case .tooMany(let count):
+            throw URLError(.cannotDecodeContentData, request.url, "The response's body has \(count) content codings.")
+        }
+    }
+
+    func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
+        guard let body = sending.body else { return .bytes(0) }
+        guard delegate.transferMaySend(self) else {
+            sending.isPaused = true
+            return .pause
+        }
+        do throws(URLError) {
+            guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
+            sending.count += Int64(count)
+            sending.isComplete = count == 0 || sending.count == body.length
+            if count > 0 {
+                if metrics != nil { metrics?.bodySent = Date() }
+                delegate.transfer(self, sent: sending.count)
+            }
+            return .bytes(count)
+        } catch {
+            abortError = error
+            return .abort
+        }
+    }
+
+    func transferRewindsBody(to offset: Int64) -> Bool {
+        guard let body = sending.body, body.seek(to: offset) else { return false }
+        sending.count = offset
+        sending.isComplete = body.length == offset
+        return true
+    }
+
+    func transferSettled() {
+        clock.last = loop.now
+        if isSending, let easy { clock.bytesMoved = easy.bytesMoved }
+        if receiving.hasFreshAnswer {
+            receiving.hasFreshAnswer = false
+            if let easy { multi?.reviewWaiting(behind: easy) }
+        }
+        pauseForDecoding()
+        if sending.isPaused {
+            sending.isPaused = false
+            _ = setPaused(true)
+            delegate.transferPaused(self)
+        }
+        if !endIfAnsweredEarly() { delegate.transferSettled(self) }
+    }
+
+    /// Ends a transfer whose answer is dropped while its body is still being sent: the rest would be sent for nothing, perhaps to a
+    /// server that doesn't read it. Outside of libcurl.
+    private func endIfAnsweredEarly() -> Bool {
+        guard receiving.head != nil, case .discard = receiving.route, sending.hasBody, !sending.isComplete, easy != nil
+        else { return false }
+        cancel()
+        finish(nil)
+        return true
+    }
+
+    // MARK: - The end
+
+    func transferFinished(_ failure: TransferFailure?) {
+        settleMetrics()
+        if abortError == nil, let failure {
+            circumstances.hasHead = receiving.head != nil
+            if ReplayPolicy.isLossOfKeptConnection(failure, circumstances) {
+                ending.loss = ReplayPolicy.isGivenUp(failure) ? .everyConnection : .keptConnection
+            }
+            if receiving.head == nil, failure.code != .operationTimedOut { ending.refusal = tunnel?.refusal }
+        }
+        end()
+        if abortError == nil, let decoding, decoding.isBusy {
+            decodingEnding = Ending(failure: failure)
+            delegate.transferLeftConnection(self)
+            return settleDecoding(decoding)
+        }
+        complete(failure)
+    }
+
+    /// The transfer is over, and what it brought is with the delegate.
+    func complete(_ failure: TransferFailure?) {
+        var error = error(for: failure)
+        if error == nil, case .deliver = receiving.route { error = decodingError() }
+        settleMetrics()
+        decodingEnding = nil
+        endDecoding()
+        finish(error)
+    }
+
+    /// The last report.
+    func finish(_ error: URLError?) {
+        ending.error = error
+        ending.head = receiving.head
+        ending.handshakeQuestion = inquiry?.question
+        delegate.transferFinished(self, ending)
+    }
+
+    /// Frees what libcurl and the system hold for it.
+    private func end() {
+        easy = nil
+        multi = nil
+        inquiry?.close()
+        sending.body.take()?.close()
+    }
+
+    private func endDecoding() {
+        decoding?.end()
+        decoding = nil
+    }
+
+    /// Starts the idle clock anew.
+    func noteActivity() {
+        clock.last = loop.now
+    }
+
+    /// Has libcurl bring more, where it has. Outside of libcurl; may deliver body bytes before it returns.
+    func continueTransfer() {
+        receiving.isPaused = false
+        _ = easy?.setPaused(false)
+    }
+
+    /// Takes what libcurl knows, while it does.
+    private func settleMetrics() {
+        guard metrics != nil else { return }
+        metrics?.receivedBodySize = receiving.count
+        guard let easy else { return }
+        metrics?.statistics = easy.statistics
+        metrics?.head = receiving.head
+        metrics?.sentBodySize = sending.count
+    }
+
+    // MARK: - Errors
+
+    /// A HEAD with a body: libcurl would wait for more of its response.
+    private var endsWithHead: Bool { request.httpMethod == "HEAD" && sending.hasContent }
+
+    private func error(for failure: TransferFailure?) -> URLError? {
+        if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
+        let head = receiving.head
+        if head != nil, failure == nil { return nil }
+        if head != nil, endsWithHead { return nil }
+        // A dropped body that was cut short, by us or by the server, says nothing about the task.
+        if head != nil, case .discard = receiving.route { return nil }
+        // The server has answered in full, and closed the connection, or with HTTP/2 the stream, before it had the whole body.
+        if let failure, let head, [.sendError, .http2Stream].contains(failure.code), !head.isContentCoded,
+            head.contentLength == receiving.deliveredCount
+        {
+            return nil
+        }
+        if let failure, let refusal = ending.refusal { return URLError(failure, url: request.url, refusal: refusal) }
+        if let failure { return URLError(failure, url: request.url) }
+        return head == nil ? URLError(Self.noHead, url: request.url) : nil
+    }
+
+    private static func unwantedTransferCoding(of head: ResponseHead, _ url: URL?) -> URLError {
+        let coding = (head["Transfer-Encoding"] ?? "").debugDescription
+        return URLError(
+            .cannotDecodeContentData,
+            url,
+            "The response has a transfer coding that wasn't asked for: \(coding)."
+        )
+    }
+
+    /// What libcurl takes for success: the server has closed the connection inside the head.
+    private static let noHead = TransferFailure(
+        code: .gotNothing,
+        text: "The server closed the connection before the response's head was complete.",
+        phase: .receiving
+    )
+}

@@ -1,0 +1,137 @@
+import CurlTransport
+import Foundation
+
+/// Turns a request into what libcurl is told about it.
+enum RequestEncoder {
+    /// Fails for URLs, methods and header fields that must not go out, before anything is sent.
+    static func options(
+        for request: URLRequest,
+        body: (any RequestBody)?,
+        settings: SessionSettings,
+        keepsCredentials: Bool = true
+    ) throws(URLError) -> TransferOptions {
+        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        let method = request.httpMethod ?? "GET"
+        guard HeaderRules.isToken(method) else {
+            throw URLError(.badURL, url, "The method \(method.debugDescription) is not valid.")
+        }
+        let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
+        let fields = try HeaderRules.fields(of: request, additional: additional)
+        let (text, credentials) = try separateCredentials(from: url)
+        var options = TransferOptions(url: UnixSocketURL.transportURL(text), method: method)
+        options.headers = lines(for: fields, of: request, body: body, defaults: Defaults.of(settings))
+        if !fields.contains("Authorization") { options.credentials = credentials }
+        if settings.configureTransfer != nil { options.acceptEncoding = ContentCoding.offer }
+        if let body { options.body = body.length.map { .known($0) } ?? .chunked }
+        return options
+    }
+
+    // MARK: - Lines
+
+    /// `fields`, and the defaults for those that are missing.
+    private static func lines(
+        for fields: [HeaderField],
+        of request: URLRequest,
+        body: (any RequestBody)?,
+        defaults: Defaults
+    ) -> [String] {
+        if fields.isEmpty, body == nil { return defaults.lines }
+        var lines = fields.map(line)
+        for (name, line) in zip(defaults.names, defaults.lines) where !fields.contains(name) { lines.append(line) }
+        guard let body else { return lines }
+        // libcurl would wait up to a second for the server's permission to send a body.
+        if !fields.contains("Expect") { lines.append("Expect:") }
+        let isOwnBody = request.httpBody != nil || body is StreamedBody
+        if request.httpMethod == "POST", isOwnBody, body.length != 0, !fields.contains("Content-Type") {
+            lines.append("Content-Type: application/x-www-form-urlencoded")
+        }
+        return lines
+    }
+
+    private static func line(_ field: HeaderField) -> String {
+        // libcurl takes "Name:" as "don't send it".
+        field.value.allSatisfy(\.isWhitespace) ? field.name + ";" : field.name + ": " + field.value
+    }
+
+    /// What goes out with every request that doesn't say otherwise.
+    private struct Defaults {
+        let names: [String]
+        /// Whole, one for each name.
+        let lines: [String]
+
+        private init(_ fields: KeyValuePairs<String, String>) {
+            names = fields.map(\.key)
+            lines = fields.map { "\($0): \($1)" }
+        }
+
+        static func of(_ settings: SessionSettings) -> Defaults {
+            settings.configureTransfer == nil ? withCodings : withoutCodings
+        }
+
+        private static let userAgent = "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"
+        private static let language = acceptLanguage(Locale.preferredLanguages)
+
+        private static let withCodings =
+            ContentCoding.offer.map {
+                Defaults(["User-Agent": userAgent, "Accept-Language": language, "Accept-Encoding": $0])
+            } ?? withoutCodings
+
+        /// Where a program can have libcurl offer others, or none: then the field is libcurl's.
+        private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])
+    }
+
+    private static var processName: String {
+        ProcessInfo.processInfo.processName.filter { $0.isASCII && !$0.isNewline }
+    }
+
+    /// The user's languages with falling weights (RFC 9110 §12.5.4). Region 001 is the world: no region at all.
+    static func acceptLanguage(_ languages: [String]) -> String {
+        let weighted = languages.prefix(9).enumerated().map { index, language in
+            let language = language.hasSuffix("-001") ? String(language.dropLast(4)) : language
+            return index == 0 ? language : "\(language);q=0.\(10 - index)"
+        }
+        return weighted.isEmpty ? "en" : weighted.joined(separator: ",")
+    }
+
+    // MARK: - User name and password
+
+    /// The URL as libcurl gets it, and the user name and password that stood in it (RFC 3986 §3.2.1).
+    static func separateCredentials(
+        from url: URL
+    ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
+        let text = url.absoluteString
+        guard text.containsASCII("@"), let authority = authority(in: text),
+            let at = text[authority].lastIndex(of: "@")
+        else { return (text, nil) }
+        let parts = text[authority.lowerBound..<at].split(
+            separator: ":",
+            maxSplits: 1,
+            omittingEmptySubsequences: false
+        )
+        let decoded = parts.map { $0.removingPercentEncoding }
+        guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "",
+            !(user + password).utf8.contains(0), !user.contains(":")
+        else { throw URLError(.badURL, url, "The URL's user name or password is not valid.") }
+        var bare = text
+        bare.removeSubrange(authority.lowerBound...at)
+        return (bare, user.isEmpty && password.isEmpty ? nil : (user, password))
+    }
+
+    /// What stands between "//" and the path, query or fragment.
+    private static func authority(in text: String) -> Range<String.Index>? {
+        guard let slashes = text.range(of: "://") else { return nil }
+        let end = text[slashes.upperBound...].firstIndex { "/?#".contains($0) } ?? text.endIndex
+        return slashes.upperBound..<end
+    }
+}
+
+extension TransferOptions {
+    /// Sends `fields` instead of whatever would go out under their names.
+    mutating func replaceHeaders(_ fields: [HeaderField]) {
+        headers.removeAll { line in
+            let name = line.prefix { $0 != ":" && $0 != ";" }
+            return fields.contains(String(name))
+        }
+        headers += fields.map { "\($0.name): \($0.value)" }
+    }
+}

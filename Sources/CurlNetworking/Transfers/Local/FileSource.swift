@@ -1,0 +1,84 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// A file of this machine (RFC 8089), read a piece at a time. A file that becomes shorter meanwhile is an error; what it has
+/// grown by is not read.
+final class FileSource: LocalSource {
+    private let url: URL
+    private var descriptor: Int32 = -1
+    private var position: Int64 = 0
+    /// nil where the system only knows when it has been read, as below `/proc`.
+    private var length: Int64?
+
+    /// In bytes.
+    private static let pieceSize = 256 * 1024
+
+    init(_ url: URL) {
+        self.url = url
+    }
+
+    func open() throws(URLError) -> URLResponse {
+        guard ["", "localhost"].contains(url.host(percentEncoded: false) ?? "") else {
+            throw URLError(.badURL, url, "The URL names a file of another machine.")
+        }
+        guard !url.path.isEmpty, !url.path.utf8.contains(0) else {
+            throw URLError(.badURL, url, "The URL names no file.")
+        }
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
+        descriptor = Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure(.current) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure(.current) }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw URLError(.fileIsDirectory, url, "The URL names a directory.")
+        default: throw URLError(.cannotOpenFile, url, "The URL names something that is no file.")
+        }
+        length = status.st_size > 0 ? Int64(status.st_size) : nil
+        return URLResponse(
+            url: url,
+            mimeType: MIMEType.guess(forPath: url.path),
+            expectedContentLength: Int(length ?? NSURLSessionTransferSizeUnknown),
+            textEncodingName: nil
+        )
+    }
+
+    func read() throws(URLError) -> Data? {
+        let wanted = Int(min(Int64(Self.pieceSize), length.map { $0 - position } ?? .max))
+        guard wanted > 0 else { return nil }
+        var piece = Data(count: wanted)
+        var count = 0
+        repeat {
+            count = piece.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, off_t(position)) }
+        } while count < 0 && errno == EINTR
+        guard count >= 0 else { throw failure(.current) }
+        guard count > 0 else {
+            guard length == nil else {
+                throw URLError(.cannotOpenFile, url, "The file became shorter while it was read.")
+            }
+            return nil
+        }
+        position += Int64(count)
+        return count == wanted ? piece : piece.prefix(count)
+    }
+
+    func close() {
+        guard descriptor >= 0 else { return }
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
+
+    private func failure(_ error: SystemError) -> URLError {
+        URLError(Self.code(for: error), url, "The file could not be read: \(error).", error)
+    }
+
+    static func code(for error: SystemError) -> URLError.Code {
+        switch error.code {
+        case ENOENT, ENOTDIR: .fileDoesNotExist
+        case EACCES, EPERM: .noPermissionsToReadFile
+        case EISDIR: .fileIsDirectory
+        default: .cannotOpenFile
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import CurlTransport
+import Foundation
+
+/// Something of this machine that is read like a response. On one queue, in this order; `close()` comes last, whatever happened.
+protocol LocalSource: AnyObject {
+    func open() throws(URLError) -> URLResponse
+    /// The next piece; nil at the end.
+    func read() throws(URLError) -> Data?
+    func close()
+}
+
+/// Loads a `LocalSource`, off the loop: it may block. The next piece is read when the last one has been taken.
+///
+/// `@unchecked Sendable`: `content` is touched on `queue` alone, the rest on the loop alone.
+final class LocalTransfer: Transfer, @unchecked Sendable {
+    private let queue = DispatchQueue(label: "CurlNetworking.local", target: .global(qos: .utility))
+    private let content: any LocalSource
+    private let loop: EventLoop
+    private weak var delegate: (any TransferDelegate)?
+    private var isPaused = false
+    private var isReading = false
+
+    let source: HopMetrics.Source = .other
+
+    /// `request` has a file or data URL.
+    convenience init(_ request: URLRequest, loop: EventLoop, delegate: any TransferDelegate) throws(URLError) {
+        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        self.init(Scheme(url) == .file ? FileSource(url) : DataSource(url), loop: loop, delegate: delegate)
+    }
+
+    init(_ source: any LocalSource, loop: EventLoop, delegate: any TransferDelegate) {
+        content = source
+        self.loop = loop
+        self.delegate = delegate
+    }
+
+    func start() {
+        isReading = true
+        queue.async { [self] in
+            let opened = Result { () throws(URLError) in try content.open() }
+            loop.submit { self.opened(opened) }
+        }
+    }
+
+    func setPaused(_ isPaused: Bool) -> Bool {
+        self.isPaused = isPaused
+        readOn()
+        return true
+    }
+
+    func cancel() {
+        delegate = nil
+        queue.async { self.content.close() }
+    }
+
+    private func opened(_ result: Result<URLResponse, URLError>) {
+        isReading = false
+        do throws(URLError) {
+            try delegate?.transfer(self, received: try result.get(), storagePolicy: .notAllowed)
+        } catch {
+            return end(error)
+        }
+        readOn()
+    }
+
+    private func readOn() {
+        guard delegate != nil, !isPaused, !isReading else { return }
+        isReading = true
+        queue.async { [self] in
+            let piece = Result { () throws(URLError) in try content.read() }
+            loop.submit { self.read(piece) }
+        }
+    }
+
+    private func read(_ result: Result<Data?, URLError>) {
+        isReading = false
+        switch result {
+        case .success(let piece?): if delegate?.transfer(self, received: piece) == true { readOn() }
+        case .success(nil): end(nil)
+        case .failure(let error): end(error)
+        }
+    }
+
+    private func end(_ error: URLError?) {
+        guard let delegate else { return }
+        cancel()
+        delegate.transferFinished(self, TransferEnding(error))
+    }
+}
+
+/// The content of a `data:` URL (RFC 2397).
+final class DataSource: LocalSource {
+    private let url: URL
+    private var content: Data?
+
+    init(_ url: URL) {
+        self.url = url
+    }
+
+    func open() throws(URLError) -> URLResponse {
+        let decoded = try DataURL(url)
+        content = decoded.content
+        return URLResponse(
+            url: url,
+            mimeType: decoded.mimeType,
+            expectedContentLength: decoded.content.count,
+            textEncodingName: decoded.charset
+        )
+    }
+
+    func read() -> Data? {
+        defer { content = nil }
+        return content.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    func close() {
+        content = nil
+    }
+}

@@ -1,0 +1,257 @@
+import Dispatch
+import Foundation
+import CurlNetworkingLocks
+
+/// The threads on which the objects of one protocol class load. Each runs its run loop, so that timers and streams which an
+/// object schedules there fire.
+///
+/// A thread takes waiting loads as it gets round to them. Another thread is started only when none of the waiting loads was
+/// taken for a while: a class that blocks a thread delays its own loads briefly, and those of other classes not at all. A
+/// thread that serves no load ends after a few seconds.
+final class RunLoopThreads: Sendable {
+    /// Loads of a class that blocks this many threads wait until one returns.
+    static let limit = 16
+    private static let stallInterval = DispatchTimeInterval.milliseconds(20)
+
+    private struct Member {
+        let thread: RunLoopThread
+        var isBusy = true
+        /// How many living executors are bound to it.
+        var executorCount = 0
+    }
+
+    private struct State {
+        /// In order of their numbers, from `taken` up to `entered`.
+        var waiting: [Int: RunLoopExecutor] = [:]
+        var taken = 0
+        var entered = 0
+        var members: [Member] = []
+        /// Whether a look at the waiting loads is due.
+        var isWatched = false
+
+        mutating func index(of thread: RunLoopThread) -> Int? { members.firstIndex { $0.thread === thread } }
+
+        mutating func addThread(of threads: RunLoopThreads) -> RunLoopThread {
+            let thread = RunLoopThread(of: threads)
+            members.append(Member(thread: thread))
+            return thread
+        }
+    }
+
+    private let state = Mutex(State())
+
+    private static let all = Mutex<[ObjectIdentifier: RunLoopThreads]>([:])
+
+    /// The threads of `protocolClass`. Any thread.
+    static func threads(of protocolClass: AnyClass) -> RunLoopThreads {
+        all.withLock { all in
+            let identifier = ObjectIdentifier(protocolClass)
+            if let threads = all[identifier] { return threads }
+            let threads = RunLoopThreads()
+            all[identifier] = threads
+            return threads
+        }
+    }
+
+    // MARK: - For executors, on any thread
+
+    /// Has some thread serve `executor`.
+    func enter(_ executor: RunLoopExecutor) {
+        let (thread, isNew, watches) = state.withLock { state in
+            state.waiting[state.entered] = executor
+            state.entered += 1
+            defer { state.isWatched = true }
+            let idle = state.members.first { !$0.isBusy }?.thread
+            let new = state.members.isEmpty ? state.addThread(of: self) : nil
+            return (idle ?? new, new != nil, state.isWatched ? nil : state.taken)
+        }
+        if isNew { thread?.start() } else { thread?.wake() }
+        if let watches { watch(since: watches) }
+    }
+
+    /// One of `thread`'s executors is gone.
+    func leave(_ thread: RunLoopThread) {
+        state.withLock { state in
+            guard let index = state.index(of: thread) else { return }
+            state.members[index].executorCount -= 1
+        }
+    }
+
+    // MARK: - For threads
+
+    /// The next waiting executor, which is `thread`'s from now on; where there is none, `thread` is idle.
+    func takeNext(for thread: RunLoopThread) -> RunLoopExecutor? {
+        state.withLock { state in
+            guard let index = state.index(of: thread) else { return nil }
+            guard let executor = state.waiting.removeValue(forKey: state.taken) else {
+                state.members[index].isBusy = false
+                return nil
+            }
+            state.taken += 1
+            state.members[index].isBusy = true
+            state.members[index].executorCount += 1
+            return executor
+        }
+    }
+
+    /// True, and `thread` is gone from here, where nothing is left for it to do.
+    func dismiss(_ thread: RunLoopThread) -> Bool {
+        state.withLock { state in
+            guard let index = state.index(of: thread) else { return true }
+            guard state.waiting.isEmpty, state.members[index].executorCount == 0 else { return false }
+            state.members.remove(at: index)
+            return true
+        }
+    }
+
+    // MARK: - Blocked threads
+
+    private func watch(since taken: Int) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.stallInterval) {
+            self.startThreadIfStalled(since: taken)
+        }
+    }
+
+    private func startThreadIfStalled(since taken: Int) {
+        let (thread, watches): (RunLoopThread?, Int?) = state.withLock { state in
+            guard !state.waiting.isEmpty, state.members.count < Self.limit else {
+                state.isWatched = false
+                return (nil, nil)
+            }
+            return (state.taken == taken ? state.addThread(of: self) : nil, state.taken)
+        }
+        thread?.start()
+        if let watches { watch(since: watches) }
+    }
+}
+
+/// Runs one load's calls in order, all on the same thread, which it gets with the first.
+final class RunLoopExecutor: Sendable {
+    typealias Work = @Sendable () -> Void
+
+    private enum Place {
+        case none
+        /// Waits for a thread with what it is to do.
+        case waiting([Work])
+        case thread(RunLoopThread)
+    }
+
+    private let threads: RunLoopThreads
+    private let place = Mutex(Place.none)
+
+    init(_ threads: RunLoopThreads) {
+        self.threads = threads
+    }
+
+    deinit {
+        if case .thread(let thread) = place.withLock({ $0 }) { threads.leave(thread) }
+    }
+
+    /// Runs `work` after what came before. Any thread; doesn't wait for it.
+    func run(_ work: @escaping Work) {
+        let (thread, isFirst): (RunLoopThread?, Bool) = place.withLock { place in
+            switch place {
+            case .none:
+                place = .waiting([work])
+                return (nil, true)
+            case .waiting(let others):
+                place = .waiting(others + [work])
+                return (nil, false)
+            case .thread(let thread): return (thread, false)
+            }
+        }
+        if isFirst { threads.enter(self) }
+        thread?.perform(work)
+    }
+
+    /// Stays with `thread` from now on; returns what has waited for it.
+    fileprivate func bind(to thread: RunLoopThread) -> [Work] {
+        place.withLock { place in
+            guard case .waiting(let work) = place else { return [] }
+            place = .thread(thread)
+            return work
+        }
+    }
+}
+
+/// One thread and its run loop.
+///
+/// `@unchecked Sendable`: the properties are grouped by who may touch them.
+final class RunLoopThread: @unchecked Sendable {
+    // MARK: Never changes
+
+    private let threads: RunLoopThreads
+
+    // MARK: Any thread's
+
+    private struct Inbox {
+        var work: [RunLoopExecutor.Work] = []
+        /// Lets other threads add a timer, which CFRunLoop's own lock allows.
+        nonisolated(unsafe) var runLoop: RunLoop?
+    }
+
+    private let inbox = Mutex(Inbox())
+
+    // MARK: The thread's own
+
+    private var depth = 0
+
+    /// How long it stays without anything to do.
+    private static let idleTime: TimeInterval = 5
+
+    init(of threads: RunLoopThreads) {
+        self.threads = threads
+    }
+
+    // MARK: - Any thread
+
+    func start() {
+        let thread = Thread { self.main() }
+        thread.name = "URLProtocol"
+        thread.start()
+    }
+
+    func perform(_ work: @escaping RunLoopExecutor.Work) {
+        inbox.withLock { $0.work.append(work) }
+        wake()
+    }
+
+    /// Has the run loop look for work. The portable way: `RunLoop.perform` doesn't wake a loop that waits.
+    func wake() {
+        inbox.withLock { inbox in
+            let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.drain() }
+            inbox.runLoop?.add(timer, forMode: .default)
+        }
+    }
+
+    // MARK: - The thread itself
+
+    private func main() {
+        let runLoop = RunLoop.current
+        // A run loop without anything in it doesn't wait.
+        let keepAlive = Timer(timeInterval: 1e9, repeats: true) { _ in }
+        runLoop.add(keepAlive, forMode: .default)
+        inbox.withLock { $0.runLoop = runLoop }
+        repeat {
+            drain()
+            _ = runLoop.run(mode: .default, before: Date(timeIntervalSinceNow: Self.idleTime))
+        } while !threads.dismiss(self)
+        inbox.withLock { $0.runLoop = nil }
+        keepAlive.invalidate()
+    }
+
+    /// Objects may run the loop themselves: then they hear what is for their own thread, but no other load begins on top.
+    private func drain() {
+        depth += 1
+        defer { depth -= 1 }
+        while true {
+            while let work = nextWork() { work() }
+            guard depth == 1, let executor = threads.takeNext(for: self) else { return }
+            for work in executor.bind(to: self) { work() }
+        }
+    }
+
+    private func nextWork() -> RunLoopExecutor.Work? {
+        inbox.withLock { $0.work.isEmpty ? nil : $0.work.removeFirst() }
+    }
+}

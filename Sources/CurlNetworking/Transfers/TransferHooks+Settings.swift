@@ -1,0 +1,41 @@
+import CurlTransport
+import Foundation
+
+extension TransferHooks {
+    /// What the session's settings add to the transfers of `task`; nil for nothing. Loop.
+    convenience init?(
+        _ settings: SessionSettings,
+        for request: URLRequest,
+        of task: URLSessionTask?,
+        over origin: Origin?
+    ) {
+        guard settings.hasHooks else { return nil }
+        var configure: ((EasyHandle) throws -> Void)?
+        if let body = settings.configureTransfer {
+            configure = { easy in
+                var transfer = CurlTransfer(easy)
+                try body(&transfer, request)
+            }
+        }
+        var tap: TraceTap?
+        if let queue = settings.traceQueue, let task {
+            tap = TraceTap(queue, about: task, sendsHeads: origin.map { !$0.isFTP } ?? true)
+        }
+        self.init(configure: configure, tracer: tap?.tracer)
+    }
+}
+
+extension URLError {
+    /// The error for a transfer that could not start: what the program's own closure has thrown comes first.
+    init(_ failure: TransferFailure, of hooks: TransferHooks?, url: URL?) {
+        guard let error = hooks?.error else {
+            self.init(failure, url: url)
+            return
+        }
+        if let error = error as? URLError {
+            self = error
+        } else {
+            self.init(.unknown, url, "configureTransfer: \(error)", nil, [NSUnderlyingErrorKey: error])
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import CurlTransport
+import Foundation
+
+/// What a transfer is to do. The loader makes a plan for each request, its steps complete it, and then it makes the transfer. Loop only.
+struct TransferPlan {
+    let request: URLRequest
+    /// The place at the request's host; nil for what lies on this machine, which needs none.
+    let ticket: Admission.Ticket?
+    /// Its `close()` is the plan's business until the transfer has it.
+    private(set) var body: (any RequestBody)?
+    /// What libcurl is told about a request over HTTP; nil for other schemes.
+    var options: TransferOptions?
+    /// Where a download from an FTP server goes on, in bytes.
+    var offset: Int64 = 0
+    /// Whose word the TLS handshake goes by; nil for libcurl's verification alone.
+    var decider: HandshakeDecider?
+    /// A kept connection has turned out to be dead: this one makes its own.
+    var avoidsKeptConnections = false
+    /// Connections that it shared with others had no room for it, time and again: this one gets its own.
+    var needsOwnConnection = false
+
+    /// - Parameter keepsCredentials: Whether the session's own credentials may go along: to the origin that the task was made for.
+    init(
+        _ request: URLRequest,
+        _ ticket: Admission.Ticket?,
+        body: (any RequestBody)?,
+        settings: SessionSettings,
+        keepsCredentials: Bool
+    ) throws(URLError) {
+        self.request = request
+        self.ticket = ticket
+        self.body = body
+        guard let ticket, !ticket.origin.isFTP else { return }
+        options = try RequestEncoder.options(
+            for: request,
+            body: body,
+            settings: settings,
+            keepsCredentials: keepsCredentials
+        )
+    }
+
+    /// Who takes part in every transfer of a task.
+    struct Participants {
+        let pool: ConnectionPool
+        let settings: SessionSettings
+        let hooks: TransferHooks?
+        /// Whether somebody may want to hear what it costs.
+        let isMeasured: Bool
+        let delegate: any TransferDelegate
+    }
+
+    /// - Parameter bufferSize: How many bytes libcurl is to read at once.
+    func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
+        guard let ticket else {
+            return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
+        }
+        guard let options else { return try makeFTPTransfer(participants, ticket) }
+        return try makeHTTPTransfer(participants, ticket, options, bufferSize)
+    }
+
+    private func makeHTTPTransfer(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions,
+        _ bufferSize: Int
+    ) throws(URLError) -> HTTPTransfer {
+        var options = options
+        let pool = participants.pool
+        try pool.choose(
+            &options,
+            for: ticket,
+            avoidingKept: avoidsKeptConnections,
+            alone: needsOwnConnection
+        )
+        options.connectTimeout = participants.settings.idleTimeout(for: request)
+        options.receiveBufferSize = bufferSize
+        let multi: Multi
+        do throws(TransferFailure) {
+            if let decider { multi = try pool.multi(for: decider) } else { multi = try pool.currentMulti() }
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+        var order = HTTPTransfer.Order(options: options, hooks: participants.hooks, multi: multi)
+        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
+        return HTTPTransfer(request, body: body, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    private func makeFTPTransfer(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket
+    ) throws(URLError) -> FTPTransfer {
+        let pool = participants.pool
+        var options = try RequestEncoder.ftpOptions(
+            for: request,
+            body: body,
+            offset: offset,
+            replyTimeout: participants.settings.idleTimeout(for: request)
+        )
+        options.connection = pool.connectionProfile(for: ticket)
+        return FTPTransfer(
+            options,
+            for: request,
+            body: body,
+            hooks: participants.hooks,
+            connections: pool.ftpConnections,
+            loop: pool.loop,
+            delegate: participants.delegate
+        )
+    }
+}

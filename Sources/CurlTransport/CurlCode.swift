@@ -1,0 +1,54 @@
+import CCurlNetworkingLibcurl
+
+/// A `CURLcode`: what one transfer, or one call on an easy handle, came to.
+/// https://curl.se/libcurl/c/libcurl-errors.html
+package struct CurlCode: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    init(_ code: CURLcode) {
+        rawValue = code.rawValue
+    }
+
+    package static let ok = CurlCode(CURLE_OK)
+
+    /// libcurl's one-line description of the code, in English.
+    package var text: String {
+        String(cString: curl_easy_strerror(CURLcode(rawValue: rawValue)))
+    }
+}
+
+extension CurlCode: CustomStringConvertible {
+    package var description: String { "\(text) (CURLcode \(rawValue))" }
+}
+
+/// Where a transfer stood when it failed.
+package enum TransferPhase: String, Sendable, CaseIterable {
+    case preparing, resolving, connecting, securing, sending, receiving
+}
+
+/// Why a transfer failed, with everything libcurl and the system know about it.
+package struct TransferFailure: Error, Sendable, Hashable {
+    package var code: CurlCode
+    /// libcurl's error buffer for this transfer, or its general text for `code` where the buffer stayed empty.
+    package var text: String
+    /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 where there is none.
+    package var systemErrno: Int32
+    package var phase: TransferPhase
+    /// Why the server's certificate isn't trusted, as OpenSSL numbers the reasons (`X509_V_ERR_…`); 0 where it wasn't that.
+    package var verification = 0
+    /// What the proxy has against it, where `code` is CURLE_PROXY.
+    package var proxy: ProxyFailure?
+    /// The transfer ran on a connection of an earlier one.
+    package var isOnKeptConnection = false
+
+    package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {
+        self.code = code
+        self.text = text
+        self.systemErrno = systemErrno
+        self.phase = phase
+    }
+}

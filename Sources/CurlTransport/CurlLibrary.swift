@@ -1,0 +1,120 @@
+import CCurlNetworkingLibcurl
+import Glibc
+
+/// The libcurl linked into this process: its initialisation, version and features.
+package enum CurlLibrary {
+    /// Runs `curl_global_init` at most once in the life of the process; `curl_global_cleanup` is never called.
+    ///
+    /// Any thread. The stock FoundationNetworking may initialise the same library; libcurl counts the calls.
+    package static func initialize() {
+        _ = initialized
+    }
+
+    /// False where libcurl could not be initialised (it ran out of memory).
+    private static let initialized: Bool = {
+        keepOpenSSLAtExit()
+        let succeeded = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+        // Where the program had OpenSSL register an exit handler before us, this one runs ahead of it, as the last in: the
+        // loops stand still before OpenSSL frees what they use.
+        atexit {
+            EventLoopGroup.shared.stopForProcessExit()
+            EventLoopGroup.ftp.stopForProcessExit()
+        }
+        return succeeded
+    }()
+
+    /// Has OpenSSL, where this libcurl uses it, leave everything as it is when the process exits, which may happen while a
+    /// loop is inside it, even for the first time. Without effect on an OpenSSL that the program has initialised already.
+    /// https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/
+    private static func keepOpenSSLAtExit() {
+        typealias Initialize = @convention(c) (UInt64, UnsafeRawPointer?) -> Int32
+        let noExitHandler: UInt64 = 0x0008_0000  // OPENSSL_INIT_NO_ATEXIT
+        guard let function = dlsym(nil, "OPENSSL_init_crypto") else { return }
+        _ = unsafeBitCast(function, to: Initialize.self)(noExitHandler, nil)
+    }
+
+    /// Sets SIGPIPE to be ignored if the process still has the default action, which would end it: with
+    /// `CURLOPT_NOSIGNAL` libcurl leaves that to its user. Any thread.
+    package static func ignoreBrokenPipeSignal() {
+        _ = brokenPipeIgnored
+    }
+
+    private static let brokenPipeIgnored: Bool = {
+        var current = sigaction()
+        // The default action is a null handler; with any other the signal isn't ours to change.
+        guard sigaction(SIGPIPE, nil, &current) == 0,
+            unsafeBitCast(current.__sigaction_handler.sa_handler, to: Int.self) == 0
+        else { return false }
+        _ = signal(SIGPIPE, SIG_IGN)
+        return true
+    }()
+
+    package static let version = CurlVersion(number: clibcurl_version_info().pointee.version_num)
+
+    /// As libcurl writes it, which can be more than the number: "8.15.0-DEV".
+    package static let versionText = String(cString: clibcurl_version_info().pointee.version)
+
+    /// The version whose headers this was compiled with.
+    package static let headerVersionText = LIBCURL_VERSION
+
+    /// Whether this libcurl speaks HTTP/2.
+    package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
+
+    /// Whether this libcurl speaks HTTP/3.
+    package static let hasHTTP3 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP3 != 0
+
+    /// Whether this libcurl can report that a connection is up.
+    package static let reportsConnections = version >= CurlVersion(7, 80)
+
+    /// Whether this libcurl can end a transfer without waiting for a lookup that is under way.
+    static let hasQuickExit = version >= CurlVersion(7, 87)
+
+    /// Whether this libcurl keeps parsed certificates from one connection to the next, and can be told not to.
+    static let hasCACache = version >= CurlVersion(7, 87)
+
+    /// Whether this libcurl notes when a request's last byte was sent.
+    static let reportsRequestSent = version >= CurlVersion(8, 10)
+
+    /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
+    package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
+    package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0
+
+    /// Whether this libcurl connects to Unix domain sockets.
+    package static let hasUnixSockets = clibcurl_version_info().pointee.features & CURL_VERSION_UNIX_SOCKETS != 0
+
+    /// Whether this libcurl looks names up with c-ares, and so lets its user name the servers.
+    package static let hasCAres = clibcurl_version_info().pointee.ares != nil
+
+    /// Whether this libcurl can look names up over HTTPS.
+    package static let hasDNSOverHTTPS: Bool = {
+        initialize()
+        guard let easy = curl_easy_init() else { return false }
+        defer { curl_easy_cleanup(easy) }
+        return clibcurl_easy_set_string(easy, CURLOPT_DOH_URL, "https://localhost/") == CURLE_OK
+    }()
+
+    /// The address that this libcurl takes `host` for, where it looks like one: "127.1", "0x7f.1" and "2130706433" are all 127.0.0.1
+    /// since 7.77. Other hosts stay as they are.
+    static func numericHost(_ host: String) -> String {
+        let isNumeric = host.utf8.first.map { (0x30...0x39).contains($0) } ?? false
+        guard isNumeric, host.allSatisfy({ $0.isHexDigit || ".xX".contains($0) }), let url = curl_url() else {
+            return host
+        }
+        defer { curl_url_cleanup(url) }
+        var part: UnsafeMutablePointer<CChar>?
+        guard curl_url_set(url, CURLUPART_URL, "http://\(host)/", 0) == CURLUE_OK,
+            curl_url_get(url, CURLUPART_HOST, &part, 0) == CURLUE_OK, let part
+        else { return host }
+        defer { curl_free(part) }
+        return String(cString: part)
+    }
+
+    /// Whether this libcurl speaks TLS with a proxy.
+    package static let hasHTTPSProxy = clibcurl_version_info().pointee.features & CURL_VERSION_HTTPS_PROXY != 0
+
+    /// Whether libcurl was built with a file of CA certificates that is there: then its directory of the same is superfluous.
+    static let hasCAFile: Bool = {
+        guard let path = clibcurl_version_info().pointee.cainfo else { return false }
+        return access(path, R_OK) == 0
+    }()
+}

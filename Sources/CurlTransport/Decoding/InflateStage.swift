@@ -1,0 +1,178 @@
+import CCurlNetworkingLibcurl
+
+/// zlib's functions, found at run time. https://www.zlib.net/manual.html
+struct InflateFunctions: Sendable {
+    typealias Stream = UnsafeMutablePointer<clibcurl_zlib_stream>
+    typealias Initialize = @convention(c) (Stream, Int32, UnsafePointer<CChar>?, Int32) -> Int32
+    typealias Step = @convention(c) (Stream, Int32) -> Int32
+    typealias End = @convention(c) (Stream) -> Int32
+    typealias Version = @convention(c) () -> UnsafePointer<CChar>?
+
+    let initialize: Initialize
+    let inflate: Step
+    let reset: Step
+    let end: End
+    let version: Version
+
+    /// nil where there is no zlib.
+    static let loaded = SharedLibrary("libz.so.1").flatMap { InflateFunctions($0) }
+
+    private init?(_ library: SharedLibrary) {
+        guard let initialize: Initialize = library.function("inflateInit2_"),
+            let inflate: Step = library.function("inflate"),
+            let reset: Step = library.function("inflateReset2"),
+            let end: End = library.function("inflateEnd"),
+            let version: Version = library.function("zlibVersion")
+        else { return nil }
+        self.initialize = initialize
+        self.inflate = inflate
+        self.reset = reset
+        self.end = end
+        self.version = version
+    }
+}
+
+/// Decodes gzip, of one member or several, and deflate, with zlib's wrapping or without.
+final class InflateStage: DecodingStage {
+    enum Format { case gzip, deflate }
+
+    private enum State {
+        /// The first two bytes tell whether there is a wrapping; the first of them, once it is there.
+        case choosing(UInt8?)
+        case decoding
+        /// A member is complete.
+        case between(MemberBoundary)
+        /// All of it is: the rest is dropped.
+        case over
+    }
+
+    private let functions: InflateFunctions
+    /// zlib remembers where it lies.
+    private let stream: InflateFunctions.Stream
+    private let format: Format
+    private var state: State
+
+    // zlib.h; windows are 32 KiB.
+    private static let zlibWindow: Int32 = 15
+    private static let gzipWindow: Int32 = 15 + 16
+    private static let rawWindow: Int32 = -15
+    private static let ok: Int32 = 0
+    private static let streamEnd: Int32 = 1
+    private static let needsDictionary: Int32 = 2
+    /// There was nothing to be done.
+    private static let bufferError: Int32 = -5
+
+    init?(_ format: Format) {
+        guard let functions = InflateFunctions.loaded else { return nil }
+        self.functions = functions
+        self.format = format
+        state = format == .gzip ? .decoding : .choosing(nil)
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: clibcurl_zlib_stream())
+        let size = Int32(MemoryLayout<clibcurl_zlib_stream>.size)
+        let window = format == .gzip ? Self.gzipWindow : Self.zlibWindow
+        guard functions.initialize(stream, window, functions.version(), size) == Self.ok else {
+            stream.deallocate()
+            return nil
+        }
+    }
+
+    deinit {
+        _ = functions.end(stream)
+        stream.deallocate()
+    }
+
+    var isComplete: Bool {
+        switch state {
+        case .choosing, .decoding: false
+        case .between, .over: true
+        }
+    }
+
+    func decode(
+        _ input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        switch state {
+        case .choosing(let first): try choose(input, first, into: output)
+        case .decoding: try inflate(input, into: output)
+        case .between(let boundary): try look(for: boundary, in: input, into: output)
+        case .over: (input.count, 0)
+        }
+    }
+
+    private func inflate(
+        _ input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        let inputSize = UInt32(clamping: input.count)
+        let outputSize = UInt32(clamping: output.count)
+        stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_in = inputSize
+        stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_out = outputSize
+        let code = functions.inflate(stream, 0)
+        switch code {
+        case Self.ok, Self.bufferError: break
+        case Self.streamEnd: state = format == .gzip ? .between(.gzip) : .over
+        case Self.needsDictionary: throw DecodingFailure("it needs a dictionary")
+        default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
+        }
+        return (Int(inputSize - stream.pointee.avail_in), Int(outputSize - stream.pointee.avail_out))
+    }
+
+    private func restart(_ window: Int32) throws(DecodingFailure) {
+        guard functions.reset(stream, window) == Self.ok else { throw DecodingFailure("zlib can't start again") }
+        state = .decoding
+    }
+
+    // MARK: - deflate
+
+    private func choose(
+        _ input: UnsafeRawBufferPointer,
+        _ first: UInt8?,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        guard let byte = input.first else { return (0, 0) }
+        guard let first else {
+            state = .choosing(byte)
+            return (1, 0)
+        }
+        try restart(Self.isWrapping(first, byte) ? Self.zlibWindow : Self.rawWindow)
+        // zlib takes both: they make less than there is room for.
+        let (_, produced) = try inflate(pieces: [first, byte], into: output)
+        return (1, produced)
+    }
+
+    /// RFC 1950 §2.2: no encoder begins bare deflate data like that, since the padding before its first stored block would not be zero.
+    private static func isWrapping(_ first: UInt8, _ second: UInt8) -> Bool {
+        first & 0x0F == 8 && first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
+    }
+
+    private func inflate(
+        pieces bytes: [UInt8],
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        try bytes.withUnsafeBytes { bytes in Result { () throws(DecodingFailure) in try inflate(bytes, into: output) } }
+            .get()
+    }
+
+    // MARK: - gzip
+
+    private func look(
+        for boundary: MemberBoundary,
+        in input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        var boundary = boundary
+        switch boundary.feed(input) {
+        case .undecided: state = .between(boundary)
+        case .other: state = .over
+        case .member(let end):
+            try restart(Self.gzipWindow)
+            // The start of a member's head: nothing is produced from it.
+            return (end, try inflate(pieces: boundary.bytes, into: output).produced)
+        }
+        return (input.count, 0)
+    }
+}

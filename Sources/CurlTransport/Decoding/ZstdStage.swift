@@ -1,0 +1,121 @@
+import CCurlNetworkingLibcurl
+
+/// zstd's functions, found at run time. https://facebook.github.io/zstd/zstd_manual.html
+struct ZstdFunctions: Sendable {
+    typealias Context = OpaquePointer
+    typealias Create = @convention(c) () -> Context?
+    typealias Free = @convention(c) (Context?) -> Int
+    typealias SetParameter = @convention(c) (Context, Int32, Int32) -> Int
+    typealias Output = UnsafeMutablePointer<clibcurl_zstd_output>
+    typealias Input = UnsafeMutablePointer<clibcurl_zstd_input>
+    typealias Decompress = @convention(c) (Context, Output, Input) -> Int
+    typealias IsError = @convention(c) (Int) -> UInt32
+    typealias ErrorName = @convention(c) (Int) -> UnsafePointer<CChar>?
+
+    let create: Create
+    let free: Free
+    let setParameter: SetParameter
+    let decompress: Decompress
+    let isError: IsError
+    let errorName: ErrorName
+
+    /// nil where there is no zstd, of 1.4 or newer.
+    static let loaded = SharedLibrary("libzstd.so.1").flatMap { ZstdFunctions($0) }
+
+    private init?(_ library: SharedLibrary) {
+        guard let create: Create = library.function("ZSTD_createDCtx"),
+            let free: Free = library.function("ZSTD_freeDCtx"),
+            let setParameter: SetParameter = library.function("ZSTD_DCtx_setParameter"),
+            let decompress: Decompress = library.function("ZSTD_decompressStream"),
+            let isError: IsError = library.function("ZSTD_isError"),
+            let errorName: ErrorName = library.function("ZSTD_getErrorName")
+        else { return nil }
+        self.create = create
+        self.free = free
+        self.setParameter = setParameter
+        self.decompress = decompress
+        self.isError = isError
+        self.errorName = errorName
+    }
+}
+
+/// Decodes zstd, of one frame or several.
+final class ZstdStage: DecodingStage {
+    private enum State {
+        case decoding
+        /// A frame is complete.
+        case between(MemberBoundary)
+        /// All of it is: the rest is dropped.
+        case over
+    }
+
+    private let functions: ZstdFunctions
+    private let context: ZstdFunctions.Context
+    private var state = State.decoding
+
+    /// ZSTD_d_windowLogMax.
+    private static let windowLogParameter: Int32 = 100
+    /// What RFC 9659 has servers keep to: 8 MiB. zstd itself would take 128 MiB of memory for a frame that says so.
+    private static let windowLog: Int32 = 23
+
+    init?() {
+        guard let functions = ZstdFunctions.loaded, let context = functions.create() else { return nil }
+        self.functions = functions
+        self.context = context
+        _ = functions.setParameter(context, Self.windowLogParameter, Self.windowLog)
+    }
+
+    deinit {
+        _ = functions.free(context)
+    }
+
+    var isComplete: Bool {
+        switch state {
+        case .decoding: false
+        case .between, .over: true
+        }
+    }
+
+    func decode(
+        _ input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        switch state {
+        case .decoding: try decompress(input, into: output)
+        case .between(let boundary): try look(for: boundary, in: input, into: output)
+        case .over: (input.count, 0)
+        }
+    }
+
+    private func decompress(
+        _ input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        var from = clibcurl_zstd_input(bytes: input.baseAddress, size: input.count, position: 0)
+        var to = clibcurl_zstd_output(bytes: output.baseAddress, size: output.count, position: 0)
+        let code = functions.decompress(context, &to, &from)
+        guard functions.isError(code) == 0 else { throw DecodingFailure(functions.errorName(code), default: "") }
+        if code == 0 { state = .between(.zstd) }
+        return (from.position, to.position)
+    }
+
+    private func look(
+        for boundary: MemberBoundary,
+        in input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
+        var boundary = boundary
+        switch boundary.feed(input) {
+        case .undecided: state = .between(boundary)
+        case .other: state = .over
+        case .member(let end):
+            state = .decoding
+            // The start of a frame's head: nothing is produced from it.
+            let decoded = boundary.bytes.withUnsafeBytes { magic in
+                Result { () throws(DecodingFailure) in try decompress(magic, into: output) }
+            }
+            return (end, try decoded.get().produced)
+        }
+        return (input.count, 0)
+    }
+}

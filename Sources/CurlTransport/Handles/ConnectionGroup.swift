@@ -1,0 +1,129 @@
+import CCurlNetworkingLinux
+import Glibc
+
+/// The sockets that the transfers to one origin have opened, as long as they are open. Loop only.
+///
+/// It is the context that libcurl hands back when it opens a socket for a connection and when it closes it, long after the transfer
+/// that opened it. So each open socket retains it.
+///
+/// `@unchecked Sendable`: what changes is touched on the loop alone.
+package final class ConnectionGroup: @unchecked Sendable {
+    /// Loops live as long as the process.
+    private unowned let loop: EventLoop
+    private(set) var sockets: Set<Int32> = []
+    /// How many transfers ran on a connection of an earlier one.
+    @exclusivity(unchecked) package private(set) var reuseCount = 0
+
+    package init(on loop: EventLoop) {
+        self.loop = loop
+    }
+
+    deinit {
+        assert(sockets.isEmpty, "an open socket retains its group")
+    }
+
+    /// How many sockets are open; while libcurl tries several addresses at once, each counts.
+    package var openCount: Int { sockets.count }
+
+    /// A transfer is over that did not open a connection.
+    func noteReuse() {
+        reuseCount += 1
+    }
+
+    /// Within libcurl. -1 where the system has no socket left.
+    func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
+        let socket = loop.openSocket(family: family, type: type, protocolNumber: protocolNumber)
+        // Released in closeSocket(_:).
+        if socket >= 0, sockets.insert(socket).inserted { _ = Unmanaged.passRetained(self) }
+        return socket
+    }
+
+    /// Within libcurl.
+    func closeSocket(_ socket: Int32) {
+        loop.closeSocket(socket)
+        if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
+    }
+
+    /// See `EventLoop`. Within libcurl.
+    func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
+        loop.hangUpReadable(onPort: localPort, hasLeftovers: hasLeftovers)
+    }
+
+    // MARK: - Which of them are in use
+
+    /// How many of the open connections have a transfer, or are about to: the others wait for one.
+    package func inUseCount(_ usage: ConnectionUsage) -> Int {
+        let used = sockets.count { ConnectionEndpoints(of: $0).map(usage.endpoints.contains) ?? false }
+        return used + min(sockets.count - used, usage.unconnected[ObjectIdentifier(self)] ?? 0)
+    }
+}
+
+/// What tells one TCP connection of this machine from another. Hashable, because libcurl's own number of a connection can't be asked
+/// for before 8.2.
+struct ConnectionEndpoints: Hashable {
+    var localPort: Int
+    var remotePort: Int
+    /// As `inet_ntop` writes it.
+    var remoteAddress: String
+
+    init?(localPort: Int, remotePort: Int, remoteAddress: String?) {
+        guard let remoteAddress, localPort > 0 else { return nil }
+        (self.localPort, self.remotePort, self.remoteAddress) = (localPort, remotePort, remoteAddress)
+    }
+
+    /// nil for a socket that is not connected, or not over IP.
+    init?(of socket: Int32) {
+        guard let local = Self.address(of: socket, getsockname), let remote = Self.address(of: socket, getpeername)
+        else { return nil }
+        self.init(localPort: local.port, remotePort: remote.port, remoteAddress: remote.host)
+    }
+
+    /// 0 for a socket that is not bound, or not over IP.
+    static func localPort(of socket: Int32) -> Int {
+        address(of: socket, getsockname)?.port ?? 0
+    }
+
+    private typealias Getter = (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+
+    private static func address(of socket: Int32, _ get: Getter) -> (host: String, port: Int)? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &storage) { storage in
+            let address = UnsafeMutableRawPointer(storage).assumingMemoryBound(to: sockaddr.self)
+            guard get(socket, address, &length) == 0 else { return nil }
+            var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+            let port: in_port_t
+            switch Int32(address.pointee.sa_family) {
+            case AF_INET:
+                var v4 = UnsafeRawPointer(storage).loadUnaligned(as: sockaddr_in.self)
+                port = v4.sin_port
+                inet_ntop(AF_INET, &v4.sin_addr, &text, socklen_t(text.count))
+            case AF_INET6:
+                var v6 = UnsafeRawPointer(storage).loadUnaligned(as: sockaddr_in6.self)
+                port = v6.sin6_port
+                inet_ntop(AF_INET6, &v6.sin6_addr, &text, socklen_t(text.count))
+            default:
+                return nil
+            }
+            let host = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            return (String(decoding: host, as: UTF8.self), Int(in_port_t(bigEndian: port)))
+        }
+    }
+}
+
+/// Which connections the transfers of a multi run on. Gathered when somebody asks.
+package struct ConnectionUsage {
+    var endpoints: Set<ConnectionEndpoints> = []
+    /// How many transfers of each group have no connection yet, or one that isn't over IP.
+    var unconnected: [ObjectIdentifier: Int] = [:]
+
+    package init() {}
+
+    mutating func add(_ easy: EasyHandle) {
+        if let endpoints = easy.endpoints {
+            self.endpoints.insert(endpoints)
+        } else if let group = easy.connections {
+            unconnected[ObjectIdentifier(group), default: 0] += 1
+        }
+    }
+}

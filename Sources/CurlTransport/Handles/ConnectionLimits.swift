@@ -1,0 +1,28 @@
+import CCurlNetworkingLibcurl
+
+/// How many connections a multi may have, and how many requests each of them.
+package struct ConnectionLimits: Sendable, Equatable {
+    /// While there are so many, a connection that becomes idle, or the one that has been for the longest time, is closed.
+    package var kept: Int
+    /// More are never open: idle ones make room for a new one. nil for no limit.
+    package var total: Int?
+    /// The requests on one HTTP/2 connection; nil for libcurl's default, 100.
+    package var streams: Int?
+    /// How long connections are kept when there are no transfers at all.
+    package var idleLifetime = Self.defaultIdleLifetime
+
+    /// libcurl uses no connection again that has been idle for longer.
+    /// https://curl.se/libcurl/c/CURLOPT_MAXAGE_CONN.html
+    package static let defaultIdleLifetime = Duration.seconds(118)
+
+    package init(kept: Int, total: Int? = nil, streams: Int? = nil, idleLifetime: Duration = defaultIdleLifetime) {
+        (self.kept, self.total, self.streams, self.idleLifetime) = (kept, total, streams, idleLifetime)
+    }
+
+    /// Called on a multi handle that is new.
+    func apply(to handle: UnsafeMutableRawPointer) {
+        _ = clibcurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, kept)
+        if let total { _ = clibcurl_multi_set_long(handle, CURLMOPT_MAX_TOTAL_CONNECTIONS, total) }
+        if let streams { _ = clibcurl_multi_set_long(handle, CURLMOPT_MAX_CONCURRENT_STREAMS, streams) }
+    }
+}

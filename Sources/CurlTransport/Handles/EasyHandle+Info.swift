@@ -1,0 +1,71 @@
+import CCurlNetworkingLibcurl
+
+/// What libcurl knows of the transfer that runs, or of the last one.
+extension EasyHandle {
+    /// nil as long as the transfer has no connection over IP.
+    var endpoints: ConnectionEndpoints? {
+        let port = longInfo(CURLINFO_LOCAL_PORT)
+        guard port > 0 else { return nil }
+        return ConnectionEndpoints(
+            localPort: port,
+            remotePort: longInfo(CURLINFO_PRIMARY_PORT),
+            remoteAddress: text(CURLINFO_PRIMARY_IP)
+        )
+    }
+
+    /// Bytes moved in either direction since the transfer began, heads included.
+    package var bytesMoved: Int64 { info(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
+
+    /// Those that libcurl holds back while the transfer is paused count.
+    var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
+
+    /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
+    func failure(_ code: CURLcode) -> TransferFailure {
+        let text = tls.complaint ?? String(cString: errorBuffer)
+        var failure = TransferFailure(
+            code: CurlCode(code),
+            text: text.isEmpty ? CurlCode(code).text : text,
+            // Of another failure it would be an earlier transfer's.
+            systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
+            phase: phase
+        )
+        // Of another failure it means nothing.
+        if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
+        if code == CURLE_PROXY { failure.proxy = ProxyFailure(longInfo(CURLINFO_PROXY_ERROR)) }
+        if code == CURLE_PEER_FAILED_VERIFICATION, longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
+            failure.text = "The proxy's certificate: \(failure.text)"
+        }
+        failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
+        return failure
+    }
+
+    /// What may come on the transfer's connection now that it is over; nil where that isn't known.
+    var idleTraffic: IdleTraffic? {
+        switch longInfo(CURLINFO_HTTP_VERSION) {
+        case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .nothing
+        case Int(CURL_HTTP_VERSION_2_0): .frames
+        default: nil
+        }
+    }
+
+    /// libcurl stamps each stage when it is over.
+    package var phase: TransferPhase {
+        if info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }
+        if info(CURLINFO_PRETRANSFER_TIME_T) > 0 { return .sending }
+        if info(CURLINFO_CONNECT_TIME_T) > 0 { return .securing }
+        if info(CURLINFO_NAMELOOKUP_TIME_T) > 0 { return .connecting }
+        return .resolving
+    }
+
+    /// 0 where libcurl doesn't know.
+    func info(_ info: CURLINFO) -> Int64 {
+        var value: curl_off_t = 0
+        return clibcurl_easy_get_offset(handle, info, &value) == CURLE_OK ? Int64(value) : 0
+    }
+
+    /// 0 where libcurl doesn't know.
+    func longInfo(_ info: CURLINFO) -> Int {
+        var value = 0
+        return clibcurl_easy_get_long(handle, info, &value) == CURLE_OK ? value : 0
+    }
+}

@@ -1,0 +1,209 @@
+import CCurlNetworkingLibcurl
+import Glibc
+
+/// A libcurl easy handle with its error buffer and header list, for one transfer: the handle is never used for another.
+///
+/// A new one costs about a microsecond. What a transfer leaves in a handle stays there even after `curl_easy_reset`: libcurl 7.88.1 appends
+/// a response's first line to freed memory where it begins with a space and the handle had a response before
+/// (https://github.com/curl/curl/issues/11101).
+///
+/// Loop only. Kept alive by the `Multi` while it runs there.
+package final class EasyHandle {
+    let handle: UnsafeMutableRawPointer
+    let errorBuffer: UnsafeMutablePointer<CChar>
+    private var lists = OptionLists()
+    /// Hears what libcurl says about the transfer, from `install` to the handle's end.
+    private var tracer: TransferTracer?
+    /// The lines of heads can be a proxy's answer to CONNECT.
+    private var reportsTunnel = false
+    /// Whether bodies are to be decoded, which libcurl leaves to its handler: a program can say no.
+    package internal(set) var decodesContent = true
+
+    /// Set while the handle is in a multi.
+    @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
+    /// Where the multi keeps it.
+    var position = 0
+    private(set) weak var multi: Multi?
+    /// Whom the sockets that it opens belong to.
+    @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
+    /// Where its connections find and leave TLS sessions, while it is in a multi.
+    var tlsSessions: TLSSessionCache?
+    /// The one that libcurl has last asked to be watched for it.
+    @exclusivity(unchecked) var socket: Int32?
+    /// The handler is to hear when the connection stands.
+    private var reportsConnection = false
+    /// Whether libcurl asks it for bytes to send.
+    @exclusivity(unchecked) private(set) var sendsBody = false
+    /// The handler has heard something since it was last settled.
+    @exclusivity(unchecked) private var isUnsettled = false
+    var tls = TLSSetup()
+    @exclusivity(unchecked) var pausing = Pausing()
+    /// Its connection is closed behind it unless an answer comes.
+    @exclusivity(unchecked) var awaitsAnswer = false
+    /// What `HTTP2StalledInput` has seen of the transfer.
+    @exclusivity(unchecked) var http2Input = HTTP2InputState()
+
+    /// Nil where libcurl is out of memory.
+    init?() {
+        guard let handle = curl_easy_init() else { return nil }
+        self.handle = handle
+        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        errorBuffer.deallocate()
+        tracer?.end()
+    }
+
+    // MARK: - Setting up
+
+    /// Writes `options` onto the handle, once in its life. Fails with libcurl's code for the first option it refuses.
+    package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
+        try setUpCallbacks(sendsBody: options.sendsBody)
+        let group = options.connections ?? loop.otherConnections
+        connections = group
+        let groupContext = Unmanaged.passUnretained(group).toOpaque()
+        try check(clibcurl_easy_set_open_socket(handle, Callbacks.openSocket))
+        try set(CURLOPT_OPENSOCKETDATA, groupContext)
+        try check(clibcurl_easy_set_close_socket(handle, Callbacks.closeSocket))
+        try set(CURLOPT_CLOSESOCKETDATA, groupContext)
+        sendsBody = options.sendsBody
+        reportsConnection = options.reportsConnection
+        if CurlLibrary.reportsConnections {
+            try check(clibcurl_easy_set_prerequest(handle, .prerequestFunction, Callbacks.prerequest))
+            try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())
+        }
+        try options.apply(to: self)
+    }
+
+    private func setUpCallbacks(sendsBody: Bool) throws(TransferFailure) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try set(CURLOPT_NOSIGNAL, true)
+        try set(CURLOPT_PRIVATE, context)
+        try set(CURLOPT_ERRORBUFFER, errorBuffer)
+        try check(clibcurl_easy_set_write(handle, CURLOPT_HEADERFUNCTION, Callbacks.header))
+        try set(CURLOPT_HEADERDATA, context)
+        try check(clibcurl_easy_set_write(handle, CURLOPT_WRITEFUNCTION, Callbacks.write))
+        try set(CURLOPT_WRITEDATA, context)
+        guard sendsBody else { return }
+        try check(clibcurl_easy_set_read(handle, Callbacks.read))
+        try set(CURLOPT_READDATA, context)
+        try check(clibcurl_easy_set_seek(handle, Callbacks.seek))
+        try set(CURLOPT_SEEKDATA, context)
+    }
+
+    /// libcurl reads the list until the transfer is over, so the handle keeps it. An empty one unsets the option.
+    func set(_ option: CURLoption, list lines: [String]) throws(TransferFailure) {
+        let list = lists.make(lines)
+        guard list != nil || lines.isEmpty else { return try check(CURLE_OUT_OF_MEMORY) }
+        try check(clibcurl_easy_set_list(handle, option, list))
+    }
+
+    /// Adds what a program asked for to the options that are set already.
+    func install(_ hooks: TransferHooks) throws(TransferFailure) {
+        if let tracer = hooks.tracer {
+            self.tracer = tracer
+            try check(clibcurl_easy_set_debug(handle, Callbacks.debug))
+            try set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(tracer).toOpaque())
+            // Lookups over HTTPS are transfers of libcurl's own, which get its words but not the function.
+            if let silence = Self.silence { try set(CURLOPT_STDERR, UnsafeMutableRawPointer(silence)) }
+            try set(CURLOPT_VERBOSE, true)
+        }
+        guard hooks.configure != nil else { return }
+        // Connections are the program's own business then.
+        if awaitsAnswer { keepConnection() }
+        try hooks.configure(self)
+    }
+
+    /// Opened once, and never written to by us.
+    nonisolated(unsafe) private static let silence = fopen("/dev/null", "we")
+
+    /// Has the proxy's answer to CONNECT reported, and sends the lines with that request alone. Without this, nothing is reported.
+    func reportTunnel(_ lines: [String]) throws(TransferFailure) {
+        reportsTunnel = true
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
+        try set(CURLOPT_PROXYHEADER, list: lines)
+    }
+
+    // MARK: - Running
+
+    /// Called by the multi that the handle enters.
+    func start(in multi: Multi, for handler: any TransferHandler) {
+        self.multi = multi
+        self.handler = handler
+        isUnsettled = false
+        http2Input = HTTP2InputState()
+    }
+
+    /// Called by the multi that the handle has left: whatever libcurl still calls for it goes nowhere.
+    func stop() {
+        handler = nil
+        multi = nil
+        pausing = Pausing()
+        if awaitsAnswer { leftUnanswered() }
+    }
+
+    // MARK: - Callbacks, within libcurl
+
+    func connected(fromPort localPort: Int) {
+        if longInfo(CURLINFO_NUM_CONNECTS) == 0 {
+            connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers)
+        }
+        guard reportsConnection else { return }
+        markUnsettled()
+        handler?.transferConnected(negotiated: negotiatedProtocol)
+    }
+
+    func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        // libcurl knows the status of a response from its first line on, and keeps that of a tunnel apart.
+        if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
+            return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
+        }
+        if awaitsAnswer { keepConnection() }
+        if pausing.isPaused { return .pause }
+        markUnsettled()
+        return handler?.transferReceived(headerLine: bytes) ?? .abort
+    }
+
+    func received(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        if pausing.isPaused { return .pause }
+        markUnsettled()
+        return handler?.transferReceived(body: bytes) ?? .abort
+    }
+
+    func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
+        if pausing.isPaused { return .pause }
+        markUnsettled()
+        return handler?.transferNeedsBody(into: buffer) ?? .abort
+    }
+
+    func rewindsBody(to offset: Int64) -> Bool {
+        handler?.transferRewindsBody(to: offset) ?? false
+    }
+
+    private func markUnsettled() {
+        guard !isUnsettled, let multi else { return }
+        isUnsettled = true
+        multi.needsSettling(self)
+    }
+
+    /// Called by the multi outside of libcurl, once after each series of callbacks.
+    func settle() {
+        isUnsettled = false
+        handler?.transferSettled()
+    }
+
+    /// The handle whose `CURLOPT_PRIVATE` is in `easy`. O(1).
+    static func of(_ easy: UnsafeMutableRawPointer) -> EasyHandle? {
+        var context: UnsafeMutableRawPointer?
+        guard clibcurl_easy_get_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
+        return Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+extension CURLoption {
+    fileprivate static let prerequestFunction = CURLoption(UInt32(CLIBCURL_OPT_PREREQFUNCTION))
+    fileprivate static let prerequestData = CURLoption(UInt32(CLIBCURL_OPT_PREREQDATA))
+}

@@ -1,0 +1,387 @@
+import CCurlNetworkingLibcurl
+import CCurlNetworkingLinux
+import Glibc
+
+/// A libcurl multi handle on an event loop: a pool of connections and the transfers that run on them.
+///
+/// libcurl's handle itself, which holds two descriptors, is there while it is of use: from the first transfer until there are neither
+/// transfers nor connections for a while (`ConnectionLimits.idleLifetime`), and again from the next transfer on.
+///
+/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that. What each request touches is
+/// spared the run-time check for overlapping accesses.
+package final class Multi {
+    package let loop: EventLoop
+    private let limits: ConnectionLimits
+    let quirks: CurlQuirks
+    @exclusivity(unchecked) private var handle: UnsafeMutableRawPointer?
+    private var id: UInt32 = 0
+    private var isClosed = false
+
+    /// Each knows its position.
+    @exclusivity(unchecked) private var running: [EasyHandle] = []
+
+    /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
+    private var deadline: Deadline?
+    private var wantsTimeout = false
+    /// How often `runTimers` has been called.
+    private(set) var timerRuns = 0
+    /// Handles whose handlers have heard something since they were last settled, each once.
+    @exclusivity(unchecked) private var unsettled = WorkList<EasyHandle>()
+    private var isSettlingSoon = false
+    @exclusivity(unchecked) private var stalledInput: HTTP2StalledInput?
+    private var isLookingSoon = false
+    /// Handles whose transfers ended while they were paused, and have been continued.
+    @exclusivity(unchecked) private var continued: [EasyHandle] = []
+    @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    /// Goes with `handle`.
+    private var tlsSessions: TLSSessionCache?
+    @exclusivity(unchecked) private var idleClock: IdleClock
+    private var idleDeadline: Deadline?
+
+    /// Fails where the loop can't run transfers.
+    package init(
+        loop: EventLoop,
+        limits: ConnectionLimits,
+        quirks: CurlQuirks = .current
+    ) throws(TransferFailure) {
+        loop.preconditionOnLoop()
+        CurlLibrary.initialize()
+        if let failure = loop.failure {
+            throw TransferFailure(
+                code: .failedInit,
+                text: "The event loop could not be created: \(failure).",
+                systemErrno: failure.code
+            )
+        }
+        self.loop = loop
+        self.limits = limits
+        self.quirks = quirks
+        stalledInput = quirks.forgetsHTTP2Input ? HTTP2StalledInput() : nil
+        idleClock = IdleClock(lifetime: limits.idleLifetime)
+        id = loop.register(self)
+        deadline = Deadline { [unowned self] in runTimers() }
+        idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
+    }
+
+    deinit {
+        assert(isClosed, "a Multi must be closed on its loop")
+    }
+
+    /// Ends every transfer without a word to its handler, closes all connections and frees the handle.
+    package func close() {
+        loop.preconditionOnLoop()
+        guard !isClosed else { return }
+        isClosed = true
+        while let easy = running.last { remove(easy) }
+        closeHandle()
+        loop.unregister(id)
+        unsettled.removeAll()
+        continued = []
+        _ = stranded.take()
+    }
+
+    // MARK: - libcurl's handle
+
+    private func openHandle() throws(TransferFailure) -> UnsafeMutableRawPointer {
+        if let handle { return handle }
+        guard let handle = curl_multi_init() else {
+            throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text)
+        }
+        self.handle = handle
+        if quirks.keepsTLSSessionsPerHandle { tlsSessions = TLSSessionCache() }
+        // Released in closeHandle(): libcurl calls back until curl_multi_cleanup has returned.
+        let context = Unmanaged.passRetained(self).toOpaque()
+        _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
+        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
+        _ = clibcurl_multi_set_timer(handle, Callbacks.timer)
+        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, context)
+        limits.apply(to: handle)
+        return handle
+    }
+
+    /// Closes the connections, too. Outside of libcurl, without transfers.
+    private func closeHandle() {
+        guard let handle else { return }
+        curl_multi_cleanup(handle)
+        self.handle = nil
+        tlsSessions = nil
+        idleClock.closed()
+        wantsTimeout = false
+        if let deadline { loop.cancel(deadline) }
+        if let idleDeadline { loop.cancel(idleDeadline) }
+        Unmanaged.passUnretained(self).release()
+    }
+
+    /// Whether libcurl's handle, and so any descriptor, is there.
+    var hasHandle: Bool { handle != nil }
+
+    /// The last transfer, or the last connection, has ended.
+    private func becameIdle() {
+        guard handle != nil, let idleDeadline else { return }
+        idleClock.start(at: loop.now)
+        // One that fires too early is scheduled anew, which costs less than doing it with every transfer.
+        guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
+        loop.schedule(idleDeadline, at: idleClock.end)
+    }
+
+    private func closeIdleHandle() {
+        guard running.isEmpty, let idleDeadline else { return }
+        if loop.now < idleClock.end { return loop.schedule(idleDeadline, at: idleClock.end) }
+        closeHandle()
+    }
+
+    /// Called by the loop, also within libcurl.
+    func connectionBegan() {
+        idleClock.connectionBegan()
+    }
+
+    /// Called by the loop, also within libcurl.
+    func connectionEnded() {
+        idleClock.connectionEnded()
+        if running.isEmpty { becameIdle() }
+    }
+
+    /// Adds the connections that its transfers run on.
+    package func add(to usage: inout ConnectionUsage) {
+        loop.preconditionOnLoop()
+        for easy in running { usage.add(easy) }
+    }
+
+    /// How many transfers are running.
+    package var transferCount: Int { running.count }
+
+    // MARK: - Transfers
+
+    /// Starts a transfer; `handler` is kept until it has finished or been cancelled. Fails with libcurl's code when an
+    /// option is refused or memory is short, and then nothing has begun.
+    package func start(
+        _ options: some EasyOptions,
+        handler: any TransferHandler,
+        hooks: TransferHooks? = nil
+    ) throws(TransferFailure) -> EasyHandle {
+        loop.preconditionOnLoop()
+        guard !isClosed, let easy = EasyHandle() else {
+            throw TransferFailure(code: .failedInit, text: CurlCode.failedInit.text)
+        }
+        try easy.configure(options, on: loop)
+        if let hooks { try easy.install(hooks) }
+        let handle = try openHandle()
+        if let tlsSessions { easy.join(tlsSessions) }
+        easy.start(in: self, for: handler)
+        let code = curl_multi_add_handle(handle, easy.handle)
+        guard code == CURLM_OK else {
+            easy.stop()
+            easy.leaveTLSSessions()
+            if running.isEmpty { becameIdle() }
+            throw TransferFailure(
+                code: code == CURLM_OUT_OF_MEMORY ? .outOfMemory : .failedInit,
+                text: String(cString: curl_multi_strerror(code))
+            )
+        }
+        easy.position = running.count
+        running.append(easy)
+        loop.transferCount += 1
+        return easy
+    }
+
+    /// Ends a transfer at once; its handler hears nothing more. Its connection is closed unless the exchange was over.
+    package func cancel(_ easy: EasyHandle) {
+        loop.preconditionOnLoop()
+        guard easy.handler != nil else { return }
+        remove(easy)
+        needsSettling()
+        needsLooking()
+    }
+
+    /// `wasOver` where libcurl has told so.
+    private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
+        stalledInput?.left(easy, wasOver: wasOver)
+        stranded.left(easy)
+        easy.stop()
+        curl_multi_remove_handle(handle, easy.handle)
+        easy.leaveTLSSessions()
+        loop.transferCount -= 1
+        let last = running.removeLast()
+        if last !== easy {
+            running[easy.position] = last
+            last.position = easy.position
+        }
+        if running.isEmpty, !isClosed { becameIdle() }
+    }
+
+    /// Has libcurl look again at the transfers that wait for the connection which `opener` opened: newer versions share one only when
+    /// its first answer has come, and don't look when it does. Outside of libcurl.
+    package func reviewWaiting(behind opener: EasyHandle) {
+        loop.preconditionOnLoop()
+        guard let handle, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
+        else { return }
+        // It looks whenever a transfer leaves.
+        if curl_multi_add_handle(handle, guest) == CURLM_OK { curl_multi_remove_handle(handle, guest) }
+        curl_easy_cleanup(guest)
+        needsSettling()
+    }
+
+    // MARK: - What the loop brings
+
+    func socketBecameReady(_ event: ReadySocket) {
+        guard !isClosed else { return }
+        var action: Int32 = 0
+        if event.readiness & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { action |= CURL_CSELECT_IN }
+        if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
+        if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
+        act(on: event.socket, action)
+        // The next socket's event would have libcurl go on with this one's transfer, too.
+        settleHandlers()
+    }
+
+    /// Has libcurl do what is due by its own clock, such as what it put off to the next turn.
+    func runTimers() {
+        guard handle != nil else { return }
+        timerRuns += 1
+        act(on: CURL_SOCKET_BAD, 0)
+    }
+
+    private func act(on socket: Int32, _ action: Int32) {
+        guard let handle else { return }
+        var stillRunning: Int32 = 0
+        curl_multi_socket_action(handle, socket, action, &stillRunning)
+        needsSettling()
+        needsLooking()
+    }
+
+    private func needsLooking() {
+        guard !isLookingSoon, stalledInput?.isIdle == false else { return }
+        isLookingSoon = true
+        loop.lookSoon(self)
+    }
+
+    /// Called by the loop before it sleeps. True when something may have come of it.
+    func lookAgain() -> Bool {
+        isLookingSoon = false
+        guard !isClosed, let sockets = stalledInput?.takeSockets(), !sockets.isEmpty else { return false }
+        for socket in sockets {
+            act(on: socket, CURL_CSELECT_IN)
+            settleHandlers()
+        }
+        return true
+    }
+
+    /// Has libcurl look at every transfer, whether something happened to it or not. Outside of libcurl.
+    package func runAll() {
+        loop.preconditionOnLoop()
+        guard let handle else { return }
+        var stillRunning: Int32 = 0
+        _ = clibcurl_multi_run_all(handle, &stillRunning)
+        needsSettling()
+    }
+
+    /// Called by the loop outside of libcurl: lets handlers act on what they heard and finishes what is over.
+    func settle() {
+        isSettlingSoon = false
+        guard !isClosed else { return }
+        settleHandlers()
+        finishTransfers()
+        if !stranded.isEmpty { endStranded() }
+        if wantsTimeout && !isClosed {
+            wantsTimeout = false
+            runTimers()
+        }
+    }
+
+    /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads on.
+    private func settleHandlers() {
+        guard !unsettled.isEmpty else { return }
+        let settling = unsettled.take()
+        for easy in settling {
+            stalledInput?.heard(easy)
+            easy.settle()
+        }
+        unsettled.takeBack(settling)
+    }
+
+    private func finishTransfers() {
+        while let easy = continued.popLast() {
+            if let code = easy.takeResult() { finish(easy, code) }
+        }
+        var remaining: Int32 = 0
+        while let handle, let message = curl_multi_info_read(handle, &remaining) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
+                continue
+            }
+            let code = clibcurl_message_result(message)
+            // Now, and not when the transfer is reported, which can be later: the number may be another socket's then.
+            if code == CURLE_OK, let socket = easy.socket, let traffic = easy.idleTraffic {
+                loop.becameIdle(socket, traffic)
+            }
+            if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
+        }
+    }
+
+    /// Ends the transfers that wait for a socket that is none. What libcurl has in mind for them, it may do first.
+    private func endStranded() {
+        runAll()
+        settleHandlers()
+        finishTransfers()
+        for easy in stranded.take() where easy.multi === self {
+            if easy.isPaused { easy.keep(CURLE_RECV_ERROR) } else { finish(easy, CURLE_RECV_ERROR) }
+        }
+    }
+
+    private func finish(_ easy: EasyHandle, _ code: CURLcode) {
+        let failure = code == CURLE_OK ? nil : easy.failure(code)
+        if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
+            easy.connections?.noteReuse()
+        }
+        let handler = easy.handler
+        remove(easy, wasOver: failure == nil)
+        // It may still ask the handle what libcurl knows.
+        handler?.transferFinished(failure)
+    }
+
+    /// Has the end of a transfer reported that came while it was paused. Outside of libcurl.
+    func finishSoon(_ easy: EasyHandle) {
+        continued.append(easy)
+        needsSettling()
+    }
+
+    // MARK: - Callbacks, within libcurl: record
+
+    /// `easy` is the handle that brought the change about, where it is one of ours. The number of a connection that is gone already is
+    /// negative.
+    func socketInterestChanged(_ socket: Int32, _ what: Int32, of easy: EasyHandle?) {
+        let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
+        if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }
+        guard socket >= 0 else { return }
+        if isWanted { easy?.socket = socket }
+        switch what {
+        case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
+        case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
+        case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id)
+        case CURL_POLL_REMOVE: loop.unwatch(socket)
+        default: break
+        }
+    }
+
+    /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".
+    func timerChanged(_ milliseconds: Int) {
+        guard let deadline, handle != nil, !isClosed else { return }
+        wantsTimeout = milliseconds == 0
+        if milliseconds > 0 {
+            loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))
+        } else {
+            loop.cancel(deadline)
+        }
+        if wantsTimeout { needsSettling() }
+    }
+
+    func needsSettling(_ easy: EasyHandle) {
+        unsettled.append(easy)
+        needsSettling()
+    }
+
+    func needsSettling() {
+        guard !isSettlingSoon else { return }
+        isSettlingSoon = true
+        loop.settleSoon(self)
+    }
+}

@@ -1,0 +1,39 @@
+import CCurlNetworkingLibcurl
+
+/// The TLS sessions that a multi's connections leave for later ones to resume (RFC 8446 §2.2). Loop only.
+///
+/// For `CurlQuirks.keepsTLSSessionsPerHandle`: ours serve one transfer each, so every new connection would negotiate anew, and FTP servers
+/// that want data connections to resume the control connection's session would refuse those of a second transfer. So the handles share a
+/// cache (https://curl.se/libcurl/c/CURLSHOPT_SHARE.html).
+final class TLSSessionCache {
+    let handle: UnsafeMutableRawPointer
+
+    /// nil where libcurl is out of memory.
+    init?() {
+        guard let handle = curl_share_init() else { return nil }
+        guard clibcurl_share_data(handle, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK else {
+            curl_share_cleanup(handle)
+            return nil
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        curl_share_cleanup(handle)
+    }
+}
+
+extension EasyHandle {
+    /// Before the transfer.
+    func join(_ sessions: TLSSessionCache) {
+        guard clibcurl_easy_set_pointer(handle, CURLOPT_SHARE, sessions.handle) == CURLE_OK else { return }
+        tlsSessions = sessions
+    }
+
+    /// After the transfer, when the handle is in no multi.
+    func leaveTLSSessions() {
+        guard tlsSessions != nil else { return }
+        _ = clibcurl_easy_set_pointer(handle, CURLOPT_SHARE, nil)
+        tlsSessions = nil
+    }
+}

@@ -1,0 +1,57 @@
+import CCurlNetworkingLibcurl
+
+/// What a program adds to one transfer, beyond what it is told about it: its own options, and an ear for libcurl's words.
+///
+/// `@unchecked Sendable`: what changes is touched on the loop that runs the transfer alone.
+package final class TransferHooks: @unchecked Sendable {
+    /// Called on the transfer's loop when all options are set, and before it starts; one that throws keeps it from starting.
+    let configure: ((EasyHandle) throws -> Void)?
+    let tracer: TransferTracer?
+    /// What `configure` has thrown.
+    package private(set) var error: (any Error)?
+
+    package init(configure: ((EasyHandle) throws -> Void)?, tracer: TransferTracer?) {
+        self.configure = configure
+        self.tracer = tracer
+    }
+
+    func configure(_ easy: EasyHandle) throws(TransferFailure) {
+        do {
+            try configure?(easy)
+        } catch {
+            self.error = error
+            throw TransferFailure(code: .abortedByCallback, text: "\(error)")
+        }
+    }
+}
+
+/// Hears what libcurl says about one transfer. Everything within libcurl, on the transfer's loop.
+package final class TransferTracer {
+    package enum Kind: Sendable, Hashable, CaseIterable {
+        case text, headerIn, headerOut, bodyIn, bodyOut, tlsIn, tlsOut
+    }
+
+    let record: (Kind, UnsafeRawBufferPointer) -> Void
+    /// Called once: nothing follows.
+    let end: () -> Void
+
+    package init(record: @escaping (Kind, UnsafeRawBufferPointer) -> Void, end: @escaping () -> Void) {
+        self.record = record
+        self.end = end
+    }
+}
+
+extension TransferTracer.Kind {
+    init?(_ type: curl_infotype) {
+        switch type {
+        case CURLINFO_TEXT: self = .text
+        case CURLINFO_HEADER_IN: self = .headerIn
+        case CURLINFO_HEADER_OUT: self = .headerOut
+        case CURLINFO_DATA_IN: self = .bodyIn
+        case CURLINFO_DATA_OUT: self = .bodyOut
+        case CURLINFO_SSL_DATA_IN: self = .tlsIn
+        case CURLINFO_SSL_DATA_OUT: self = .tlsOut
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import CCurlNetworkingLibcurl
+import Glibc
+
+/// What libcurl has measured of one transfer.
+///
+/// Times are counted from the transfer's start; one is nil where the transfer didn't get that far, or had no such stage.
+package struct TransferStatistics: Sendable, Equatable {
+    package var nameLookedUp: Duration?
+    /// The TCP connection stood.
+    package var connected: Duration?
+    /// The TLS handshake was over.
+    package var secured: Duration?
+    /// The request's first byte was about to be sent.
+    package var requestStarted: Duration?
+    /// Its last byte was sent; libcurl 8.10 and newer.
+    package var requestSent: Duration?
+    /// The answer's first byte was there.
+    package var responseStarted: Duration?
+    package var total = Duration.zero
+
+    /// How many connections were opened for it; 0 also for one that never got as far.
+    package var newConnections = 0
+    /// What was spoken, as its ALPN identifier (RFC 7301): "http/1.1", "h2" and their like.
+    package var applicationProtocol: String?
+
+    /// Of the other end of the connection, which may be a proxy's.
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    package var localAddress: String?
+    package var localPort: Int?
+
+    /// In bytes, as HTTP/1.1 would write them.
+    package var requestHeadSize: Int64 = 0
+    /// In bytes, informational heads and trailers included, as HTTP/1.1 would write them.
+    package var responseHeadSize: Int64 = 0
+    /// In bytes, before the content is decoded.
+    package var responseBodySize: Int64 = 0
+
+    package init() {}
+}
+
+extension EasyHandle {
+    /// What libcurl knows of the transfer so far. Outside of libcurl.
+    /// https://curl.se/libcurl/c/curl_easy_getinfo.html
+    package var statistics: TransferStatistics {
+        var statistics = TransferStatistics()
+        readTimes(into: &statistics)
+        readAddresses(into: &statistics)
+        statistics.newConnections = longInfo(CURLINFO_NUM_CONNECTS)
+        statistics.applicationProtocol = applicationProtocol
+        statistics.requestHeadSize = Int64(longInfo(CURLINFO_REQUEST_SIZE))
+        statistics.responseHeadSize = Int64(longInfo(CURLINFO_HEADER_SIZE))
+        statistics.responseBodySize = info(CURLINFO_SIZE_DOWNLOAD_T)
+        return statistics
+    }
+
+    private func readTimes(into statistics: inout TransferStatistics) {
+        statistics.nameLookedUp = time(CURLINFO_NAMELOOKUP_TIME_T)
+        statistics.connected = time(CURLINFO_CONNECT_TIME_T)
+        statistics.secured = time(CURLINFO_APPCONNECT_TIME_T)
+        statistics.requestStarted = time(CURLINFO_PRETRANSFER_TIME_T)
+        if CurlLibrary.reportsRequestSent {
+            statistics.requestSent = time(CURLINFO(UInt32(CLIBCURL_INFO_POSTTRANSFER_TIME_T)))
+            // The start is noted behind the first sending, and that may have been all of the request.
+            statistics.requestStarted = [statistics.requestStarted, statistics.requestSent].compactMap(\.self).min()
+        }
+        statistics.responseStarted = time(CURLINFO_STARTTRANSFER_TIME_T)
+        statistics.total = time(CURLINFO_TOTAL_TIME_T) ?? .zero
+    }
+
+    /// libcurl counts microseconds; 0 means that it didn't come to that.
+    private func time(_ which: CURLINFO) -> Duration? {
+        let microseconds = info(which)
+        return microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+
+    /// Of a Unix socket libcurl tells some of the path, and the URL's port; those are no addresses.
+    private func readAddresses(into statistics: inout TransferStatistics) {
+        guard let address = text(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
+        statistics.remoteAddress = address
+        statistics.remotePort = port(CURLINFO_PRIMARY_PORT)
+        statistics.localAddress = text(CURLINFO_LOCAL_IP)
+        statistics.localPort = port(CURLINFO_LOCAL_PORT)
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1
+    }
+
+    func text(_ which: CURLINFO) -> String? {
+        var value: UnsafePointer<CChar>?
+        guard clibcurl_easy_get_string(handle, which, &value) == CURLE_OK, let value, value[0] != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    private func port(_ which: CURLINFO) -> Int? {
+        let port = longInfo(which)
+        return port > 0 ? port : nil
+    }
+
+    private var applicationProtocol: String? {
+        switch longInfo(CURLINFO_HTTP_VERSION) {
+        case Int(CURL_HTTP_VERSION_1_0): "http/1.0"
+        case Int(CURL_HTTP_VERSION_1_1): "http/1.1"
+        case Int(CURL_HTTP_VERSION_2_0): "h2"
+        case Int(CURL_HTTP_VERSION_3): "h3"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,339 @@
+import Dispatch
+import Glibc
+import CurlNetworkingLocks
+
+/// Work to be done on a loop.
+package protocol LoopWork: AnyObject, Sendable {
+    /// Called on `loop`, to which it was submitted, outside of libcurl.
+    func run(on loop: EventLoop)
+}
+
+/// One serial queue, one epoll set watched by one Dispatch source, one timer.
+///
+/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer
+/// is a timerfd in the same epoll set, so Dispatch watches a single descriptor. A busy loop waits for its sockets itself, for
+/// up to a millisecond, before it leaves that to Dispatch again: coming back from there costs two more thread switches.
+/// Loops live as long as the process: see `EventLoopGroup`.
+///
+/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; all else is touched on
+/// `queue` alone.
+package final class EventLoop: @unchecked Sendable {
+    // MARK: Any thread
+
+    package let queue: DispatchQueue
+    private let inbox = Mutex(Inbox())
+    /// Held during a turn; true once the process exits, and then no turn does anything.
+    private let gate = Mutex(false)
+
+    private struct Inbox {
+        var work: [any LoopWork] = []
+        /// A turn is under way or on its way, and will look into the inbox before it ends.
+        var turnIsComing = false
+        /// The turn waits for sockets, and for `wakeUp`.
+        var isWaiting = false
+        /// The process exits: no round begins any more.
+        var isStopping = false
+    }
+
+    private let wakeUp = WakeUpDescriptor()
+
+    // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
+
+    /// The time at the start of this turn's current round.
+    @exclusivity(unchecked) package private(set) var now = MonotonicTime.now
+    @exclusivity(unchecked) private var sockets: SocketSet
+    @exclusivity(unchecked) private var deadlines = DeadlineQueue()
+    @exclusivity(unchecked) private var timer: TimerDescriptor
+    @exclusivity(unchecked) private var owners = DescriptorOwners()
+    @exclusivity(unchecked) private var pacing = RoundPacing()
+    /// The sockets of transfers that say nothing about whom theirs belong to.
+    private(set) lazy var otherConnections = ConnectionGroup(on: self)
+    /// The bodies that are decoded on it.
+    package private(set) lazy var decodingTurns = DecodingTurns(on: self)
+    /// How many transfers run in all of them; kept by them.
+    var transferCount = 0
+    /// Multis that have something to do before the turn ends, each once.
+    @exclusivity(unchecked) private var pendingMultis = WorkList<Multi>()
+    /// Multis that want to look at connections again before the loop sleeps, each once.
+    @exclusivity(unchecked) private var watchfulMultis = WorkList<Multi>()
+    /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
+    @exclusivity(unchecked) private var deliveries = WorkList<Delivery>()
+    private let source: (any DispatchSourceRead)?
+    /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
+    package let failure: SystemError?
+
+    /// How many rounds of events one turn serves before it lets Dispatch breathe.
+    private static let roundsPerTurn = 256
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+        sockets = SocketSet()
+        timer = TimerDescriptor()
+        failure = sockets.failure ?? timer.failure ?? wakeUp.failure
+        guard failure == nil else {
+            source = nil
+            return
+        }
+        _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)
+        _ = sockets.watch(wakeUp.descriptor, for: .read, owner: DescriptorOwners.wakeUp)
+        let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
+        self.source = source
+        source.setEventHandler { [unowned self] in
+            let isFirst = inbox.withLock { inbox in
+                defer { inbox.turnIsComing = true }
+                return !inbox.turnIsComing
+            }
+            // Else the turn that is queued behind this handler serves the sockets as well.
+            if isFirst { turn() }
+        }
+        source.activate()
+    }
+
+    /// Has `work` run on the loop soon, after all that was submitted before it. Any thread; never blocks.
+    package func submit(_ work: any LoopWork) {
+        enum Call { case turn, wakeUp, nothing }
+        let call: Call = inbox.withLock { inbox in
+            inbox.work.append(work)
+            if inbox.isWaiting {
+                inbox.isWaiting = false
+                return .wakeUp
+            }
+            defer { inbox.turnIsComing = true }
+            return inbox.turnIsComing ? .nothing : .turn
+        }
+        switch call {
+        case .turn: queue.async { self.turn() }
+        case .wakeUp: wakeUp.signal()
+        case .nothing: break
+        }
+    }
+
+    /// Has `body` run on the loop soon. Any thread; never blocks.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        submit(ClosureWork(body: body))
+    }
+
+    /// Traps when the caller is not on this loop.
+    package func preconditionOnLoop() {
+        dispatchPrecondition(condition: .onQueue(queue))
+    }
+
+    // MARK: - Deadlines (loop only)
+
+    package func schedule(_ deadline: Deadline, at time: MonotonicTime) {
+        deadlines.schedule(deadline, at: time)
+    }
+
+    package func cancel(_ deadline: Deadline) {
+        deadlines.cancel(deadline)
+    }
+
+    /// Has `delivery` run at the end of this round. For what wakes other threads.
+    package func atEndOfRound(_ delivery: @escaping () -> Void) {
+        deliveries.append(Delivery(run: delivery))
+    }
+
+    // MARK: - For the owners of descriptors (loop only)
+
+    func register(_ multi: Multi) -> UInt32 {
+        owners.add(multi)
+    }
+
+    func register(_ handler: any DescriptorHandler) -> UInt32 {
+        owners.add(handler)
+    }
+
+    func unregister(_ owner: UInt32) {
+        owners.remove(owner)
+    }
+
+    func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) {
+        if sockets.watch(socket, for: interest, owner: owner) { owners.multi(owner)?.connectionBegan() }
+    }
+
+    func unwatch(_ socket: Int32) {
+        sockets.unwatch(socket)
+    }
+
+    /// The transfer on `socket` is over; see `SocketSet`.
+    func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
+        sockets.becameIdle(socket, traffic)
+    }
+
+    /// A request is about to go out on a connection from `localPort` that was idle: it is hung up where something has come on it that
+    /// wasn't asked for, or is left of the last answer (`hasLeftovers`). Within libcurl, which then makes another connection.
+    func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
+        for owner in sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) {
+            owners.multi(owner)?.connectionEnded()
+        }
+    }
+
+    /// Within libcurl. -1 where the system has no socket left.
+    func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
+        // Child processes have no business with our connections.
+        let socket = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), protocolNumber)
+        if socket >= 0 { sockets.opened(socket) }
+        return socket
+    }
+
+    /// Within libcurl.
+    func closeSocket(_ socket: Int32) {
+        if let owner = sockets.close(socket) { owners.multi(owner)?.connectionEnded() }
+    }
+
+    /// Has `multi.settle()` called before the turn ends. The multi sees to it that it asks only once.
+    func settleSoon(_ multi: Multi) {
+        pendingMultis.append(multi)
+    }
+
+    /// Has `multi.lookAgain()` called when no socket is ready any more, or some rounds later. The multi sees to it that it asks only once.
+    func lookSoon(_ multi: Multi) {
+        watchfulMultis.append(multi)
+    }
+
+    // MARK: - The turn
+
+    private func turn() {
+        let isStopped = gate.withLock { isStopped in
+            if !isStopped { serve() }
+            return isStopped
+        }
+        if isStopped { source?.suspend() }
+    }
+
+    /// Serves work, deadlines and sockets until there is nothing left that is due.
+    private func serve() {
+        for _ in 0..<Self.roundsPerTurn {
+            now = .now
+            guard let work = takeSubmittedWork() else { return }
+            for item in work { item.run(on: self) }
+            fireDeadlines()
+            settleMultis()
+            deliver()
+            if !pendingMultis.isEmpty {
+                // libcurl may have something due in each round: the sockets get their turn all the same.
+                if pacing.isPollDue(at: now) { serveSockets(sockets.poll()) }
+                continue
+            }
+            pacing.polls()
+            let count = pollSockets()
+            serveSockets(count)
+            if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
+        }
+        // Still busy: continue behind whatever else waits on the queue. `turnIsComing` stays set.
+        queue.async { self.turn() }
+    }
+
+    /// Fetches the sockets' events. Where transfers run and nothing else is to be done, waits a moment for the first, unless
+    /// that was in vain lately.
+    private func pollSockets() -> Int {
+        guard pacing.mayWait(), transferCount > 0 else { return sockets.poll() }
+        timer.arm(for: deadlines.earliest, now: now)
+        let mayWait = inbox.withLock { inbox in
+            inbox.isWaiting = inbox.work.isEmpty
+            return inbox.isWaiting
+        }
+        guard mayWait else { return sockets.poll() }
+        let count = sockets.poll(waitingFor: 1)
+        inbox.withLock { $0.isWaiting = false }
+        pacing.waited(inVain: count == 0)
+        return count
+    }
+
+    /// True when nothing was submitted in the meantime: the turn is over, and the next submission starts another.
+    private func endTurn() -> Bool {
+        timer.arm(for: deadlines.earliest, now: now)
+        return inbox.withLock { inbox in
+            guard inbox.work.isEmpty else { return false }
+            inbox.turnIsComing = false
+            return true
+        }
+    }
+
+    /// nil when the process exits.
+    private func takeSubmittedWork() -> [any LoopWork]? {
+        inbox.withLock { inbox in
+            guard !inbox.isStopping else { return nil }
+            defer { inbox.work = [] }
+            return inbox.work
+        }
+    }
+
+    private func serveSockets(_ count: Int) {
+        for index in 0..<count {
+            switch sockets.event(at: index) {
+            case .ready(let event): serve(event)
+            case .hungUp(let owner): owners.multi(owner)?.connectionEnded()
+            case .stray: break
+            }
+        }
+    }
+
+    private func serve(_ event: ReadySocket) {
+        switch event.owner {
+        case DescriptorOwners.timer: timer.acknowledge()
+        case DescriptorOwners.wakeUp: wakeUp.acknowledge()
+        default:
+            if let multi = owners.multi(event.owner) {
+                multi.socketBecameReady(event)
+            } else {
+                owners.handler(event.owner)?.descriptorBecameReady(event.socket)
+            }
+        }
+    }
+
+    private func fireDeadlines() {
+        while let action = deadlines.popDue(at: now) { action() }
+    }
+
+    private func settleMultis() {
+        guard !pendingMultis.isEmpty else { return }
+        let multis = pendingMultis.take()
+        for multi in multis { multi.settle() }
+        pendingMultis.takeBack(multis)
+    }
+
+    /// True when something may have come of it.
+    private func lookAgain(isQuiet: Bool) -> Bool {
+        guard !watchfulMultis.isEmpty, pacing.isLookDue(isQuiet: isQuiet) else { return false }
+        let multis = watchfulMultis.take()
+        let hasMoved = multis.reduce(false) { $1.lookAgain() || $0 }
+        watchfulMultis.takeBack(multis)
+        return hasMoved
+    }
+
+    private func deliver() {
+        guard !deliveries.isEmpty else { return }
+        let round = deliveries.take()
+        for delivery in round { delivery.run() }
+        deliveries.takeBack(round)
+    }
+
+    // MARK: - Process exit
+
+    /// Lets the round under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
+    /// process runs its exit handlers. Gives up at `giveUp`.
+    func stopForProcessExit(by giveUp: MonotonicTime) {
+        inbox.withLock { $0.isStopping = true }
+        while gate.withLockIfAvailable({ $0 = true }) == nil, MonotonicTime.now < giveUp {
+            usleep(1000)
+        }
+    }
+}
+
+/// In a value of its own: a closure that lies in a generic list by itself costs another allocation.
+private struct Delivery {
+    let run: () -> Void
+}
+
+private final class ClosureWork: LoopWork {
+    private let body: @Sendable () -> Void
+
+    init(body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func run(on loop: EventLoop) {
+        body()
+    }
+}

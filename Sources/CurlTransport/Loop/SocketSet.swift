@@ -1,0 +1,246 @@
+import CCurlNetworkingLinux
+import Glibc
+
+/// What libcurl wants to hear of a socket.
+struct SocketInterest: OptionSet {
+    let rawValue: UInt32
+
+    static let read = SocketInterest(rawValue: EPOLLIN.rawValue)
+    static let write = SocketInterest(rawValue: EPOLLOUT.rawValue)
+    /// That the other side has closed its end.
+    static let end = SocketInterest(rawValue: EPOLLRDHUP.rawValue)
+}
+
+/// One socket that has become ready.
+struct ReadySocket {
+    var owner: UInt32
+    var socket: Int32
+    /// `EPOLLIN` and its siblings.
+    var readiness: UInt32
+}
+
+/// What a server may send on a connection while no request is under way.
+enum IdleTraffic {
+    /// Nothing: what comes would be taken for the next request's answer. HTTP/1.
+    case nothing
+    /// Frames of the protocol's own, which libcurl sorts out before the next request. HTTP/2.
+    case frames
+}
+
+/// The epoll set of one loop. Loop only, but for `descriptor`, which never changes.
+///
+/// libcurl closes sockets before, without and after saying so, and the kernel hands out their numbers again at once. So
+/// nothing here trusts its own record of a descriptor, with one exception: sockets that were opened and will be closed
+/// through this set (`opened`, `close`). libcurl forgets such a socket with the end of each request and asks for it again
+/// with the next, and as long as it is the same one, that costs no system call.
+///
+/// Between two requests the set keeps watching those: a connection that says something then is hung up (see `IdleTraffic`).
+struct SocketSet: ~Copyable {
+    let descriptor: Int32
+    /// The system's errno where it had no descriptor left; then the set stays empty.
+    let failure: SystemError?
+    private let events: UnsafeMutableBufferPointer<epoll_event>
+    /// By descriptor.
+    private var records: [Record] = []
+    /// Those of ours that have been idle, by their local port; 0 where they aren't IP's.
+    private var socketsByPort: [Int: [Int32]] = [:]
+
+    private struct Record {
+        enum Use {
+            /// libcurl doesn't ask for it: it never has, the transfer is paused, or it knows nothing of it any more.
+            case none
+            case wanted
+            /// libcurl keeps its connection for another request.
+            case idle(IdleTraffic)
+            /// Hung up; libcurl has yet to notice and close it.
+            case dead
+        }
+
+        /// What the kernel was told to watch for; empty: it doesn't watch.
+        var registered: SocketInterest = []
+        var use = Use.none
+        /// It can't be closed without our knowing.
+        var isOurs = false
+        /// Who has asked for it last; nil: nobody yet.
+        var owner: UInt32?
+        /// Where `socketsByPort` has it.
+        var localPort: Int?
+
+        var isWanted: Bool { if case .wanted = use { true } else { false } }
+        /// It is one of ours that somebody has used and that isn't hung up.
+        var isConnection: Bool {
+            if case .dead = use { return false }
+            return isOurs && owner != nil
+        }
+    }
+
+    init() {
+        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        failure = descriptor < 0 ? SystemError.current : nil
+        events = .allocate(capacity: 128)
+        events.initialize(repeating: epoll_event())
+    }
+
+    deinit {
+        events.deallocate()
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
+
+    // MARK: - Sockets
+
+    /// `socket` was just opened, and will be closed with `close`.
+    mutating func opened(_ socket: Int32) {
+        guard makeRecord(for: socket) else { return }
+        records[Int(socket)] = Record(isOurs: true)
+    }
+
+    /// Returns whose connection ends with it, if it is one that hadn't been hung up.
+    mutating func close(_ socket: Int32) -> UInt32? {
+        guard makeRecord(for: socket) else { return nil }
+        let record = records[Int(socket)]
+        if !record.registered.isEmpty { remove(socket) }
+        if let port = record.localPort { forget(socket, at: port) }
+        records[Int(socket)] = Record()
+        Glibc.close(socket)
+        return record.isConnection ? record.owner : nil
+    }
+
+    /// Watches `socket` for `interest`; `owner` comes back with each of its events. True where a connection of ours begins with it. A
+    /// negative number is no socket, and ignored.
+    mutating func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
+        guard makeRecord(for: socket) else { return false }
+        var record = records[Int(socket)]
+        let isNew = record.isOurs && !record.isConnection
+        let isRegistered = record.isOurs && record.registered == interest
+        let wasRegistered = !record.registered.isEmpty
+        (record.registered, record.use, record.owner) = (interest, .wanted, owner)
+        records[Int(socket)] = record
+        if !isRegistered { register(socket, interest, owner, wasRegistered: wasRegistered) }
+        return isNew
+    }
+
+    mutating func unwatch(_ socket: Int32) {
+        guard makeRecord(for: socket), records[Int(socket)].isWanted else { return }
+        records[Int(socket)].use = .none
+        // One of ours stays registered until it is wanted again, or something happens to it.
+        if !records[Int(socket)].isOurs { remove(socket) }
+    }
+
+    /// The transfer on `socket` is over, and nobody else has taken the connection since; `traffic` is what may come until somebody does.
+    mutating func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
+        guard makeRecord(for: socket) else { return }
+        let record = records[Int(socket)]
+        guard case .none = record.use, record.isOurs, let owner = record.owner else { return }
+        records[Int(socket)].use = .idle(traffic)
+        if case .nothing = traffic, record.localPort == nil { note(socket) }
+        guard record.registered != .read else { return }
+        records[Int(socket)].registered = .read
+        register(socket, .read, owner, wasRegistered: !record.registered.isEmpty)
+    }
+
+    private mutating func register(
+        _ socket: Int32,
+        _ interest: SocketInterest,
+        _ owner: UInt32,
+        wasRegistered: Bool
+    ) {
+        var event = epoll_event()
+        event.events = interest.rawValue
+        event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: socket))
+        if epoll_ctl(descriptor, wasRegistered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0 { return }
+        // The record was of another socket, closed long ago, or still is of one that the kernel watches.
+        _ = epoll_ctl(descriptor, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event)
+    }
+
+    private mutating func remove(_ socket: Int32) {
+        var event = epoll_event()
+        _ = epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, &event)
+        records[Int(socket)].registered = []
+    }
+
+    /// False where `socket` is no descriptor.
+    private mutating func makeRecord(for socket: Int32) -> Bool {
+        guard socket >= 0 else { return false }
+        if Int(socket) >= records.count {
+            records.append(contentsOf: repeatElement(Record(), count: Int(socket) + 64 - records.count))
+        }
+        return true
+    }
+
+    // MARK: - Idle connections
+
+    private mutating func note(_ socket: Int32) {
+        let port = ConnectionEndpoints.localPort(of: socket)
+        records[Int(socket)].localPort = port
+        socketsByPort[port, default: []].append(socket)
+    }
+
+    private mutating func forget(_ socket: Int32, at port: Int) {
+        socketsByPort[port]?.removeAll { $0 == socket }
+        if socketsByPort[port]?.isEmpty == true { socketsByPort[port] = nil }
+    }
+
+    /// Hangs up those idle connections from `localPort` on which something has come that wasn't asked for, or all of them where they
+    /// are suspect. Called before a request goes out on one of them; returns their owners.
+    mutating func hangUpReadable(onPort localPort: Int, all isSuspect: Bool) -> [UInt32] {
+        guard let sockets = socketsByPort[localPort] else { return [] }
+        var owners: [UInt32] = []
+        for socket in sockets {
+            guard case .idle(.nothing) = records[Int(socket)].use else { continue }
+            var byte: UInt8 = 0
+            let flags = Int32(MSG_PEEK | MSG_DONTWAIT)
+            guard isSuspect || recv(socket, &byte, 1, flags) > 0 else { continue }
+            if let owner = hangUp(socket) { owners.append(owner) }
+        }
+        return owners
+    }
+
+    /// Nothing can be read from the connection, or be sent on it, any more: libcurl finds it closed. Returns whose it was.
+    private mutating func hangUp(_ socket: Int32) -> UInt32? {
+        shutdown(socket, Int32(SHUT_RDWR))
+        // What is there already could still be read.
+        withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
+            while recv(socket, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) > 0 {}
+        }
+        remove(socket)
+        records[Int(socket)].use = .dead
+        return records[Int(socket)].owner
+    }
+
+    // MARK: - Events
+
+    enum Event {
+        case ready(ReadySocket)
+        /// An idle connection of this owner's is over.
+        case hungUp(owner: UInt32)
+        /// Nobody waits for it.
+        case stray
+    }
+
+    /// Fetches the events that are there, or the first to come within `milliseconds`, and returns how many; see `event(at:)`.
+    func poll(waitingFor milliseconds: Int32 = 0) -> Int {
+        max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)))
+    }
+
+    mutating func event(at index: Int) -> Event {
+        let event = events[index]
+        let socket = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
+        let owner = UInt32(event.data.u64 >> 32)
+        let hasEnded = event.events & (EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0
+        switch records[Int(socket)].use {
+        case .wanted:
+            return .ready(ReadySocket(owner: owner, socket: socket, readiness: event.events))
+        case .idle(.nothing):
+            return hangUp(socket).map { .hungUp(owner: $0) } ?? .stray
+        case .idle(.frames) where hasEnded:
+            return hangUp(socket).map { .hungUp(owner: $0) } ?? .stray
+        case .idle(.frames):
+            records[Int(socket)].registered = .end
+            register(socket, .end, owner, wasRegistered: true)
+            return .stray
+        case .none, .dead:
+            remove(socket)
+            return .stray
+        }
+    }
+}

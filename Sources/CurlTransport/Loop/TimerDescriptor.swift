@@ -1,0 +1,42 @@
+import CCurlNetworkingLinux
+import Glibc
+
+/// The loop's one timer, a timerfd. Loop only.
+///
+/// It is set anew only for a deadline earlier than the one it is set for; a later or cancelled one lets it fire once for
+/// nothing, which costs less than a system call with every request.
+struct TimerDescriptor: ~Copyable {
+    let descriptor: Int32
+    private var armedFor: MonotonicTime?
+
+    /// The system's errno where it had no descriptor left; then the timer never fires.
+    let failure: SystemError?
+
+    init() {
+        // MonotonicTime's clock.
+        descriptor = timerfd_create(CLOCK_BOOTTIME, Int32(TFD_NONBLOCK | TFD_CLOEXEC))
+        failure = descriptor < 0 ? SystemError.current : nil
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Sees to it that the timer fires at `time` or earlier.
+    mutating func arm(for time: MonotonicTime?, now: MonotonicTime) {
+        guard let time, armedFor.map({ time < $0 }) ?? true else { return }
+        armedFor = time
+        let delay = max(time.nanoseconds - now.nanoseconds, 1)
+        var setting = itimerspec()
+        setting.it_value.tv_sec = time_t(min(delay / 1_000_000_000, Int64(Int32.max)))
+        setting.it_value.tv_nsec = Int(delay % 1_000_000_000)
+        _ = timerfd_settime(descriptor, 0, &setting, nil)
+    }
+
+    /// Called when the timer has fired.
+    mutating func acknowledge() {
+        var expirations: UInt64 = 0
+        _ = read(descriptor, &expirations, MemoryLayout<UInt64>.size)
+        armedFor = nil
+    }
+}

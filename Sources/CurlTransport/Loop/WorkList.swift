@@ -1,0 +1,31 @@
+/// A double-buffered work list: what is appended while a batch is being processed belongs to the next batch.
+///
+/// Every turn of an event loop goes through such lists, so draining one reuses its memory instead of allocating.
+struct WorkList<Element> {
+    private var gathered: [Element] = []
+    private var spare: [Element] = []
+
+    var isEmpty: Bool { gathered.isEmpty }
+
+    mutating func append(_ element: Element) {
+        gathered.append(element)
+    }
+
+    /// Everything so far, whose turn it is now; then it goes to `takeBack`.
+    mutating func take() -> [Element] {
+        let taken = gathered
+        gathered = spare
+        spare = []
+        return taken
+    }
+
+    /// Keeps the memory of what was taken for what comes.
+    mutating func takeBack(_ taken: consuming [Element]) {
+        taken.removeAll(keepingCapacity: true)
+        spare = taken
+    }
+
+    mutating func removeAll() {
+        self = WorkList()
+    }
+}

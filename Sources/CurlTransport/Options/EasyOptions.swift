@@ -1,0 +1,66 @@
+import CCurlNetworkingLibcurl
+
+/// What libcurl is told about one transfer. The value writes itself onto the transfer's own, new handle, once.
+package protocol EasyOptions {
+    /// Without user name and password.
+    var url: String { get }
+    /// libcurl's `CURLPROTO_` bits: the schemes that `url` may have.
+    var protocols: Int { get }
+    /// Whether a connection to the server may speak TLS.
+    var mayUseTLS: Bool { get }
+    /// In bytes: the most that one read from the socket returns.
+    var receiveBufferSize: Int { get }
+    /// For the server.
+    var credentials: (user: String, password: String)? { get }
+    /// What the session says about connections to the origin; nil for nothing beyond the defaults.
+    var connection: ConnectionProfile? { get }
+    /// The group that sockets opened for the transfer are counted in; nil for none in particular.
+    var connections: ConnectionGroup? { get }
+    /// Whether libcurl asks the handler for bytes to send.
+    var sendsBody: Bool { get }
+    /// Whether the handler is told when the connection is up; see `CurlLibrary.reportsConnections`.
+    var reportsConnection: Bool { get }
+
+    /// The transfer's defaults, which `connection` may change.
+    func applyDefaults(to easy: EasyHandle) throws(TransferFailure)
+    /// What is true of this transfer whatever `connection` says.
+    func applyOwn(to easy: EasyHandle) throws(TransferFailure)
+
+    /// Writes all of it. Fails with libcurl's code for the first option that it refuses.
+    func apply(to easy: EasyHandle) throws(TransferFailure)
+}
+
+extension EasyOptions {
+    package var connections: ConnectionGroup? { nil }
+    package var reportsConnection: Bool { false }
+    package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {}
+
+    /// The order in which options are written: the last one to set an option wins.
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try applyShared(to: easy)
+        try applyDefaults(to: easy)
+        try connection?.apply(to: easy)
+        try applyOwn(to: easy)
+    }
+
+    /// What all transfers have in common.
+    private func applyShared(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.set(CURLOPT_URL, url)
+        // "." and ".." segments are the caller's business.
+        try easy.set(CURLOPT_PATH_AS_IS, true)
+        try easy.set(CURLoption(UInt32(CLIBCURL_OPT_PROTOCOLS)), protocols)
+        try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
+        try easy.set(CURLOPT_BUFFERSIZE, receiveBufferSize)
+        // A transfer that is cancelled while its host is looked up must not block the loop until the answer comes.
+        if CurlLibrary.hasQuickExit { try easy.set(CURLoption(UInt32(CLIBCURL_OPT_QUICK_EXIT)), true) }
+        // libcurl keeps parsed certificates from one connection to the next only if all of them come from one file. Parsing them costs
+        // 50 ms of CPU.
+        if CurlLibrary.hasCAFile, mayUseTLS { try easy.clear(CURLOPT_CAPATH) }
+        if let credentials {
+            try easy.set(CURLOPT_USERNAME, credentials.user)
+            try easy.set(CURLOPT_PASSWORD, credentials.password)
+        }
+        // Otherwise libcurl would look for a proxy in the environment with each transfer.
+        try easy.set(CURLOPT_PROXY, "")
+    }
+}

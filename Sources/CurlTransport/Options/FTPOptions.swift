@@ -1,0 +1,55 @@
+import CCurlNetworkingLibcurl
+
+/// Everything libcurl is told about one transfer from or to an FTP server. A value that knows how to write itself onto an easy
+/// handle.
+package struct FTPOptions: EasyOptions, Sendable {
+    package enum Direction: Sendable, Equatable {
+        /// RETR, or LIST where the path ends with a slash; from `offset` on, in bytes.
+        case download(offset: Int64)
+        /// MDTM and SIZE alone.
+        case attributes
+        /// STOR.
+        case upload(TransferOptions.Body)
+    }
+
+    /// Without user name and password.
+    package var url: String
+    package var direction: Direction
+    /// Without them libcurl logs in as "anonymous".
+    package var credentials: (user: String, password: String)?
+    /// How long libcurl waits for a reply before it gives up; it counts whole seconds.
+    package var replyTimeout: Duration = .seconds(60)
+    /// nil for nothing beyond the defaults.
+    package var connection: ConnectionProfile?
+
+    package init(url: String, direction: Direction) {
+        self.url = url
+        self.direction = direction
+    }
+
+    package var sendsBody: Bool {
+        if case .upload = direction { true } else { false }
+    }
+
+    package var receiveBufferSize: Int { 64 * 1024 }
+    package var protocols: Int { Int(CURLPROTO_FTP) | Int(CURLPROTO_FTPS) }
+    /// A program can have libcurl ask any server for TLS.
+    package var mayUseTLS: Bool { true }
+
+    package func applyOwn(to easy: EasyHandle) throws(TransferFailure) {
+        // Else a server could have us connect to another machine than its own.
+        try easy.set(CURLOPT_FTP_SKIP_PASV_IP, true)
+        try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
+        switch direction {
+        case .download(let offset):
+            try easy.set(CURLOPT_FILETIME, true)
+            if offset > 0 { try easy.set(CURLOPT_RESUME_FROM_LARGE, offset: offset) }
+        case .attributes:
+            try easy.set(CURLOPT_FILETIME, true)
+            try easy.set(CURLOPT_NOBODY, true)
+        case .upload(let body):
+            try easy.set(CURLOPT_UPLOAD, true)
+            if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import CCurlNetworkingLibcurl
+
+/// An option of the linked libcurl, found in the table that it has of its own options.
+/// https://curl.se/libcurl/c/curl_easy_option_by_name.html
+package struct NamedOption: Sendable {
+    package enum Kind: Sendable, Hashable {
+        case number, largeNumber, string, list, blob
+        /// A C pointer: a function, an object, or what a function is given.
+        case pointer
+    }
+
+    /// Without "CURLOPT_", in upper case; for an option with several names, the one that is no alias.
+    package let name: String
+    package let kind: Kind
+    let option: CURLoption
+
+    /// nil where this libcurl has no such option. Case makes no difference.
+    package init?(_ name: String) {
+        guard let found = curl_easy_option_by_name(name), let entry = curl_easy_option_by_id(found.pointee.id) else {
+            return nil
+        }
+        self.init(entry.pointee)
+    }
+
+    private init(_ entry: curl_easyoption) {
+        name = String(cString: entry.name)
+        option = entry.id
+        kind =
+            switch entry.type {
+            case CURLOT_LONG, CURLOT_VALUES: .number
+            case CURLOT_OFF_T: .largeNumber
+            case CURLOT_STRING: .string
+            case CURLOT_SLIST: .list
+            case CURLOT_BLOB: .blob
+            default: .pointer
+            }
+    }
+
+    /// Whether it says whom to trust. A `TrustStore` would win over it or take it in, as the version of libcurl has it: and what
+    /// it takes in would be trusted by every connection that shares it.
+    var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(name) }
+
+    /// Every option that this libcurl has, aliases left out.
+    package static var all: [NamedOption] {
+        var options: [NamedOption] = []
+        var entry = curl_easy_option_next(nil)
+        while let current = entry {
+            if current.pointee.flags & UInt32(CURLOT_FLAG_ALIAS) == 0 { options.append(NamedOption(current.pointee)) }
+            entry = curl_easy_option_next(current)
+        }
+        return options
+    }
+}
+
+/// Setting options by name. The caller has seen to it that the value is of the option's kind.
+extension EasyHandle {
+    package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
+        // libcurl's own decoding can't be stopped amid a body, and stays off.
+        if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
+        switch option.kind {
+        case .largeNumber: try set(option.option, offset: Int64(number))
+        default: try set(option.option, number)
+        }
+    }
+
+    /// nil takes the option back.
+    package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
+        if let string { try set(option.option, string) } else { try clear(option.option) }
+        if option.namesAuthorities { removeTrustStore() }
+        if option.name == "ACCEPT_ENCODING" { decodesContent = string != nil }
+        if option.name == "PROXY" { tls.hasSecureProxy = string?.lowercased().hasPrefix("https:") ?? false }
+    }
+
+    package func set(_ option: NamedOption, list: [String]) throws(TransferFailure) {
+        try set(option.option, list: list)
+    }
+
+    /// libcurl keeps a copy of the bytes.
+    package func set(_ option: NamedOption, blob: UnsafeRawBufferPointer) throws(TransferFailure) {
+        try check(clibcurl_easy_set_blob(handle, option.option, blob.baseAddress, blob.count))
+        if option.namesAuthorities { removeTrustStore() }
+    }
+}

@@ -1,0 +1,30 @@
+import CCurlNetworkingLibcurl
+
+/// The C lists that an easy handle's options point to. They live as long as this value, which must outlive the handle.
+struct OptionLists: ~Copyable {
+    /// Most transfers have one list, that of their header fields: it takes no array.
+    private var first: List?
+    private var others: [List] = []
+
+    typealias List = UnsafeMutablePointer<curl_slist>
+
+    deinit {
+        curl_slist_free_all(first)
+        for list in others { curl_slist_free_all(list) }
+    }
+
+    /// Makes a list of `lines`. nil where there are none, and where memory is short.
+    mutating func make(_ lines: [String]) -> List? {
+        var list: List?
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else {
+                curl_slist_free_all(list)
+                return nil
+            }
+            list = longer
+        }
+        guard let list else { return nil }
+        if first == nil { first = list } else { others.append(list) }
+        return list
+    }
+}

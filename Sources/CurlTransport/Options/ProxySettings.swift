@@ -1,0 +1,97 @@
+import CCurlNetworkingLibcurl
+
+/// The proxy through which libcurl makes an origin's connections.
+package struct ProxySettings: ConnectionSettings, Equatable {
+    /// Scheme, host and port.
+    package var url: String
+    /// A tunnel for what isn't secure as well.
+    package var alwaysTunnels = false
+    /// The PEM file of the authorities that may vouch for the proxy; nil for the system's.
+    package var authorities: String?
+    /// Shown with every connection.
+    package var authentication: ProxyAuthentication?
+
+    package init(url: String) {
+        self.url = url
+    }
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.set(CURLOPT_PROXY, url)
+        easy.tls.hasSecureProxy = url.hasPrefix("https:")
+        // What has no proxy is decided already.
+        try easy.set(CURLOPT_NOPROXY, "")
+        if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
+        if let authorities {
+            try easy.set(CURLOPT_PROXY_CAINFO, authorities)
+            try easy.clear(CURLOPT_PROXY_CAPATH)
+        } else if CurlLibrary.hasCAFile, url.hasPrefix("https:") {
+            // See `TransferOptions`.
+            try easy.clear(CURLOPT_PROXY_CAPATH)
+        }
+        try authentication?.apply(to: easy)
+    }
+}
+
+/// User name and password for a proxy, and how libcurl shows them.
+package struct ProxyAuthentication: Sendable, Equatable {
+    package enum Scheme: Sendable {
+        /// With every request, or every tunnel (RFC 7617).
+        case basic
+        /// RFC 7616, once the proxy has challenged.
+        case digest
+        /// Authenticates the connection.
+        case ntlm
+        /// The best that the proxy offers, once it has challenged.
+        case any
+    }
+
+    package var scheme: Scheme
+    package var user: String
+    package var password: String
+
+    package init(_ scheme: Scheme, user: String, password: String) {
+        self.scheme = scheme
+        self.user = user
+        self.password = password
+    }
+
+    func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.set(CURLOPT_PROXYUSERNAME, user)
+        try easy.set(CURLOPT_PROXYPASSWORD, password)
+        let any = CLIBCURL_AUTH_BASIC | CLIBCURL_AUTH_DIGEST | (CurlLibrary.hasNTLM ? CLIBCURL_AUTH_NTLM : 0)
+        switch scheme {
+        case .basic: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_BASIC)
+        case .digest: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_DIGEST)
+        case .ntlm: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_NTLM)
+        case .any: try easy.set(CURLOPT_PROXYAUTH, any)
+        }
+    }
+}
+
+/// What kept a SOCKS proxy from making a connection, as far as it makes a difference.
+package enum ProxyFailure: Sendable, Hashable {
+    /// It wants to know who asks, or refuses who does.
+    case authentication
+    /// It doesn't find the host.
+    case hostNotFound
+    /// It hung up.
+    case connectionLost
+    case other
+
+    /// https://curl.se/libcurl/c/CURLINFO_PROXY_ERROR.html
+    init(_ code: Int) {
+        switch UInt32(truncatingIfNeeded: code) {
+        case CURLPX_NO_AUTH.rawValue, CURLPX_USER_REJECTED.rawValue, CURLPX_IDENTD.rawValue,
+            CURLPX_IDENTD_DIFFER.rawValue, CURLPX_GSSAPI.rawValue, CURLPX_GSSAPI_PERMSG.rawValue:
+            self = .authentication
+        case CURLPX_RESOLVE_HOST.rawValue:
+            self = .hostNotFound
+        case CURLPX_CLOSED.rawValue, CURLPX_RECV_ADDRESS.rawValue, CURLPX_RECV_AUTH.rawValue,
+            CURLPX_RECV_CONNECT.rawValue, CURLPX_RECV_REQACK.rawValue, CURLPX_SEND_AUTH.rawValue,
+            CURLPX_SEND_CONNECT.rawValue, CURLPX_SEND_REQUEST.rawValue:
+            self = .connectionLost
+        default:
+            self = .other
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import CCurlNetworkingLibcurl
+
+/// With whom a connection shakes hands.
+enum TLSPeer {
+    case server
+    case proxy
+    /// A name server that libcurl asks over HTTPS.
+    case resolver
+}
+
+/// Something that has a say in how OpenSSL is set up for a connection that is about to shake hands.
+protocol TLSHook: AnyObject {
+    /// `context` is the connection's own `SSL_CTX`. Within libcurl. https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode
+}
+
+/// What libcurl is told about TLS, but for whom to trust.
+package struct TLSSettings: ConnectionSettings, Hashable {
+    /// As on the wire: 0x0303 is TLS 1.2. nil for libcurl's.
+    package var minimumVersion: UInt16?
+    package var maximumVersion: UInt16?
+    /// As OpenSSL writes lists, for TLS 1.2 and below.
+    package var cipherList: String?
+    /// The same for TLS 1.3.
+    package var cipherSuites: String?
+    /// Like "sha256//…;sha256//…".
+    package var publicKeyPins: String?
+    package var clientCertificate: ClientCertificate?
+    package var verifiesServer = true
+
+    package init() {}
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        if minimumVersion != nil || maximumVersion != nil {
+            let minimum = minimumVersion.map(Self.minimum) ?? Int(CURL_SSLVERSION_DEFAULT)
+            let maximum = maximumVersion.map(Self.maximum) ?? Int(CURL_SSLVERSION_MAX_DEFAULT)
+            try easy.set(CURLOPT_SSLVERSION, minimum | maximum)
+        }
+        if let cipherList { try easy.set(CURLOPT_SSL_CIPHER_LIST, cipherList) }
+        if let cipherSuites { try easy.set(CURLOPT_TLS13_CIPHERS, cipherSuites) }
+        if let publicKeyPins { try easy.set(CURLOPT_PINNEDPUBLICKEY, publicKeyPins) }
+        if !verifiesServer {
+            try easy.set(CURLOPT_SSL_VERIFYPEER, false)
+            try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+        }
+        try clientCertificate?.apply(to: easy)
+    }
+
+    private static func minimum(_ version: UInt16) -> Int {
+        switch version {
+        case 0x0304: Int(CURL_SSLVERSION_TLSv1_3)
+        case 0x0303: Int(CURL_SSLVERSION_TLSv1_2)
+        case 0x0302: Int(CURL_SSLVERSION_TLSv1_1)
+        default: Int(CURL_SSLVERSION_TLSv1_0)
+        }
+    }
+
+    private static func maximum(_ version: UInt16) -> Int {
+        switch version {
+        case 0x0304: Int(CURL_SSLVERSION_MAX_TLSv1_3)
+        case 0x0303: Int(CURL_SSLVERSION_MAX_TLSv1_2)
+        case 0x0302: Int(CURL_SSLVERSION_MAX_TLSv1_1)
+        default: Int(CURL_SSLVERSION_MAX_TLSv1_0)
+        }
+    }
+}
+
+/// The certificate that a server is shown when it asks for one, and its key.
+package struct ClientCertificate: ConnectionSettings, Hashable {
+    package enum Source: Sendable, Hashable {
+        case file(String)
+        case bytes([UInt8])
+    }
+
+    package enum Format: String, Sendable {
+        case pem = "PEM"
+        case pkcs12 = "P12"
+    }
+
+    package var format: Format
+    /// With those of the authorities below it.
+    package var certificates: Source
+    /// nil where it stands with the certificates.
+    package var key: Source?
+    package var passphrase: String?
+
+    package init(format: Format, certificates: Source, key: Source? = nil, passphrase: String? = nil) {
+        self.format = format
+        self.certificates = certificates
+        self.key = key
+        self.passphrase = passphrase
+    }
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.set(CURLOPT_SSLCERTTYPE, format.rawValue)
+        try easy.set(CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, certificates)
+        if let key { try easy.set(CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, key) }
+        if let passphrase { try easy.set(CURLOPT_KEYPASSWD, passphrase) }
+    }
+}
+
+extension EasyHandle {
+    fileprivate func set(
+        _ fileOption: CURLoption,
+        _ blobOption: CURLoption,
+        _ source: ClientCertificate.Source
+    ) throws(TransferFailure) {
+        switch source {
+        case .file(let path): try set(fileOption, path)
+        case .bytes(let bytes): try set(blobOption, bytes)
+        }
+    }
+}

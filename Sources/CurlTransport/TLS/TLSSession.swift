@@ -1,0 +1,95 @@
+import CCurlNetworkingLibcurl
+
+/// What a TLS handshake has agreed on, as the numbers of IANA's registry.
+/// https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml
+package struct TLSSession: Sendable, Equatable {
+    /// 0x0304 is TLS 1.3.
+    package var protocolVersion: UInt16
+    /// 0x1301 is TLS_AES_128_GCM_SHA256.
+    package var cipherSuite: UInt16
+
+    package init(protocolVersion: UInt16, cipherSuite: UInt16) {
+        self.protocolVersion = protocolVersion
+        self.cipherSuite = cipherSuite
+    }
+}
+
+extension EasyHandle {
+    /// Of the connection that the transfer has just now; nil without TLS, and where libcurl uses another library than
+    /// OpenSSL. Reads only: may be called within libcurl, and mostly must be, since a transfer that is over has no
+    /// connection any more. https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
+    package var tlsSession: TLSSession? {
+        openSSLSession.flatMap { SessionFunctions.loaded?.session(of: $0) }
+    }
+
+    /// OpenSSL's `SSL *`.
+    private var openSSLSession: UnsafeRawPointer? {
+        var pointer: UnsafeMutableRawPointer?
+        guard clibcurl_easy_get_pointer(handle, CURLINFO_TLS_SSL_PTR, &pointer) == CURLE_OK,
+            let information = pointer?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee,
+            information.backend == CURLSSLBACKEND_OPENSSL, let ssl = information.internals
+        else { return nil }
+        return UnsafeRawPointer(ssl)
+    }
+
+    /// OpenSSL has decrypted more of the transfer's connection than libcurl has read. Within libcurl.
+    var hasTLSLeftovers: Bool {
+        openSSLSession.flatMap { SessionFunctions.loaded?.hasPending($0) } ?? false
+    }
+
+    /// What TLS has agreed on for the connection that the transfer has just now, such as "h2" (RFC 7301); nil where it is unknown. Within
+    /// libcurl.
+    var negotiatedProtocol: String? {
+        openSSLSession.flatMap { SessionFunctions.loaded?.negotiatedProtocol(of: $0) }
+    }
+}
+
+private struct SessionFunctions: Sendable {
+    private let version: @convention(c) (UnsafeRawPointer) -> Int32
+    private let currentCipher: @convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?
+    private let protocolID: @convention(c) (UnsafeRawPointer) -> UInt16
+    private let selectedProtocol: SelectedProtocol
+    private let pending: @convention(c) (UnsafeRawPointer) -> Int32
+
+    private typealias SelectedProtocol =
+        @convention(c) (
+            UnsafeRawPointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
+        ) -> Void
+
+    static let loaded = SessionFunctions()
+
+    private init?() {
+        guard
+            let version = OpenSSL.function("SSL_version", as: (@convention(c) (UnsafeRawPointer) -> Int32).self),
+            let currentCipher = OpenSSL.function(
+                "SSL_get_current_cipher",
+                as: (@convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?).self
+            ),
+            let protocolID = OpenSSL.function(
+                "SSL_CIPHER_get_protocol_id",
+                as: (@convention(c) (UnsafeRawPointer) -> UInt16).self
+            ),
+            let selectedProtocol = OpenSSL.function("SSL_get0_alpn_selected", as: SelectedProtocol.self),
+            let pending = OpenSSL.function("SSL_has_pending", as: (@convention(c) (UnsafeRawPointer) -> Int32).self)
+        else { return nil }
+        (self.version, self.currentCipher, self.protocolID) = (version, currentCipher, protocolID)
+        self.selectedProtocol = selectedProtocol
+        self.pending = pending
+    }
+
+    func hasPending(_ ssl: UnsafeRawPointer) -> Bool {
+        pending(ssl) != 0
+    }
+
+    func session(of ssl: UnsafeRawPointer) -> TLSSession? {
+        guard let cipher = currentCipher(ssl), let version = UInt16(exactly: version(ssl)) else { return nil }
+        return TLSSession(protocolVersion: version, cipherSuite: protocolID(cipher))
+    }
+
+    func negotiatedProtocol(of ssl: UnsafeRawPointer) -> String? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        selectedProtocol(ssl, &name, &length)
+        return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
+    }
+}

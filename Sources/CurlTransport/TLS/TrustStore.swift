@@ -1,0 +1,187 @@
+import CCurlNetworkingLibcurl
+import Glibc
+import CurlNetworkingLocks
+
+/// Whom connections to servers trust, where that isn't what the system says: parsed once, with the first connection, and shared by all that
+/// follow. libcurl keeps parsed certificates too, but has one place for them, which stays the default's.
+///
+/// `@unchecked Sendable`: `content` never changes, and `loaded` is guarded.
+package final class TrustStore: ConnectionSettings, @unchecked Sendable {
+    /// Where certificates come from.
+    package enum Source: Sendable, Hashable {
+        /// The file or directory that libcurl was built with.
+        case system
+        /// One or more certificates in PEM, or a single one in DER.
+        case file(String)
+        /// Files named by the hash of their subject; see `openssl rehash`.
+        case directory(String)
+        /// In DER.
+        case certificate([UInt8])
+    }
+
+    package struct Content: Sendable, Hashable {
+        package var authorities: [Source]
+        /// Files, PEM or DER. With any, each certificate of a chain but the root must have a list of its issuer.
+        package var revocationLists: [String]
+
+        package init(authorities: [Source], revocationLists: [String] = []) {
+            self.authorities = authorities
+            self.revocationLists = revocationLists
+        }
+
+        /// What other TLS libraries than OpenSSL can be told as well.
+        package var isPortable: Bool {
+            var kinds: [Int] = []
+            for source in authorities {
+                switch source {
+                case .file: kinds.append(0)
+                case .directory: kinds.append(1)
+                case .system, .certificate: return false
+                }
+            }
+            return revocationLists.isEmpty && Set(kinds).count == kinds.count
+        }
+    }
+
+    package let content: Content
+    private let loaded = Mutex<Loaded?>(nil)
+
+    package init(_ content: Content) {
+        self.content = content
+    }
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.clear(CURLOPT_CAINFO)
+        try easy.clear(CURLOPT_CAPATH)
+        guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy) }
+        if CurlLibrary.hasCACache { try easy.set(CURLoption(UInt32(CLIBCURL_OPT_CA_CACHE_TIMEOUT)), 0) }
+        try easy.addTLSHook(self)
+    }
+
+    private func applyPortably(to easy: EasyHandle) throws(TransferFailure) {
+        for source in content.authorities {
+            switch source {
+            case .file(let path): try easy.set(CURLOPT_CAINFO, path)
+            case .directory(let path): try easy.set(CURLOPT_CAPATH, path)
+            // Refused when the session was created.
+            case .system, .certificate: break
+            }
+        }
+    }
+}
+
+extension TrustStore: TLSHook {
+    /// Within libcurl.
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
+        // A proxy has authorities of its own.
+        guard peer != .proxy else { return CURLE_OK }
+        guard let functions = TrustFunctions.loaded else { return CURLE_NOT_BUILT_IN }
+        let result = loaded.withLock { loaded -> Result<Void, Complaint> in
+            do throws(Complaint) {
+                if loaded == nil { loaded = try Loaded(content, functions) }
+                if let loaded { functions.useStore(context, loaded.pointer) }
+                return .success(())
+            } catch {
+                // The file may be mended: the next connection looks again.
+                return .failure(error)
+            }
+        }
+        functions.clearErrors()
+        guard case .failure(let complaint) = result else { return CURLE_OK }
+        easy.tls.complaint = complaint.text
+        return CURLE_SSL_CACERT_BADFILE
+    }
+
+    fileprivate struct Complaint: Error {
+        let text: String
+    }
+}
+
+/// A store of OpenSSL's.
+///
+/// `@unchecked Sendable`: it never changes once it is made, and OpenSSL counts its references under a lock of its own.
+private final class Loaded: @unchecked Sendable {
+    let pointer: OpenSSL.Pointer
+    private let functions: TrustFunctions
+
+    // X509_V_FLAG_PARTIAL_CHAIN: an intermediate certificate may be an authority. libcurl sets the same.
+    private static let partialChain: UInt = 0x80000
+    // X509_V_FLAG_CRL_CHECK and X509_V_FLAG_CRL_CHECK_ALL.
+    private static let checkRevocation: UInt = 0x4 | 0x8
+    private static let pem: Int32 = 1
+    private static let der: Int32 = 2
+
+    init(_ content: TrustStore.Content, _ functions: TrustFunctions) throws(TrustStore.Complaint) {
+        guard let pointer = functions.newStore() else { throw TrustStore.Complaint(text: "There is no memory left.") }
+        self.pointer = pointer
+        self.functions = functions
+        let isChecked = !content.revocationLists.isEmpty
+        _ = functions.setFlags(pointer, isChecked ? Self.checkRevocation : Self.partialChain)
+        for source in content.authorities { try add(source) }
+        for path in content.revocationLists { try addRevocationList(path) }
+    }
+
+    deinit {
+        functions.freeStore(pointer)
+    }
+
+    private func add(_ source: TrustStore.Source) throws(TrustStore.Complaint) {
+        switch source {
+        case .system: try addSystem()
+        case .file(let path):
+            guard functions.loadLocations(pointer, path, nil) != 1, !addCertificate(Self.content(of: path)) else {
+                return
+            }
+            throw TrustStore.Complaint(text: "\(path): no certificates of authorities could be read.")
+        case .directory(let path):
+            guard access(path, R_OK | X_OK) != 0 || functions.loadLocations(pointer, nil, path) != 1 else { return }
+            throw TrustStore.Complaint(text: "\(path): the directory of authorities can't be read.")
+        case .certificate(let bytes):
+            guard !addCertificate(bytes) else { return }
+            throw TrustStore.Complaint(text: "A certificate in curl.tls is none.")
+        }
+    }
+
+    private func addSystem() throws(TrustStore.Complaint) {
+        let information = clibcurl_version_info().pointee
+        if CurlLibrary.hasCAFile, let file = information.cainfo {
+            try add(.file(String(cString: file)))
+        } else if let directory = information.capath {
+            try add(.directory(String(cString: directory)))
+        }
+    }
+
+    private func addCertificate(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            guard position != nil, let certificate = functions.decodeCertificate(nil, &position, bytes.count) else {
+                return false
+            }
+            defer { functions.freeCertificate(certificate) }
+            return functions.addCertificate(pointer, certificate) == 1
+        }
+    }
+
+    private func addRevocationList(_ path: String) throws(TrustStore.Complaint) {
+        if let method = functions.fileLookup(), let lookup = functions.addLookup(pointer, method) {
+            for format in [Self.pem, Self.der] where functions.loadRevocationList(lookup, path, format) > 0 { return }
+        }
+        throw TrustStore.Complaint(text: "\(path): no certificate revocation list could be read.")
+    }
+
+    /// A certificate is not larger; empty where there is no such file.
+    private static let maximumSize = 1 << 20
+
+    private static func content(of path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        return [UInt8](unsafeUninitializedCapacity: maximumSize) { buffer, count in
+            while count < maximumSize {
+                let length = read(descriptor, buffer.baseAddress.map { $0 + count }, maximumSize - count)
+                guard length > 0 else { return }
+                count += length
+            }
+        }
+    }
+}

@@ -1,7 +1,0 @@
-// What `ParityOurs` runs on; the rest of it is `Shared`.
-@_exported import CurlNetworking
-
-extension URLSessionConfiguration {
-    /// Has its sessions use the transport that this run is about: there is no other.
-    func useTransport() {}
-}

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The redirect step")
+struct RedirectStepTests {
+    final class Delegate: NSObject, URLSessionTaskDelegate {}
+
+    let step = RedirectStep()
+    let rig: StepRig
+
+    init() throws {
+        rig = StepRig(try Sample.request("http://example.com/old", "POST"))
+    }
+
+    @Test("Follows at once where nobody is to be asked, and counts")
+    func silent() throws {
+        let verdict = try step.receive(rig.received(Sample.head(307, ["Location": "/new"])), rig)
+        #expect(verdict.next?.url?.path == "/new" && verdict.next?.httpMethod == "POST")
+        #expect(step.count == 1 && !step.hasLeftBody && rig.questions.isEmpty)
+    }
+
+    @Test("A 303 leaves the body behind (RFC 9110 §15.4.4)")
+    func body() throws {
+        _ = try step.receive(rig.received(Sample.head(303, ["Location": "/new"])), rig)
+        #expect(step.hasLeftBody)
+        #expect(rig.body.isKept(by: rig.request, after: step) == false)
+    }
+
+    @Test("What is no redirect is the next step's", arguments: [200, 304, 404, 500])
+    func others(status: Int) throws {
+        #expect(try step.receive(rig.received(Sample.head(status, ["Location": "/new"])), rig).isPass)
+        #expect(step.count == 0)
+    }
+
+    @Test("A delegate is asked, and only its first answer counts")
+    func asked() throws {
+        rig.delegates = DelegateSet(Delegate())
+        let held = try #require(try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig).held)
+        guard case .redirect(let response, let next, let answer) = rig.questions.first else {
+            Issue.record("The delegate wasn't asked")
+            return
+        }
+        #expect(response.statusCode == 302 && next.url?.path == "/new" && step.count == 0)
+        answer(next)
+        answer(nil)
+        #expect(rig.released.count == 1 && rig.released.first?.0 === held)
+        #expect(rig.released.first?.1.next?.url?.path == "/new" && step.count == 1)
+    }
+
+    @Test("A delegate that wants none gets the response, and nothing is counted")
+    func declined() throws {
+        rig.delegates = DelegateSet(Delegate())
+        _ = try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig)
+        if case .redirect(_, _, let answer) = rig.questions.first { answer(nil) }
+        #expect(rig.released.first?.1.isPass == true && step.count == 0)
+    }
+
+    @Test("No answer counts after the task's end")
+    func late() throws {
+        rig.delegates = DelegateSet(Delegate())
+        _ = try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig)
+        step.stop(rig)
+        if case .redirect(_, let next, let answer) = rig.questions.first { answer(next) }
+        #expect(rig.released.isEmpty)
+    }
+
+    @Test("After the last one that is followed, the task fails")
+    func limit() throws {
+        for _ in 0..<TaskBudget.redirects {
+            let verdict = try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig)
+            rig.request = verdict.next
+        }
+        let head = try rig.received(Sample.head(302, ["Location": "/new"]))
+        #expect { _ = try step.receive(head, rig) } throws: { ($0 as? URLError)?.code == .httpTooManyRedirects }
+    }
+}

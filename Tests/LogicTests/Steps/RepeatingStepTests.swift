@@ -1,0 +1,113 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The replay step")
+struct ReplayStepTests {
+    let step = ReplayStep()
+    let rig: StepRig
+    let request: URLRequest
+    let owner = TicketOwner()
+
+    init() throws {
+        request = try Sample.request()
+        rig = StepRig(request)
+        try rig.enter(owner)
+    }
+
+    func ending(_ loss: TransferEnding.ConnectionLoss, _ error: URLError? = URLError(.networkConnectionLost))
+        -> TransferEnding
+    {
+        var ending = TransferEnding(error)
+        ending.loss = loss
+        return ending
+    }
+
+    @Test("A request whose kept connection was dead goes out once more, on a new one")
+    func keptConnection() throws {
+        #expect(step.end(ending(.keptConnection), of: request, rig).next == request)
+        let plan = try rig.plan(with: step)
+        #expect(plan.avoidsKeptConnections && !plan.needsOwnConnection)
+        #expect(step.end(ending(.keptConnection), of: request, rig).isPass)
+    }
+
+    @Test("One that lost every connection gets its own, and then fails")
+    func everyConnection() throws {
+        #expect(step.end(ending(.keptConnection), of: request, rig).next == request)
+        #expect(step.end(ending(.everyConnection), of: request, rig).next == request)
+        #expect(try rig.plan(with: step).needsOwnConnection)
+        #expect(step.end(ending(.everyConnection), of: request, rig).isPass)
+    }
+
+    @Test("Any other failure, and every success, is the next step's")
+    func others() {
+        #expect(step.end(ending(.none), of: request, rig).isPass)
+        #expect(step.end(ending(.keptConnection, nil), of: request, rig).isPass)
+    }
+}
+
+@Suite("The connectivity step")
+struct ConnectivityStepTests {
+    let rig: StepRig
+    let request: URLRequest
+
+    init() throws {
+        request = try Sample.request()
+        rig = StepRig(request)
+    }
+
+    func ending(_ code: URLError.Code, _ phase: TransferPhase, isOfNetwork: Bool = true) -> TransferEnding {
+        var ending = TransferEnding(URLError(code, request.url, "").with(phase: phase))
+        ending.isOfNetwork = isOfNetwork
+        return ending
+    }
+
+    @Test("A task that may wait waits for a way to its host, and tells its delegate once")
+    func waits() async {
+        let step = ConnectivityStep(waits: true)
+        rig.isWatched = true
+        await rig.pool.loop.run {
+            for _ in 0..<3 {
+                #expect(step.end(ending(.cannotConnectToHost, .connecting), of: request, rig).isWait)
+                #expect(step.cause?.code == .cannotConnectToHost)
+                step.networkChanged()
+                #expect(step.cause == nil)
+            }
+        }
+        #expect(rig.proceeded == 3 && rig.events.count == 1)
+    }
+
+    @Test("What was sent isn't sent again, and what isn't the network's doesn't wait for it")
+    func others() {
+        let step = ConnectivityStep(waits: true)
+        #expect(step.end(ending(.networkConnectionLost, .receiving), of: request, rig).isPass)
+        #expect(step.end(ending(.cannotConnectToHost, .connecting, isOfNetwork: false), of: request, rig).isPass)
+        #expect(step.end(TransferEnding(), of: request, rig).isPass)
+    }
+
+    @Test(
+        "An attempt to connect that libcurl gave up for a suspended task is made again; one of a cancelled task isn't"
+    )
+    func suspended() {
+        let step = ConnectivityStep(waits: false)
+        #expect(step.end(ending(.timedOut, .connecting), of: request, rig).isPass)
+        rig.isSuspended = true
+        #expect(step.end(ending(.timedOut, .connecting), of: request, rig).isAgain)
+        rig.isCancelled = true
+        #expect(step.end(ending(.timedOut, .connecting), of: request, rig).isPass)
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop.
+    fileprivate func run(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            submit {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The begin date step")
+struct BeginDateStepTests {
+    let step = BeginDateStep()
+    let rig: StepRig
+
+    init() throws {
+        rig = StepRig(try Sample.request())
+        rig.earliestBeginDate = Date(timeIntervalSince1970: 1)
+    }
+
+    @Test("When the time has come, a request that nobody watches goes out")
+    func unwatched() {
+        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.questions.isEmpty)
+    }
+
+    @Test("A delegate is asked, and can send another request")
+    func newRequest() throws {
+        rig.isWatched = true
+        #expect(step.prepare(.first, rig).isWait)
+        #expect(step.prepare(.first, rig).isWait)
+        guard case .delayedRequest(_, let answer) = rig.questions.first else {
+            Issue.record("The delegate wasn't asked")
+            return
+        }
+        let next = try Sample.request("http://example.com/next")
+        answer(.useNewRequest, next)
+        answer(.cancel, nil)
+        #expect(rig.request == next && rig.proceeded == 1 && !rig.wasCancelled && rig.questions.count == 1)
+        #expect(step.prepare(.first, rig).isPass)
+    }
+
+    @Test("A delegate that chooses a new request and gives none fails the task")
+    func noRequest() {
+        rig.isWatched = true
+        _ = step.prepare(.first, rig)
+        if case .delayedRequest(_, let answer) = rig.questions.first { answer(.useNewRequest, nil) }
+        #expect(step.prepare(.first, rig).failure?.code == .badURL)
+    }
+
+    @Test("A delegate can cancel the task")
+    func cancel() {
+        rig.isWatched = true
+        _ = step.prepare(.first, rig)
+        if case .delayedRequest(_, let answer) = rig.questions.first { answer(.cancel, nil) }
+        #expect(rig.wasCancelled && rig.proceeded == 0)
+    }
+}
+
+@Suite("The stream step")
+struct StreamStepTests {
+    let step = StreamStep()
+
+    @Test("The request's own stream serves the first transfer, and the delegate gives the next")
+    func own() throws {
+        var request = try Sample.request("http://example.com/", "PUT")
+        let own = InputStream(data: Data("a".utf8))
+        request.httpBodyStream = own
+        let rig = StepRig(request)
+        #expect(step.prepare(.first, rig).isPass)
+        #expect(step.take() === own)
+        #expect(step.prepare(.repeated, rig).isWait)
+        let next = InputStream(data: Data("b".utf8))
+        if case .bodyStream(let answer) = rig.questions.first { answer(next) }
+        #expect(rig.proceeded == 1)
+        #expect(step.prepare(.repeated, rig).isPass)
+        #expect(step.take() === next && step.take() == nil)
+    }
+
+    @Test("A stream that has been read from isn't taken again")
+    func spent() throws {
+        let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
+        let stream = InputStream(data: Data("a".utf8))
+        for isFirst in [true, false] {
+            #expect(step.prepare(.first, rig).isWait)
+            if case .bodyStream(let answer) = rig.questions.last { answer(stream) }
+            let verdict = step.prepare(.first, rig)
+            #expect(verdict.isPass == isFirst)
+            #expect(verdict.failure?.code == (isFirst ? nil : .requestBodyStreamExhausted))
+            if isFirst { _ = step.take() }
+        }
+    }
+
+    @Test("A redirect that has left the body behind needs none")
+    func left() throws {
+        let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
+        let verdict = try rig.steps.redirect.receive(rig.received(Sample.head(303, ["Location": "/"])), rig)
+        rig.request = verdict.next
+        #expect(step.prepare(.first, rig).isPass && rig.questions.isEmpty)
+    }
+}
+
+@Suite("The proxy step")
+struct ProxyStepTests {
+    let owner = TicketOwner()
+
+    func options(_ url: String, _ proxy: CurlOptions.Proxy) throws -> TransferOptions {
+        let request = try Sample.request(url, "GET", ["Proxy-Authorization": "Basic a", "X": "y"])
+        let rig = StepRig(request) { $0.curl.proxy = proxy }
+        try rig.enter(owner)
+        return try #require(try rig.plan(with: ProxyStep.shared).options)
+    }
+
+    @Test("A `Proxy-Authorization` set by hand goes to proxies alone (RFC 9110 §11.7.2)")
+    func field() throws {
+        #expect(try options("http://example.com/", .direct).headers.contains { $0.hasPrefix("Proxy-") } == false)
+        let server = try #require(CurlOptions.ProxyServer("http://proxy.test:3128"))
+        let plain = try options("http://example.com/", .server(server))
+        #expect(plain.headers.contains { $0.hasPrefix("Proxy-") } && !plain.usesTunnel)
+        let tunnelled = try options("https://example.com/", .server(server))
+        #expect(!tunnelled.headers.contains { $0.hasPrefix("Proxy-") })
+        #expect(tunnelled.usesTunnel && tunnelled.tunnelHeaders.contains("Proxy-Authorization: Basic a"))
+    }
+}

@@ -1,0 +1,309 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The authentication step")
+struct AuthenticationStepTests {
+    final class Delegate: NSObject, URLSessionTaskDelegate {}
+
+    let step = AuthenticationStep()
+    let rig: StepRig
+    let challenge = Sample.head(401, ["WWW-Authenticate": "Basic realm=\"a\""])
+
+    init() throws {
+        rig = StepRig(try Sample.request()) { $0.urlCredentialStorage = nil }
+    }
+
+    /// What the delegate is asked, after a challenge.
+    func question() throws -> ChallengeQuestion {
+        rig.delegates = DelegateSet(Delegate())
+        _ = try #require(try step.receive(rig.received(challenge), rig).held)
+        guard case .challenge(let question) = rig.questions.last else {
+            throw URLError(.unknown)
+        }
+        return question
+    }
+
+    @Test("A response that is no challenge is the next step's, and so is a challenge that offers nothing")
+    func pass() throws {
+        #expect(try step.receive(rig.received(Sample.head(200)), rig).isPass)
+        #expect(try step.receive(rig.received(Sample.head(401)), rig).isPass)
+    }
+
+    @Test("Where nobody can be asked, the challenge is the task's response")
+    func nobody() throws {
+        let held = try #require(try step.receive(rig.received(challenge), rig).held)
+        #expect(rig.released.count == 1 && rig.released.first?.0 === held && rig.released.first?.1.isPass == true)
+    }
+
+    @Test("The request goes out again with the delegate's credential, and shows it")
+    func credential() throws {
+        let question = try question()
+        question.sender.answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+        question.sender.answer(.cancelAuthenticationChallenge, nil)
+        #expect(rig.released.count == 1 && rig.released.first?.1.next == rig.request && rig.error == nil)
+        let owner = TicketOwner()
+        try rig.enter(owner)
+        let headers = try #require(try rig.plan(with: step).options).headers
+        #expect(headers.contains("Authorization: Basic " + Data("u:p".utf8).base64EncodedString()))
+        #expect(step.hasShownCredentials)
+    }
+
+    @Test("A credential that was refused isn't tried again")
+    func refused() throws {
+        let first = try question()
+        first.sender.answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+        let owner = TicketOwner()
+        try rig.enter(owner)
+        _ = try rig.plan(with: step)
+        let second = try question()
+        #expect(second.challenge.previousFailureCount == 1)
+        second.sender.answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+        #expect(rig.released.last?.1.isPass == true)
+    }
+
+    @Test("A delegate that cancels the challenge cancels the task")
+    func cancelled() throws {
+        try question().sender.answer(.cancelAuthenticationChallenge, nil)
+        #expect(rig.error?.code == .cancelled && rig.released.isEmpty)
+    }
+
+    @Test("A proxy that refuses a tunnel for want of a credential is answered; the failure waits for that")
+    func tunnel() throws {
+        let server = try #require(CurlOptions.ProxyServer("http://proxy.test:3128"))
+        let rig = StepRig(try Sample.request("https://example.com/")) {
+            $0.curl.proxy = .server(server)
+            $0.urlCredentialStorage = nil
+        }
+        let owner = TicketOwner()
+        try rig.enter(owner)
+        rig.delegates = DelegateSet(Delegate())
+        var ending = TransferEnding(URLError(.userAuthenticationRequired))
+        ending.refusal = Sample.head(407, ["Proxy-Authenticate": "Basic realm=\"p\""])
+        guard case .hold = step.end(ending, of: try Sample.request("https://example.com/"), rig) else {
+            Issue.record("The failure isn't held")
+            return
+        }
+        guard case .challenge(let question) = rig.questions.first else {
+            Issue.record("Nobody was asked")
+            return
+        }
+        question.sender.answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+        #expect(rig.released.first?.1.next?.url?.host == "example.com")
+    }
+
+    @Test("After too many challenges the task fails")
+    func endless() throws {
+        for _ in 0..<TaskBudget.challenges { _ = try step.receive(rig.received(challenge), rig) }
+        #expect(throws: URLError.self) { try step.receive(rig.received(challenge), rig) }
+    }
+}
+
+@Suite("The resume step")
+struct ResumeStepTests {
+    @Test("Resume data that is no good fails the task")
+    func damaged() throws {
+        let rig = StepRig(try Sample.request())
+        let file = FileSink(rig.sinkOwner, in: FileManager.default.temporaryDirectory, for: rig.request)
+        let step = ResumeStep(.failure(URLError(.unsupportedURL)), into: file)
+        #expect(step.prepare(.first, rig).failure?.code == .unsupportedURL)
+    }
+}
+
+@Suite("The cache step")
+struct CacheStepTests {
+    let step = CacheStep()
+
+    @Test("A request that only a stored response may answer fails without one")
+    func cacheOnly() throws {
+        let rig = StepRig(try Sample.request()) {
+            $0.urlCache = nil
+            $0.requestCachePolicy = .returnCacheDataDontLoad
+        }
+        #expect(step.prepare(.first, rig).failure?.code == .resourceUnavailable)
+    }
+
+    @Test("Uploads, downloads and other schemes are the next step's", arguments: ["ftp://example.com/", "data:,a"])
+    func others(url: String) throws {
+        #expect(step.prepare(.first, StepRig(try Sample.request(url))).isPass)
+        let upload = StepRig(try Sample.request(), .data(Data("a".utf8)))
+        #expect(step.prepare(.first, upload).isPass)
+    }
+
+    @Test("A request that goes out again isn't looked up again")
+    func repeated() throws {
+        let rig = StepRig(try Sample.request()) { $0.requestCachePolicy = .returnCacheDataDontLoad }
+        #expect(step.prepare(.repeated, rig).isPass)
+    }
+
+    @Test("A response that may be stored is gathered beside its way to the delegate")
+    func tee() throws {
+        let rig = StepRig(try Sample.request())
+        rig.sink = DelegateSink(rig.sinkOwner)
+        guard step.prepare(.first, rig).isPass else {
+            Issue.record("The empty cache has an answer")
+            return
+        }
+        let head = Sample.head(200, ["Cache-Control": "max-age=60", "Content-Length": "3"])
+        let response = AcceptedResponse(
+            response: try head.response(to: Sample.request()),
+            head: head,
+            request: rig.request,
+            expected: 3
+        )
+        let sink = step.accept(response, into: rig.sink, rig)
+        try Data("abc".utf8).withUnsafeBytes { bytes in try sink.receive(bytes) }
+        #expect(sink.wholeBody == Data("abc".utf8) && rig.sinkOwner.delivered == Data("abc".utf8))
+    }
+
+    @Test("What must not be stored isn't gathered")
+    func noStore() throws {
+        let rig = StepRig(try Sample.request())
+        rig.sink = DelegateSink(rig.sinkOwner)
+        _ = step.prepare(.first, rig)
+        let head = Sample.head(200, ["Cache-Control": "no-store"])
+        let response = AcceptedResponse(
+            response: try head.response(to: Sample.request()),
+            head: head,
+            request: rig.request,
+            expected: 3
+        )
+        #expect(step.accept(response, into: rig.sink, rig) === rig.sink)
+    }
+}
+
+@Suite("The cookie step")
+struct CookieStepTests {
+    @Test("Cookies that a response sets keep back what follows until they are stored")
+    func storing() async throws {
+        let rig = StepRig(try Sample.request())
+        let step = CookieStep()
+        let received = try rig.received(Sample.head(200, ["Set-Cookie": "a=b"]))
+        await withCheckedContinuation { continuation in
+            rig.deliveryReleased = { continuation.resume() }
+            #expect(step.receive(received, rig).isPass)
+        }
+        #expect(!step.isStoring && rig.holds == 0)
+    }
+
+    @Test("A response without cookies, and a task that handles none, keep nothing back")
+    func none() throws {
+        var request = try Sample.request()
+        let step = CookieStep()
+        _ = step.receive(ReceivedHead(head: Sample.head(200), request: request), StepRig(request))
+        request.httpShouldHandleCookies = false
+        let head = Sample.head(200, ["Set-Cookie": "a=b"])
+        let rig = StepRig(request)
+        _ = step.receive(ReceivedHead(head: head, request: request), rig)
+        #expect(!step.isStoring && rig.holds == 0)
+    }
+
+    @Test("Without stored cookies nothing waits, and nothing is added")
+    func empty() throws {
+        let rig = StepRig(try Sample.request()) { $0.httpCookieStorage = nil }
+        let step = CookieStep()
+        guard case .pass = step.complete(rig) else {
+            Issue.record("It waits")
+            return
+        }
+        let owner = TicketOwner()
+        try rig.enter(owner)
+        let options = try #require(try rig.plan(with: step).options)
+        #expect(!options.headers.contains { $0.hasPrefix("Cookie:") })
+    }
+}
+
+@Suite("The transport security step")
+struct TransportSecurityStepTests {
+    @Test("A request that is repeated, or of a session without it, is the next step's")
+    func pass() throws {
+        let rig = StepRig(try Sample.request())
+        #expect(TransportSecurityStep.shared.prepare(.first, rig).isPass)
+        #expect(TransportSecurityStep.shared.prepare(.repeated, rig).isPass)
+        #expect(rig.request?.url?.scheme == "http")
+    }
+
+    @Test(
+        "A request to a host that is known to want https goes there by https, and one that is repeated stays as it is"
+    )
+    func secured() throws {
+        let rig = StepRig(try Sample.request()) { $0.curl.strictTransportSecurity = .inMemory }
+        let field = try #require(TransportSecurityField("max-age=60"))
+        rig.session.settings.transportSecurity?.note(field, from: "example.com")
+        #expect(TransportSecurityStep.shared.prepare(.repeated, rig).isPass)
+        #expect(rig.request?.url?.scheme == "http")
+        #expect(TransportSecurityStep.shared.prepare(.first, rig).isPass)
+        #expect(rig.request?.url?.scheme == "https")
+    }
+
+    @Test("Learns from responses over https alone")
+    func learning() throws {
+        for (url, isLearnt) in [("http://example.com/", false), ("https://example.com/", true)] {
+            let rig = StepRig(try Sample.request(url)) { $0.curl.strictTransportSecurity = .inMemory }
+            let head = Sample.head(200, ["Strict-Transport-Security": "max-age=60"])
+            #expect(TransportSecurityStep.shared.receive(try rig.received(head), rig).isPass)
+            let secured = try rig.session.settings.transportSecurity?.secured(Sample.url("http://example.com/"))
+            #expect((secured != nil) == isLearnt)
+        }
+    }
+}
+
+@Suite("The handshake step")
+struct HandshakeStepTests {
+    final class Delegate: NSObject, URLSessionDelegate {}
+
+    let step = HandshakeStep()
+    let rig: StepRig
+    let owner = TicketOwner()
+
+    init() throws {
+        rig = StepRig(try Sample.request("https://example.com/"))
+        try rig.enter(owner)
+    }
+
+    @Test("Stops a handshake only where a delegate wants to be asked")
+    func inquiry() throws {
+        #expect(try rig.plan(with: step).options?.inquiry == nil)
+        rig.ownDelegates = DelegateSet(Delegate())
+        let plan = try rig.plan(with: step)
+        #expect(plan.options?.inquiry != nil && plan.decider != nil)
+    }
+
+    @Test("A failure that isn't a question is the next step's")
+    func others() throws {
+        let request = try #require(rig.request)
+        #expect(step.end(TransferEnding(URLError(.secureConnectionFailed)), of: request, rig).isPass)
+        #expect(step.end(TransferEnding(), of: request, rig).isPass)
+    }
+
+    @Test("A delegate is asked, and the request goes out again by its answer")
+    func question() throws {
+        rig.ownDelegates = DelegateSet(Delegate())
+        let request = try #require(rig.request)
+        var ending = TransferEnding(URLError(.serverCertificateUntrusted))
+        ending.handshakeQuestion = .serverTrust(chain: [[1]], result: 18, reason: "self-signed certificate")
+        #expect(step.end(ending, of: request, rig).isWait)
+        guard case .challenge(let question) = rig.questions.first else {
+            Issue.record("Nobody was asked")
+            return
+        }
+        question.sender.answer(.rejectProtectionSpace, nil)
+        #expect(rig.error?.code == .serverCertificateUntrusted && rig.proceeded == 0)
+    }
+
+    @Test("A server that comes with another question each time is left after so many")
+    func endless() throws {
+        rig.ownDelegates = DelegateSet(Delegate())
+        let request = try #require(rig.request)
+        for number in 0..<TaskBudget.handshakes {
+            var ending = TransferEnding(URLError(.serverCertificateUntrusted))
+            ending.handshakeQuestion = .serverTrust(chain: [[UInt8(number)]], result: 18, reason: "")
+            _ = step.end(ending, of: request, rig)
+        }
+        var ending = TransferEnding(URLError(.serverCertificateUntrusted))
+        ending.handshakeQuestion = .serverTrust(chain: [[255]], result: 18, reason: "")
+        #expect(step.end(ending, of: request, rig).failure?.code == .secureConnectionFailed)
+    }
+}

@@ -1,0 +1,167 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+/// A task and its loader as one step sees them, without a loop: what the step asks for is noted, and what is to run later runs at once.
+///
+/// `@unchecked Sendable`: used by one test, on its thread.
+final class StepRig: StepHost, StepOwner, @unchecked Sendable {
+    let session: SessionCore
+    let pool: ConnectionPool
+    var originalRequest: URLRequest?
+    var request: URLRequest?
+    var body: TaskBody
+    var steps: Steps
+    var sink: any Sink
+    var ticket: Admission.Ticket?
+    var budget = TaskBudget()
+    var delegates = DelegateSet.none
+    var ownDelegates = DelegateSet.none
+    var isOver = false
+    var isWatched = false
+    var tellsDelegateOfResult = false
+    var shownResponse: URLResponse?
+    var earliestBeginDate: Date?
+    var isSuspended = false
+    var isCancelled = false
+    var task: URLSessionTask?
+
+    // MARK: What the step has asked for
+
+    private(set) var questions: [TaskQuestion] = []
+    private(set) var events: [TaskEvent] = []
+    private(set) var released: [(HeldResponse, HeadVerdict)] = []
+    private(set) var proceeded = 0
+    private(set) var error: URLError?
+    private(set) var wasCancelled = false
+    private(set) var holds = 0
+    var deliveryReleased: () -> Void = {}
+    let sinkOwner = SinkRig()
+
+    init(
+        _ request: URLRequest,
+        _ body: TaskBody.Source = .request,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        let settings = SessionSettings(configuration)
+        session = SessionCore(configuration, settings: settings, delegate: nil, delegateQueue: OperationQueue())
+        pool = session.pools.first
+        self.request = request
+        originalRequest = request
+        self.body = TaskBody(body, of: request)
+        steps = Steps([])
+        sink = MemorySink(sinkOwner)
+    }
+
+    var owner: any StepOwner { self }
+
+    /// Gives the task a place at its request's host.
+    func enter(_ owner: any AdmissionTicketOwner) throws {
+        let origin = try #require(request?.url.flatMap(Origin.init))
+        let ticket = Admission.Ticket(origin: origin, owner: owner)
+        _ = pool.enter(ticket, priority: 0.5)
+        self.ticket = ticket
+    }
+
+    /// A plan for the current request as the step completes it.
+    func plan(with step: any Step) throws -> TransferPlan {
+        let request = try #require(request)
+        var plan = try TransferPlan(request, ticket, body: nil, settings: session.settings, keepsCredentials: true)
+        try step.encode(&plan, self)
+        return plan
+    }
+
+    func received(_ head: ResponseHead) throws -> ReceivedHead {
+        ReceivedHead(head: head, request: try #require(request))
+    }
+
+    // MARK: - StepHost
+
+    func replaceRequest(_ request: URLRequest) { self.request = request }
+    func proceed(_ step: any Step) { proceeded += 1 }
+    func release(_ held: HeldResponse, _ verdict: HeadVerdict) { released.append((held, verdict)) }
+    func decline(_ step: any Step) { proceeded += 1 }
+    func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {
+        self.request = request
+    }
+    func fail(_ error: URLError) { self.error = error }
+    func revalidatesInBackground() -> Bool { false }
+    func rearmClocks() {}
+
+    // MARK: - StepOwner
+
+    func ask(_ question: TaskQuestion) { questions.append(question) }
+    func tell(_ event: TaskEvent) { events.append(event) }
+    func submit(_ body: @escaping @Sendable () -> Void) { body() }
+    func cancel() { wasCancelled = true }
+    func holdDelivery() { holds += 1 }
+    func releaseDelivery() {
+        holds -= 1
+        deliveryReleased()
+    }
+
+    // MARK: - TransferDelegate
+
+    func transfer(_ transfer: any Transfer, received head: ReceivedHead) throws(URLError) -> BodyRoute { .deliver }
+    func transfer(
+        _ transfer: any Transfer,
+        received response: URLResponse,
+        storagePolicy: URLCache.StoragePolicy
+    ) throws(URLError) {}
+    func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {}
+    func transfer(_ transfer: any Transfer, received body: UnsafeRawBufferPointer) throws(URLError) {}
+    func transferMayDeliver(_ transfer: any Transfer) -> Bool { true }
+    func transferLeftConnection(_ transfer: any Transfer) {}
+    func transferMaySend(_ transfer: any Transfer) -> Bool { true }
+    func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {}
+    func transferPaused(_ transfer: any Transfer) {}
+    func transferSettled(_ transfer: any Transfer) {}
+    func transferFinished(_ transfer: any Transfer, _ ending: TransferEnding) {}
+}
+
+/// What a sink tells, noted.
+final class SinkRig: SinkOwner {
+    private(set) var delivered = Data()
+    private(set) var counted: Int64 = 0
+    private(set) var asked: [URLResponse] = []
+    private(set) var parts: [ResponseHead] = []
+    var wantsCopy = false
+
+    func ask(about response: URLResponse) { asked.append(response) }
+    func count(_ bytes: Int64, isTold: Bool) { counted += bytes }
+    func deliver(_ bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
+    func deliverCopy(of bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
+    func beginPart(_ head: ResponseHead) throws(URLError) { parts.append(head) }
+    func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) { delivered.append(contentsOf: bytes) }
+    func whenShown(_ action: @escaping () -> Void) { action() }
+}
+
+final class TicketOwner: AdmissionTicketOwner {
+    func admitted(_ ticket: Admission.Ticket) {}
+}
+
+extension RequestVerdict {
+    var isPass: Bool { if case .pass = self { true } else { false } }
+    var isWait: Bool { if case .wait = self { true } else { false } }
+    var failure: URLError? { if case .fail(let error) = self { error } else { nil } }
+    var transfer: (any Transfer)? { if case .load(let transfer) = self { transfer } else { nil } }
+}
+
+extension HeadVerdict {
+    var isPass: Bool { if case .pass = self { true } else { false } }
+    var next: URLRequest? { if case .follow(let request) = self { request } else { nil } }
+    var held: HeldResponse? { if case .hold(let held) = self { held } else { nil } }
+    var placement: Placement? { if case .deliver(let placement) = self { placement } else { nil } }
+}
+
+extension EndVerdict {
+    var isPass: Bool { if case .pass = self { true } else { false } }
+    var isWait: Bool { if case .wait = self { true } else { false } }
+    var isAgain: Bool { if case .again = self { true } else { false } }
+    var next: URLRequest? { if case .follow(let request) = self { request } else { nil } }
+    var failure: URLError? { if case .fail(let error) = self { error } else { nil } }
+}

@@ -1,0 +1,62 @@
+import CCurlNetworkingLibcurl
+import Foundation
+import CurlNetworkingLoopbackServer
+import Testing
+
+@testable import CurlTransport
+
+/// libcurl names such a descriptor for an HTTP/2 transfer whose connection another one has lost.
+@Suite("A descriptor that is none", .timeLimit(.minutes(1)))
+struct MultiStrandedTests {
+    @Test("A transfer that would wait for one fails at once, and no other does")
+    func stranded() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+        defer { server.stop() }
+        let (lost, other) = (RecordedTransfer(), RecordedTransfer())
+        try await LoopRig.use { rig in
+            try await rig.start(lost, MultiTests.get(server))
+            try await rig.start(other, MultiTests.get(server))
+            try await server.waitForRequests(2)
+            try await rig.perform { multi in
+                multi.socketInterestChanged(-1, CURL_POLL_IN, of: lost.easy)
+                multi.socketInterestChanged(-1, CURL_POLL_INOUT, of: nil)
+            }
+            try await lost.finished.wait()
+            #expect(other.finishedCount == 0)
+            gate.open()
+            try await other.finished.wait()
+        }
+        #expect(lost.failure?.code == .recvError)
+        #expect(lost.finishedCount == 1)
+        #expect(!lost.wasDisturbed)
+        #expect(other.failure == nil)
+        #expect(other.body == Data("hello".utf8))
+    }
+
+    @Test("A transfer for which libcurl then names another, or takes it back, goes on", arguments: [true, false])
+    func rescued(takesBack: Bool) async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        try await LoopRig.use { rig in
+            try await rig.start(transfer, MultiTests.get(server))
+            try await server.waitForRequests(1)
+            try await rig.perform { multi in
+                let easy = try #require(transfer.easy)
+                let socket = try #require(easy.socket)
+                multi.socketInterestChanged(-1, CURL_POLL_IN, of: easy)
+                if takesBack {
+                    multi.socketInterestChanged(-1, CURL_POLL_REMOVE, of: easy)
+                } else {
+                    multi.socketInterestChanged(socket, CURL_POLL_IN, of: easy)
+                }
+            }
+            gate.open()
+            try await transfer.finished.wait()
+        }
+        #expect(transfer.failure == nil)
+        #expect(transfer.body == Data("hello".utf8))
+    }
+}

@@ -1,0 +1,61 @@
+import Testing
+
+@testable import CurlTransport
+
+@Suite("When a busy loop turns to its sockets")
+struct RoundPacingTests {
+    private static let start = MonotonicTime(nanoseconds: 5_000_000_000)
+
+    @Test("After some rounds, however short they are")
+    func manyRounds() {
+        var pacing = RoundPacing()
+        for _ in 0..<3 {
+            let due = (0..<RoundPacing.roundsPerPoll).map { _ in pacing.isPollDue(at: Self.start) }
+            #expect(due.dropLast().allSatisfy { !$0 } && due.last == true)
+        }
+    }
+
+    @Test("After some time, counted from the first round that skips them, however few rounds there were")
+    func longRounds() {
+        var pacing = RoundPacing()
+        let times: [Duration] = [.zero, .microseconds(999), .milliseconds(1), .seconds(1)]
+        let due = times.map { pacing.isPollDue(at: Self.start + $0) }
+        #expect(due == [false, false, true, false])
+    }
+
+    @Test("Rounds before one that polled don't count")
+    func polling() {
+        var pacing = RoundPacing()
+        let first = pacing.isPollDue(at: Self.start)
+        pacing.polls()
+        let second = pacing.isPollDue(at: Self.start + .seconds(1))
+        #expect(!first && !second)
+    }
+
+    /// How many rounds may not wait before one may.
+    private static func penalty(_ pacing: inout RoundPacing) -> Int {
+        var rounds = 0
+        while !pacing.mayWait() { rounds += 1 }
+        return rounds
+    }
+
+    @Test("Where waiting was in vain, the next rounds don't wait, twice as many each time, up to a limit")
+    func waiting() {
+        var pacing = RoundPacing()
+        var penalties = [Self.penalty(&pacing)]
+        for inVain in [true, true, true, true, true, true, true, true, true, false, true] {
+            pacing.waited(inVain: inVain)
+            penalties.append(Self.penalty(&pacing))
+        }
+        #expect(penalties == [0, 1, 2, 4, 8, 16, 32, 64, 64, 64, 0, 1])
+    }
+
+    @Test("Multis look when all is quiet, or after some rounds")
+    func looking() {
+        var pacing = RoundPacing()
+        let quiet = pacing.isLookDue(isQuiet: true)
+        let due = (0..<RoundPacing.roundsPerLook).map { _ in pacing.isLookDue(isQuiet: false) }
+        let next = pacing.isLookDue(isQuiet: false)
+        #expect(quiet && !next && due.dropLast().allSatisfy { !$0 } && due.last == true)
+    }
+}

@@ -1,0 +1,138 @@
+import Glibc
+import Testing
+
+@testable import CurlTransport
+
+@Suite("The sockets of a loop")
+struct SocketSetTests {
+    private static let owner: UInt32 = 7
+
+    /// The set itself can't be copied, as the macros of the tests would.
+    private final class Sockets {
+        private var set = SocketSet()
+
+        func opened(_ socket: Int32) { set.opened(socket) }
+        func close(_ socket: Int32) -> UInt32? { set.close(socket) }
+        func unwatch(_ socket: Int32) { set.unwatch(socket) }
+        func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) { set.becameIdle(socket, traffic) }
+        func poll() -> Int { set.poll() }
+        func event(at index: Int) -> SocketSet.Event { set.event(at: index) }
+
+        func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
+            set.watch(socket, for: interest, owner: owner)
+        }
+
+        func hangUpReadable(onPort port: Int, all: Bool) -> [UInt32] {
+            set.hangUpReadable(onPort: port, all: all)
+        }
+    }
+
+    /// Two ends of one connection: the first is in the set, as one that libcurl has asked for.
+    private static func pair(in set: Sockets) -> (ours: Int32, theirs: Int32) {
+        var sockets: [Int32] = [-1, -1]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+        set.opened(sockets[0])
+        #expect(set.watch(sockets[0], for: .read, owner: owner))
+        return (sockets[0], sockets[1])
+    }
+
+    private static func send(_ text: String, on socket: Int32) {
+        #expect(write(socket, text, text.utf8.count) == text.utf8.count)
+    }
+
+    /// What is read from `socket` now; nil where nothing is there.
+    private static func received(on socket: Int32) -> Int? {
+        var byte: UInt8 = 0
+        let count = recv(socket, &byte, 1, Int32(MSG_DONTWAIT))
+        return count < 0 ? nil : count
+    }
+
+    @Test("A negative number is no socket", arguments: [-1, -2, Int32.min])
+    func negative(number: Int32) {
+        let set = Sockets()
+        set.opened(number)
+        #expect(!set.watch(number, for: .read, owner: Self.owner))
+        set.unwatch(number)
+        set.becameIdle(number, .nothing)
+        #expect(set.close(number) == nil)
+        #expect(set.poll() == 0)
+    }
+
+    @Test("A connection on which something comes while nothing may is hung up, and nothing can be read of it")
+    func unasked() {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        set.becameIdle(ours, .nothing)
+        #expect(set.poll() == 0)
+        Self.send("unasked", on: theirs)
+        #expect(set.poll() == 1)
+        guard case .hungUp(Self.owner) = set.event(at: 0) else {
+            Issue.record("not hung up")
+            return
+        }
+        #expect(Self.received(on: ours) == 0)
+        #expect(Self.received(on: theirs) == 0)
+        #expect(set.poll() == 0)
+        #expect(set.close(ours) == nil, "its end was told")
+        close(theirs)
+    }
+
+    @Test("A paused transfer's connection may have something to read, and one with frames", arguments: [true, false])
+    func allowed(isPaused: Bool) {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        if !isPaused { set.becameIdle(ours, .frames) }
+        Self.send("frame", on: theirs)
+        #expect(set.poll() == 1)
+        guard case .stray = set.event(at: 0) else {
+            Issue.record("not ignored")
+            return
+        }
+        #expect(set.poll() == 0)
+        // The next request takes it out.
+        #expect(!set.watch(ours, for: .read, owner: Self.owner))
+        #expect(set.poll() == 1)
+        #expect(Self.received(on: ours) == 1)
+        #expect(set.close(ours) == Self.owner)
+        close(theirs)
+    }
+
+    @Test("An idle connection whose other side has gone is hung up, whatever it speaks", arguments: [true, false])
+    func ended(hasFrames: Bool) {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        set.becameIdle(ours, hasFrames ? .frames : .nothing)
+        if hasFrames {
+            Self.send("frame", on: theirs)
+            #expect(set.poll() == 1)
+            _ = set.event(at: 0)
+        }
+        close(theirs)
+        #expect(set.poll() == 1)
+        guard case .hungUp(Self.owner) = set.event(at: 0) else {
+            Issue.record("not hung up")
+            return
+        }
+        #expect(set.close(ours) == nil)
+    }
+
+    @Test("Before a request goes out on a connection, what has come on it meanwhile is seen")
+    func beforeRequest() {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        set.becameIdle(ours, .nothing)
+        #expect(set.hangUpReadable(onPort: 0, all: false) == [])
+        Self.send("unasked", on: theirs)
+        #expect(set.hangUpReadable(onPort: 1, all: true) == [])
+        #expect(set.hangUpReadable(onPort: 0, all: false) == [Self.owner])
+        #expect(Self.received(on: ours) == 0)
+        // libcurl takes it out all the same, and notices.
+        #expect(set.watch(ours, for: .read, owner: Self.owner))
+        #expect(set.close(ours) == Self.owner)
+        close(theirs)
+    }
+}
