@@ -2,6 +2,21 @@ import Foundation
 
 // Bringing a stored response up to date beside the task that got it (RFC 5861 §3).
 
+extension StepHost {
+    /// Has the server asked, beside the task, whether the stored response to the current request still holds. False where it can't be.
+    func revalidatesInBackground() -> Bool {
+        guard let cache = session.settings.cache, owner.ownDelegates.session == nil, let request, let url = request.url
+        else {
+            return false
+        }
+        let key = StoredResponse.key(of: url)
+        guard cache.revalidations.begin(key) else { return true }
+        let hasBegun = session.revalidate(request) { cache.revalidations.end(key) }
+        if !hasBegun { cache.revalidations.end(key) }
+        return hasBegun
+    }
+}
+
 extension SessionCore {
     /// Loads `request` into the cache with a task that no list shows. The session's delegate is asked about challenges, since whom the program
     /// trusts is its business, and hears of nothing else. False where the session takes no tasks any more. `completion` is called on the

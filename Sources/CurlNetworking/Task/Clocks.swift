@@ -72,3 +72,15 @@ struct Clocks {
         deadline = nil
     }
 }
+
+extension URLError {
+    static func idleTimeOut(_ url: URL?) -> URLError {
+        URLError(.timedOut, url, "Nothing was sent or received for as long as the request's time-out allows.")
+    }
+
+    /// - Parameter cause: What the task waited to be over; nil for nothing.
+    static func resourceTimeOut(_ url: URL?, _ cause: (any Error)?) -> URLError {
+        let description = "The task took longer than its configuration's timeoutIntervalForResource."
+        return URLError(.timedOut, url, description, nil, cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])
+    }
+}

@@ -22,8 +22,9 @@ struct HopLog {
     }
 
     /// A hop that doesn't is over; with what the task shows.
-    mutating func end(_ response: URLResponse?, received: Int64) {
+    mutating func endHop(of handle: TaskHandle) {
         guard var hop = current.take() else { return }
+        let (response, received) = handle.shared.withLock { ($0.response, $0.counters.received) }
         hop.end = Date()
         (hop.response, hop.receivedBodySize) = (hop.response ?? response, received)
         hops.append(hop)
@@ -43,8 +44,9 @@ struct HopLog {
     }
 
     /// All of it, at the task's end.
-    func metrics(since creation: Date, redirectCount: Int) -> TaskMetrics {
-        let interval = DateInterval(start: creation, end: max(creation, Date()))
+    mutating func finish(for handle: TaskHandle, redirectCount: Int) -> TaskMetrics {
+        endHop(of: handle)
+        let interval = DateInterval(start: handle.creation, end: max(handle.creation, Date()))
         return TaskMetrics(hops: hops, interval: interval, redirectCount: redirectCount)
     }
 }

@@ -12,18 +12,6 @@ extension Loader: StepHost {
         finish(.failure(error))
     }
 
-    func revalidatesInBackground() -> Bool {
-        guard let cache = session.settings.cache, handle.ownDelegates.session == nil, let request, let url = request.url
-        else {
-            return false
-        }
-        let key = StoredResponse.key(of: url)
-        guard cache.revalidations.begin(key) else { return true }
-        let hasBegun = session.revalidate(request) { cache.revalidations.end(key) }
-        if !hasBegun { cache.revalidations.end(key) }
-        return hasBegun
-    }
-
     // MARK: - Waiting
 
     /// A task that was suspended meanwhile goes on when it is resumed.
@@ -63,7 +51,8 @@ extension Loader: StepHost {
                 follow(next)
             case .hold(let held):
                 guard let response = response as? HTTPURLResponse else { return }
-                hold(held, .redirect(response), nextStep: steps.all.count, transferring, TransferEnding())
+                let nextStep = steps.all.count
+                hold(Phase.Holding(held, .redirect(response), nextStep, transferring, ending: TransferEnding()))
                 run()
             case .pass, .load, .deliver:
                 try finish(withRedirect: response)
@@ -75,33 +64,14 @@ extension Loader: StepHost {
 
     /// The redirect is the task's response. Its class was stopped: there is no body.
     private func finish(withRedirect response: URLResponse) throws(URLError) {
-        try accept(
-            AcceptedResponse(response: response, head: nil, request: request, expected: 0, storagePolicy: .notAllowed)
-        )
+        try accept(AcceptedResponse(response, to: request, expected: 0, storagePolicy: .notAllowed))
         finishWithBody()
     }
 
     // MARK: - Holding a response
 
-    /// - Parameter ending: How the transfer has ended, where it is over.
-    func hold(
-        _ response: HeldResponse,
-        _ content: Phase.Holding.Content,
-        nextStep: Int,
-        _ transferring: Phase.Transferring?,
-        _ ending: TransferEnding? = nil
-    ) {
-        enter(
-            .held(
-                Phase.Holding(
-                    response: response,
-                    content: content,
-                    nextStep: nextStep,
-                    transferring: transferring,
-                    ending: ending
-                )
-            )
-        )
+    func hold(_ holding: Phase.Holding) {
+        enter(.held(holding))
         handle.shared.withLock { $0.machine.setHeld(true) }
     }
 
@@ -109,10 +79,14 @@ extension Loader: StepHost {
         guard case .held(let holding) = phase, holding.response === held else { return }
         handle.shared.withLock { $0.machine.setHeld(false) }
         do throws(URLError) {
-            switch holding.content {
-            case .head(let received): try release(holding, received, verdict)
-            case .redirect(let response): try release(redirect: response, verdict)
-            case .failure: release(failure: holding, verdict)
+            if case .head(let received) = holding.content { return try release(holding, received, verdict) }
+            enter(.deciding)
+            if case .follow(let next) = verdict {
+                follow(next)
+            } else if case .redirect(let response) = holding.content {
+                try finish(withRedirect: response)
+            } else {
+                end(holding.ending ?? TransferEnding(), from: holding.nextStep)
             }
         } catch {
             finish(.failure(error))
@@ -136,27 +110,6 @@ extension Loader: StepHost {
             transferring.transfer.proceed(to: route)
             return run()
         }
-        // Another step may hold it in turn.
-        switch phase {
-        case .held(var again):
-            again.ending = ending
-            enter(.held(again))
-        case .transferring(let transferring):
-            enter(.deciding)
-            goOn(after: ending, transferring.next)
-        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended:
-            break
-        }
-    }
-
-    private func release(redirect response: HTTPURLResponse, _ verdict: HeadVerdict) throws(URLError) {
-        enter(.deciding)
-        if case .follow(let next) = verdict { follow(next) } else { try finish(withRedirect: response) }
-    }
-
-    private func release(failure holding: Phase.Holding, _ verdict: HeadVerdict) {
-        enter(.deciding)
-        if case .follow(let next) = verdict { return follow(next) }
-        end(holding.ending ?? TransferEnding(), from: holding.nextStep)
+        conclude(ending)
     }
 }

@@ -18,7 +18,8 @@ extension Loader: TransferDelegate {
         _ transferring: Phase.Transferring
     ) throws(URLError) -> BodyRoute {
         guard let (verdict, step) = try steps.receive(received, from: first, self) else {
-            return try accept(received, HeadVerdict.Placement())
+            try accept(AcceptedResponse(received, HeadVerdict.Placement()))
+            return .deliver
         }
         return try act(on: verdict, about: .head(received), by: step, transferring)
     }
@@ -32,44 +33,21 @@ extension Loader: TransferDelegate {
     ) throws(URLError) -> BodyRoute {
         switch verdict {
         case .hold(let response):
-            hold(response, content, nextStep: step + 1, transferring)
+            hold(Phase.Holding(response, content, step + 1, transferring))
             return .hold
         case .follow(let next):
-            succeed(transferring, by: .request(next))
+            enter(.transferring(transferring.followed(by: .request(next))))
             return .discard
         case .load(let next):
-            succeed(transferring, by: .transfer(next))
+            enter(.transferring(transferring.followed(by: .transfer(next))))
             return .discard
         case .deliver(let placement):
-            if case .head(let received) = content { return try accept(received, placement) }
-            return .discard
+            guard case .head(let received) = content else { return .discard }
+            try accept(AcceptedResponse(received, placement))
+            return placement.isComplete ? .discard : .deliver
         case .pass:
             return .deliver
         }
-    }
-
-    private func succeed(_ transferring: Phase.Transferring, by next: Phase.Succession) {
-        var transferring = transferring
-        transferring.next = next
-        enter(.transferring(transferring))
-    }
-
-    /// The response is the task's own.
-    private func accept(
-        _ received: ReceivedHead,
-        _ placement: HeadVerdict.Placement
-    ) throws(URLError) -> BodyRoute {
-        let head = placement.head ?? received.head
-        try accept(
-            AcceptedResponse(
-                response: try head.shownResponse(to: received.request),
-                head: head,
-                request: received.request,
-                offset: placement.offset,
-                expected: placement.expected ?? head.expectedLength(to: received.request)
-            )
-        )
-        return placement.isComplete ? .discard : .deliver
     }
 
     func transfer(
@@ -77,15 +55,8 @@ extension Loader: TransferDelegate {
         received response: URLResponse,
         storagePolicy: URLCache.StoragePolicy
     ) throws(URLError) {
-        try accept(
-            AcceptedResponse(
-                response: response,
-                head: nil,
-                request: request,
-                expected: response.expectedContentLength,
-                storagePolicy: storagePolicy
-            )
-        )
+        let expected = response.expectedContentLength
+        try accept(AcceptedResponse(response, to: request, expected: expected, storagePolicy: storagePolicy))
     }
 
     /// Makes room for the body, and shows the response to whom it concerns.
@@ -142,24 +113,24 @@ extension Loader: TransferDelegate {
         sink.settle()
         place.note(transfer.connection)
         hops.end(transfer)
+        conclude(ending)
+    }
+
+    /// The transfer is over: what was decided about it follows, or whoever still has to decide finds how it has ended.
+    func conclude(_ ending: TransferEnding) {
         switch phase {
         case .held(var holding):
             holding.ending = ending
             enter(.held(holding))
         case .transferring(let transferring):
             enter(.deciding)
-            goOn(after: ending, transferring.next)
+            switch transferring.next {
+            case .request(let next): follow(next)
+            case .transfer(let transfer): begin(transfer, of: nil)
+            case nil: end(ending, from: 0)
+            }
         case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended:
             break
-        }
-    }
-
-    /// Nobody has to decide about the transfer any more.
-    func goOn(after ending: TransferEnding, _ next: Phase.Succession?) {
-        switch next {
-        case .request(let next): follow(next)
-        case .transfer(let transfer): begin(transfer, of: nil)
-        case nil: end(ending, from: 0)
         }
     }
 
@@ -174,7 +145,7 @@ extension Loader: TransferDelegate {
         case .wait where ending.error == nil: enter(.storing(step: step))
         case .wait: sendAgain(after: step)
         case .again: sendAgain(after: nil)
-        case .hold(let response): hold(response, .failure, nextStep: step + 1, nil, ending)
+        case .hold(let response): hold(Phase.Holding(response, .failure, step + 1, nil, ending: ending))
         case .follow(let next): follow(next)
         case .load(let transfer): begin(transfer, of: nil)
         case .fail(let error): finish(.failure(error))
@@ -204,7 +175,7 @@ extension Loader: TransferDelegate {
 
     /// `next` goes out instead of the task's end.
     func follow(_ next: URLRequest) {
-        endHop()
+        hops.endHop(of: handle)
         replaceRequest(next)
         handle.shared.withLock { $0.machine.requeue() }
         enter(.ready(step: 0, .first))
@@ -220,24 +191,5 @@ extension Loader: TransferDelegate {
         enter(step.map { .waiting(step: $0, .repeated) } ?? .ready(step: 0, .repeated))
         rearmClocks()
         run()
-    }
-}
-
-extension ResponseHead {
-    /// How long the body is that comes with the head; `NSURLSessionTransferSizeUnknown` where nobody knows. Decoded bytes.
-    fileprivate func expectedLength(to request: URLRequest) -> Int64 {
-        if request.httpMethod == "HEAD" || status == 204 || status == 304 { return 0 }
-        return isContentCoded ? NSURLSessionTransferSizeUnknown : contentLength ?? NSURLSessionTransferSizeUnknown
-    }
-
-    /// The response as the task shows it: FTP has no status and no fields.
-    fileprivate func shownResponse(to request: URLRequest) throws(URLError) -> URLResponse {
-        guard version == FTPReplies.version, let url = request.url else { return try response(to: request) }
-        return URLResponse(
-            url: url,
-            mimeType: url.path.hasSuffix("/") ? "text/plain" : MIMEType.guess(forPath: url.path),
-            expectedContentLength: Int(contentLength ?? NSURLSessionTransferSizeUnknown),
-            textEncodingName: nil
-        )
     }
 }

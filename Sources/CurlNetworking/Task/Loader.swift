@@ -109,7 +109,10 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     private func enterPool(_ attempt: RequestAttempt) {
         do throws(URLError) {
             guard let request else { throw URLError(.unsupportedURL, nil, "The task has no request.") }
-            guard let origin = try Origin.of(request) else { return startLocally(request) }
+            guard let origin = try Origin.of(request) else {
+                // A data or file URL needs no connection, and so no place.
+                return handle.shared.withLock({ $0.machine.admit() }) ? launch(request) : ()
+            }
             if place.isAt(origin) {
                 enter(.queued(attempt))
                 return place.admitted()
@@ -158,11 +161,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     /// The request has its place: the steps complete it. Called again when one of them had to wait.
     func complete() {
         guard let request, steps.complete(self) else { return }
-        do throws(URLError) {
-            try begin(makeTransfer(request), of: nil)
-        } catch {
-            return finish(.failure(error))
-        }
+        launch(request)
         // It may have been suspended while a step looked for what goes into the request.
         guard handle.shared.withLock({ $0.machine.stage == .loading(isPaused: true) }) else { return }
         if phase.transfer?.setPaused(true) == false { handle.shared.withLock { $0.machine.pauseFailed() } }
@@ -170,49 +169,17 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - A transfer
 
-    /// A data or file URL needs no connection, and so no place.
-    private func startLocally(_ request: URLRequest) {
-        guard handle.shared.withLock({ $0.machine.admit() }) else { return }
+    private func launch(_ request: URLRequest) {
         do throws(URLError) {
-            let plan = try TransferPlan(request, nil, body: nil, settings: session.settings, keepsCredentials: false)
-            begin(try plan.makeTransfer(participants(for: request), bufferSize: 0), of: nil)
+            begin(try TransferMaker(self).make(request), of: nil)
         } catch {
             finish(.failure(error))
         }
     }
 
-    private func makeTransfer(_ request: URLRequest) throws(URLError) -> any Transfer {
-        let body = try handle.body.make(
-            for: request,
-            steps.stream?.take(),
-            after: steps.redirect,
-            wake: BodyWake.action(for: self)
-        )
-        do throws(URLError) {
-            let plan = try steps.plan(request, body: body, self)
-            handle.countRequest(with: body)
-            let bufferSize = sink.bufferSize ?? place.ticket.map { pool.receiveBufferSize(for: $0) }
-            return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize ?? 0)
-        } catch {
-            body?.close()
-            throw error
-        }
-    }
-
-    private func participants(for request: URLRequest) -> TransferPlan.Participants {
-        TransferPlan.Participants(
-            pool: pool,
-            settings: session.settings,
-            hooks: session.settings.hasHooks
-                ? TransferHooks(session.settings, for: request, of: handle.task, over: place.ticket?.origin) : nil,
-            isMeasured: handle.isWatched,
-            delegate: self
-        )
-    }
-
     /// - Parameter step: The step that has brought the transfer; nil for none.
     func begin(_ transfer: any Transfer, of step: Int?) {
-        enter(.transferring(Phase.Transferring(transfer: transfer, step: step)))
+        enter(.transferring(Phase.Transferring(transfer, of: step)))
         if handle.isWatched, let request { hops.begin(request, transfer) }
         do throws(URLError) {
             try transfer.start()
@@ -299,25 +266,9 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     }
 
     private func sendNow(_ outcome: Outcome, resumeData: Data?) {
-        var metrics: TaskMetrics?
-        if handle.isWatched {
-            endHop()
-            metrics = hops.metrics(since: handle.creation, redirectCount: redirectCount)
-        }
+        let metrics = handle.isWatched ? hops.finish(for: handle, redirectCount: redirectCount) : nil
         handle.endWork()
         handle.send(outcome, resumeData: resumeData, metrics: metrics)
-    }
-
-    /// A hop that doesn't measure itself is over.
-    func endHop() {
-        let (response, received) = handle.shared.withLock { ($0.response, $0.counters.received) }
-        hops.end(response, received: received)
-    }
-
-    /// What to resume from should the process end now, while the download goes on; nil where there is nothing.
-    func checkpoint() -> Data? {
-        pool.loop.preconditionOnLoop()
-        return phase.isEnded ? nil : (sink as? FileSink)?.checkpoint()
     }
 }
 
@@ -336,22 +287,15 @@ extension Loader: ClocksOwner {
         switch clocks.check(self) {
         case .none: break
         case .idle: idleTimeIsUp()
-        case .resource: resourceTimeIsUp()
+        // Where the task waited for a connection, with why there was none.
+        case .resource: finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
         }
-    }
-
-    private func resourceTimeIsUp() {
-        let description = "The task took longer than its configuration's timeoutIntervalForResource."
-        // What it waited to be over.
-        let cause = steps.connectivity.cause.map { [NSUnderlyingErrorKey: $0] } ?? [:]
-        finish(.failure(URLError(.timedOut, request?.url, description, nil, cause)))
     }
 
     /// Where there is no connection yet, that is no end for a task that waits for one.
     private func idleTimeIsUp() {
         guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
-        let description = "Nothing was sent or received for as long as the request's time-out allows."
-        let error = URLError(.timedOut, request.url, description)
+        let error = URLError.idleTimeOut(request.url)
         var ending = TransferEnding(error.with(phase: transfer.phase))
         ending.isOfNetwork = transfer.source == .network
         if case .wait = steps.connectivity.end(ending, of: request, self) {
@@ -361,17 +305,5 @@ extension Loader: ClocksOwner {
         } else {
             finish(.failure(error))
         }
-    }
-}
-
-extension Steps.Facts {
-    fileprivate init(_ handle: TaskHandle, _ sink: any Sink) {
-        let settings = handle.session.settings
-        isPutOff = (handle.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0) > 0
-        hasDelegate = handle.session.delegates.session != nil || handle.ownDelegates.session != nil
-        isForCacheAlone =
-            handle.originalRequest.map { settings.cachePolicy(for: $0) == .returnCacheDataDontLoad } ?? false
-        if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
-        sendsStream = handle.body.isStream
     }
 }

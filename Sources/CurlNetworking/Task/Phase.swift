@@ -33,7 +33,18 @@ enum Phase {
         /// The step that has brought it; nil for one that goes over a connection.
         let step: Int?
         /// What follows it instead of the task's end. The body is dropped then.
-        var next: Succession?
+        private(set) var next: Succession?
+
+        init(_ transfer: any Transfer, of step: Int?) {
+            self.transfer = transfer
+            self.step = step
+        }
+
+        func followed(by next: Succession) -> Transferring {
+            var copy = self
+            copy.next = next
+            return copy
+        }
     }
 
     /// A response that is kept back.
@@ -55,6 +66,20 @@ enum Phase {
         let transferring: Transferring?
         /// How the transfer has ended, where it was over before the decision.
         var ending: TransferEnding?
+
+        init(
+            _ response: HeldResponse,
+            _ content: Content,
+            _ nextStep: Int,
+            _ transferring: Transferring?,
+            ending: TransferEnding? = nil
+        ) {
+            self.response = response
+            self.content = content
+            self.nextStep = nextStep
+            self.transferring = transferring
+            self.ending = ending
+        }
     }
 
     /// What follows a transfer.

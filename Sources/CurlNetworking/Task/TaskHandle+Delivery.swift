@@ -44,96 +44,14 @@ extension TaskHandle: Deliverable {
         if shared.withLock({ $0.mailbox.release() }) { scheduleAtEndOfRound() }
     }
 
-    // MARK: - On the delegate queue
-
-    /// What tells the program nothing takes no turn.
-    func deliverNext(about scheduledTask: URLSessionTask) -> Bool {
-        while true {
-            let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
-            guard let message else { break }
-            guard deliver(message, about: task) else { continue }
-            if shared.withLock({ $0.mailbox.delivered() }) { return true }
-            break
-        }
-        releaseDelegate()
-        return false
-    }
-
-    /// True when that called the program's code.
-    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
-        switch message {
-        case .progress:
-            showProgress()
-            return false
-        case .resumeData(let data, let handler):
-            handler(data)
-            return true
-        case .event, .question, .completed, .end:
-            break
-        }
-        // There is one as long as a delegate is to hear of the task.
-        guard let session = session.session else { return false }
-        let messenger = DelegateMessenger(session: session, task: task, delegates: delegates)
-        switch message {
-        case .event(let event):
-            return deliver(event, messenger)
-        case .question(.disposition(let response)):
-            return messenger.askDisposition(of: response) { self.answer($0) }
-        case .question(.partDisposition(let head)):
-            defer { consumed(Mailbox.partCost) }
-            // A part can't become a file.
-            return messenger.askDisposition(of: showPart(head)) { self.answer($0 == .becomeDownload ? .allow : $0) }
-        case .question(let question):
-            return messenger.ask(question)
-        case .completed:
-            let steps = endSteps(messenger)
-            shared.withLock { $0.mailbox.completes(in: steps) }
-            return false
-        case .end(let step):
-            return deliver(step, messenger)
-        case .progress, .resumeData:
-            return false
-        }
-    }
-
-    private func deliver(_ event: TaskEvent, _ messenger: DelegateMessenger) -> Bool {
-        switch event {
-        case .body(let data):
-            defer { consumed(data.count) }
-            return messenger.tell(event)
-        case .sent(let sent):
-            return messenger.tell(event, growth: shared.withLock { $0.mailbox.reportSent(sent) })
-        case .wrote(let total):
-            let (growth, expected) = shared.withLock {
-                ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
-            }
-            return messenger.tell(event, growth: growth, expected: expected)
-        case .resumed(let offset, _):
-            guard tellsDelegateOfResult else { return false }
-            _ = shared.withLock { $0.mailbox.reportWritten(offset) }
-            return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational:
-            return messenger.tell(event)
-        }
-    }
-
-    private func consumed(_ count: Int) {
-        if shared.withLock({ $0.mailbox.consumed(count) }) { consumerCaughtUp() }
-    }
-
-    /// Makes the response of a part that begins, and shows it as the task's.
-    private func showPart(_ head: ResponseHead) -> URLResponse? {
-        guard let url = shared.withLock({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url) else {
-            return nil
-        }
-        shared.withLock { $0.response = part }
-        return part
+    func deliverNext(about task: URLSessionTask) -> Bool {
+        TaskReporter(self, scheduledFor: task).deliverNext()
     }
 
     // MARK: - The response's disposition
 
     /// The delegate's answer; only the first counts. Any thread.
-    private func answer(_ disposition: URLSession.ResponseDisposition) {
+    func answer(_ disposition: URLSession.ResponseDisposition) {
         guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
         switch disposition {
         case .allow: allow()

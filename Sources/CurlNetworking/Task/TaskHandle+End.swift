@@ -30,7 +30,7 @@ extension TaskHandle {
     }
 
     /// The session keeps the task no longer.
-    private func forget() {
+    func forget() {
         let task = shared.withLock { $0.task.take() }
         releaseDelegate()
         session.remove(identifier: identifier)
@@ -46,67 +46,5 @@ extension TaskHandle {
             return shared.delegates
         }
         withExtendedLifetime(delegates) {}
-    }
-
-    // MARK: - On the delegate queue
-
-    /// What is to be told of the end; once in a task's life.
-    func endSteps(_ messenger: DelegateMessenger) -> [TaskEnd] {
-        let (consumer, metrics) = shared.withLock { ($0.consumer, $0.metrics.take()) }
-        let metricsStep = messenger.delegates.task == nil ? nil : metrics.map(TaskEnd.metrics)
-        if case .informed = consumer { return [metricsStep, .over].compactMap { $0 } }
-        // Whoever hears of the end finds the task's `Progress` there.
-        let (result, response) = shared.withLock { $0.complete() }
-        showProgress()
-        var download: TaskEnd?
-        if consumer.isDelegate, case .success(.file(let file)) = result { download = .downloaded(file) }
-        return [download, metricsStep, .result(result, response)].compactMap { $0 }
-    }
-
-    /// True when that called the program's code.
-    func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
-        switch step {
-        case .downloaded(let file):
-            return messenger.tell(downloadedTo: file)
-        case .metrics(let metrics):
-            return messenger.tell(metrics)
-        case .result(let result, let response):
-            deliver(result, response, messenger)
-            return true
-        case .over:
-            forget()
-            return false
-        }
-    }
-
-    private func deliver(
-        _ result: Result<Outcome, URLError>,
-        _ response: URLResponse?,
-        _ messenger: DelegateMessenger
-    ) {
-        let consumer = shared.withLock { $0.consumer }
-        switch consumer {
-        case .informed:
-            break
-        case .delegate, .downloadDelegate:
-            messenger.tellCompletion(with: result.failure?.shown)
-        case .dataHandler(let handler):
-            if case .success(.data(let data)) = result {
-                handler(data, response, nil)
-            } else {
-                handler(nil, response, result.failure?.shown)
-            }
-        case .fileHandler(let handler):
-            if case .success(.file(let file)) = result {
-                handler(file.url, response, nil)
-                file.removeIfStillThere()
-            } else {
-                handler(nil, response, result.failure?.shown)
-            }
-        case .data, .file, .bytes:
-            forget()
-            return consumer.resume(with: result, response)
-        }
-        forget()
     }
 }

@@ -104,7 +104,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         submit {
             switch self.work {
             case .notBegun: completion(self.resumption.flatMap { try? $0.get() }?.encoded())
-            case .running(let loader): completion(loader.checkpoint())
+            case .running(let loader): completion(loader.isOver ? nil : (loader.sink as? FileSink)?.checkpoint())
             case .over: completion(nil)
             }
         }

@@ -12,7 +12,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     let request: URLRequest
     let loop: EventLoop
     unowned let delegate: any TransferDelegate
-    private var order: Order?
+    private var stage: Stage
 
     private var receiving = Receiving()
     private var sending: Sending
@@ -31,8 +31,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private(set) var connection = ConnectionReport()
     private(set) var metrics: HopMetrics?
     private var clock: ActivityClock
-    private var multi: Multi?
-    private(set) var easy: EasyHandle?
     private var inquiry: HandshakeInquiry?
 
     /// What `start()` needs.
@@ -42,6 +40,18 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let multi: Multi
         /// nil where nobody wants metrics.
         var throughProxy: Bool?
+    }
+
+    private enum Stage {
+        case ordered(Order)
+        /// libcurl has it.
+        case running(Multi, EasyHandle)
+        case over
+    }
+
+    /// libcurl's handle, while it has one.
+    var easy: EasyHandle? {
+        if case .running(_, let easy) = stage { easy } else { nil }
     }
 
     /// The response so far.
@@ -94,7 +104,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         delegate: any TransferDelegate
     ) {
         self.request = request
-        self.order = order
+        stage = .ordered(order)
         self.delegate = delegate
         self.loop = loop
         sending = Sending(body)
@@ -112,7 +122,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     let source = HopMetrics.Source.network
 
     func start() throws(URLError) {
-        guard let order = order.take() else { return }
+        guard case .ordered(let order) = stage else { return }
+        stage = .over
         let options = order.options
         circumstances.joinsPriorKnowledge = options.versionOverride == .joinsPriorKnowledge
         if let scheme = options.connectionAuthentication {
@@ -124,18 +135,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
             conversations[.proxy] = .ntlm
         }
         do throws(TransferFailure) {
-            easy = try order.multi.start(options, handler: self, hooks: order.hooks)
+            stage = .running(order.multi, try order.multi.start(options, handler: self, hooks: order.hooks))
         } catch {
             sending.body.take()?.close()
             throw URLError(error, of: order.hooks, url: request.url)
         }
         inquiry = options.inquiry
-        multi = order.multi
     }
 
     func cancel() {
         settleMetrics()
-        if let easy { multi?.cancel(easy) }
+        if case .running(let multi, let easy) = stage { multi.cancel(easy) }
         end()
         endDecoding()
     }
@@ -315,7 +325,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if isSending, let easy { clock.bytesMoved = easy.bytesMoved }
         if receiving.hasFreshAnswer {
             receiving.hasFreshAnswer = false
-            if let easy { multi?.reviewWaiting(behind: easy) }
+            if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
         }
         pauseForDecoding()
         if sending.isPaused {
@@ -376,8 +386,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Frees what libcurl and the system hold for it.
     private func end() {
-        easy = nil
-        multi = nil
+        stage = .over
         inquiry?.close()
         sending.body.take()?.close()
     }

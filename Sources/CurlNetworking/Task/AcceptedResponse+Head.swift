@@ -1,0 +1,39 @@
+import Foundation
+
+extension AcceptedResponse {
+    /// A server's response, with its body where `placement` says.
+    init(_ received: ReceivedHead, _ placement: HeadVerdict.Placement) throws(URLError) {
+        let head = placement.head ?? received.head
+        self.init(
+            response: try head.shownResponse(to: received.request),
+            head: head,
+            request: received.request,
+            offset: placement.offset,
+            expected: placement.expected ?? head.expectedLength(to: received.request)
+        )
+    }
+
+    /// A response that no server's head is about.
+    init(_ response: URLResponse, to request: URLRequest?, expected: Int64, storagePolicy: URLCache.StoragePolicy) {
+        self.init(response: response, head: nil, request: request, expected: expected, storagePolicy: storagePolicy)
+    }
+}
+
+extension ResponseHead {
+    /// How long the body is that comes with the head; `NSURLSessionTransferSizeUnknown` where nobody knows. Decoded bytes.
+    fileprivate func expectedLength(to request: URLRequest) -> Int64 {
+        if request.httpMethod == "HEAD" || status == 204 || status == 304 { return 0 }
+        return isContentCoded ? NSURLSessionTransferSizeUnknown : contentLength ?? NSURLSessionTransferSizeUnknown
+    }
+
+    /// The response as the task shows it: FTP has no status and no fields.
+    fileprivate func shownResponse(to request: URLRequest) throws(URLError) -> URLResponse {
+        guard version == FTPReplies.version, let url = request.url else { return try response(to: request) }
+        return URLResponse(
+            url: url,
+            mimeType: url.path.hasSuffix("/") ? "text/plain" : MIMEType.guess(forPath: url.path),
+            expectedContentLength: Int(contentLength ?? NSURLSessionTransferSizeUnknown),
+            textEncodingName: nil
+        )
+    }
+}

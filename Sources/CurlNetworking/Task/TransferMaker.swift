@@ -1,0 +1,48 @@
+import CurlTransport
+import Foundation
+
+/// Makes the transfers of a task's requests. Loop only; as good as the loader it is made with.
+struct TransferMaker {
+    private let loader: Loader
+
+    init(_ loader: Loader) {
+        self.loader = loader
+    }
+
+    /// Without a place at a host, `request` is for a data or file URL.
+    func make(_ request: URLRequest) throws(URLError) -> any Transfer {
+        guard let ticket = loader.ticket else {
+            let settings = loader.session.settings
+            let plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
+            return try plan.makeTransfer(participants(for: request), bufferSize: 0)
+        }
+        let (handle, steps) = (loader.handle, loader.steps)
+        let body = try handle.body.make(
+            for: request,
+            steps.stream?.take(),
+            after: steps.redirect,
+            wake: BodyWake.action(for: loader)
+        )
+        do throws(URLError) {
+            let plan = try steps.plan(request, body: body, loader)
+            handle.countRequest(with: body)
+            let bufferSize = loader.sink.bufferSize ?? loader.pool.receiveBufferSize(for: ticket)
+            return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize)
+        } catch {
+            body?.close()
+            throw error
+        }
+    }
+
+    private func participants(for request: URLRequest) -> TransferPlan.Participants {
+        let settings = loader.session.settings
+        return TransferPlan.Participants(
+            pool: loader.pool,
+            settings: settings,
+            hooks: settings.hasHooks
+                ? TransferHooks(settings, for: request, of: loader.handle.task, over: loader.ticket?.origin) : nil,
+            isMeasured: loader.handle.isWatched,
+            delegate: loader
+        )
+    }
+}
