@@ -8,7 +8,13 @@ import Foundation
 
 @main
 struct Client {
-    static func main() async {
+    /// An asynchronous `main` would end the main thread, and valgrind 3.19 crashes with that.
+    static func main() {
+        Task.detached { await run() }
+        while true { pause() }
+    }
+
+    private static func run() async {
         do {
             let scenario = try makeScenario(Arguments(CommandLine.arguments.dropFirst()))
             var tally = try await scenario.warmUp()
