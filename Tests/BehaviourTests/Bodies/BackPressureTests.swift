@@ -74,11 +74,11 @@ struct BackPressureTests {
             request.path == "/never" ? .never : .generated(length: Self.length, seed: 3)
         }
         defer { server.stop() }
-        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 1 }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 2 }
         defer { session.invalidateAndCancel() }
         let (bytes, _) = try await session.bytes(from: server.url("/"))
         try await server.waitUntilBlocked()
-        let clock = await session.load(URLRequest(server.url("/never"), timeout: 2.5))
+        let clock = await session.load(URLRequest(server.url("/never"), timeout: 4))
         #expect(clock.error?.code == .timedOut)
         #expect(bytes.task.state == .running)
         var count = 0

@@ -153,7 +153,7 @@ struct ErrorTests {
     func silence() async throws {
         let server = try LoopbackServer { _ in .fault(.insideHead, then: .hang) }
         defer { server.stop() }
-        let error = try await failure(server.url("/")) { $0.timeoutIntervalForRequest = 0.3 }
+        let error = try await failure(server.url("/")) { $0.timeoutIntervalForRequest = 2 }
         #expect(error.code == .timedOut)
         #expect(error.phase == "receiving")
     }

@@ -144,7 +144,7 @@ struct EventLoopsRedirectTests {
         defer { for server in [server, other] { server.stop() } }
         let session = URLSession.forTest { configuration in
             configuration.curl.eventLoops = 2
-            configuration.timeoutIntervalForResource = 1
+            configuration.timeoutIntervalForResource = 3
         }
         defer { session.invalidateAndCancel() }
         let result = await session.load(server.url("/"))

@@ -78,8 +78,8 @@ struct RedirectSilenceTests {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         // The idle time-out stands still.
         let session = URLSession.forTest(delegate: delegate) {
-            $0.timeoutIntervalForRequest = 0.1
-            $0.timeoutIntervalForResource = 0.5
+            $0.timeoutIntervalForRequest = 2
+            $0.timeoutIntervalForResource = 4
         }
         defer { session.invalidateAndCancel() }
         let result = await session.load(server.url("/from"))

@@ -272,7 +272,7 @@ struct TaskSuspendTests {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 0.2 }
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: server.url("/"))
         task.resume()

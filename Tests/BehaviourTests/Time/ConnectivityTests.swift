@@ -122,7 +122,7 @@ struct ConnectivityTests {
         let host = try Host()
         let count = Watched(0)
         let delegate = TimelineDelegate(onWaiting: { count.update { $0 += 1 } })
-        let session = Self.session(delegate) { $0.timeoutIntervalForResource = 1 }
+        let session = Self.session(delegate) { $0.timeoutIntervalForResource = 3 }
         defer { session.invalidateAndCancel() }
         session.dataTask(with: try host.url("/")).resume()
         try await delegate.wait(for: "waiting")

@@ -6,7 +6,8 @@ import Testing
 
 @Suite("Requests with a begin date", .timeLimit(.minutes(1)))
 struct DelayedRequestTests {
-    private static func soon(_ seconds: TimeInterval = 0.3) -> Date { Date(timeIntervalSinceNow: seconds) }
+    /// Not so soon that it could be over before the task is resumed.
+    private static func soon(_ seconds: TimeInterval = 1) -> Date { Date(timeIntervalSinceNow: seconds) }
 
     @Test("Nothing is sent before the date; then the delegate is asked, and says to go on")
     func continued() async throws {
@@ -151,12 +152,12 @@ struct DelayedRequestTests {
         defer { server.stop() }
         let delegate = TimelineDelegate()
         let session = URLSession.forTest(delegate: delegate) {
-            $0.timeoutIntervalForResource = 0.8
-            $0.timeoutIntervalForRequest = 0.8
+            $0.timeoutIntervalForResource = 2
+            $0.timeoutIntervalForRequest = 2
         }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: server.url("/"))
-        task.earliestBeginDate = Self.soon(1)
+        task.earliestBeginDate = Self.soon(2.5)
         task.resume()
         _ = try await delegate.completeStory()
         #expect(task.error == nil)
@@ -172,8 +173,8 @@ struct DelayedRequestTests {
         let task = session.dataTask(with: server.url("/suspended"))
         let later = session.dataTask(with: server.url("/later"))
         later.delegate = other
-        task.earliestBeginDate = Self.soon(0.2)
-        later.earliestBeginDate = Self.soon(0.4)
+        task.earliestBeginDate = Self.soon(1)
+        later.earliestBeginDate = Self.soon(1.2)
         task.resume()
         later.resume()
         task.suspend()
