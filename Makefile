@@ -7,6 +7,10 @@ FLAGS := -Xswiftc -warnings-as-errors
 endif
 # swift-format goes past symbolic links, and past folders like .build.
 SOURCES := Package.swift Sources Tests
+# The tests of logic, which take seconds, all at once; then the others one after the other, because some have short time-outs, which a
+# busy machine would let expire.
+LOGIC := '^LogicTests\.'
+run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLAGS) $(1) --skip-build --no-parallel --skip $(LOGIC)
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
@@ -22,10 +26,9 @@ help:
 demo: setup-build
 	$(SWIFT) run $(FLAGS) halftunes demo
 
-## All tests.
-# One after the other: some have short time-outs, which a busy machine would let expire.
+## All tests: first those of logic, in parallel.
 test: setup-test
-	$(SWIFT) test $(FLAGS) --no-parallel
+	$(call run-tests)
 
 ## The tests of behaviour with four event loops for each session.
 test-loops: setup-test
@@ -33,13 +36,15 @@ test-loops: setup-test
 
 ## The tests under the thread sanitizer.
 test-tsan: setup-test
-	TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/thread.supp $(TSAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=thread --scratch-path .build/tsan
+	export TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/thread.supp $(TSAN_OPTIONS)"; \
+		$(call run-tests,--sanitize=thread --scratch-path .build/tsan)
 
 ## The tests under the address sanitizer.
 # Leaks are looked for by tests of their own: the leak checker doesn't see what Swift's tagged pointers hold, and some tests exit
 # amid transfers. Memory is measured: freed blocks must not be kept back for long.
 test-asan: setup-test
-	ASAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/address.supp:detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:$(ASAN_OPTIONS)" $(SWIFT) test $(FLAGS) --no-parallel --sanitize=address --scratch-path .build/asan
+	export ASAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/address.supp:detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:$(ASAN_OPTIONS)"; \
+		$(call run-tests,--sanitize=address --scratch-path .build/asan)
 
 ## 10 GB read at 1 MB/s in flat memory, for three hours: SOAK="--megabytes 1000 --rate 10" and the like.
 soak: setup-build

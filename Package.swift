@@ -114,11 +114,18 @@ let package = Package(
             path: "Tests/Soak"
         ),
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
+        // These run in parallel; the others one after the other.
         .testTarget(
             name: "LogicTests",
             dependencies: [
+                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks", "TestSupport",
+                "halftunes", "switch-to-curlnetworking",
+            ]
+        ),
+        .testTarget(
+            name: "ComponentTests",
+            dependencies: [
                 "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport", "halftunes",
-                "switch-to-curlnetworking",
             ]
         ),
         .testTarget(

@@ -67,6 +67,13 @@ package struct ProcessUsage: Sendable {
         }
     }
 
+    /// Gives the system what this process's allocator only keeps for later, so that `resident` is what is in use.
+    package static func trim() {
+        typealias Trim = @convention(c) (Int) -> Int32
+        guard let trim = dlsym(nil, "malloc_trim") else { return }
+        _ = unsafeBitCast(trim, to: Trim.self)(0)
+    }
+
     /// The system tells nobody when a process closes something.
     private static func pause() async {
         try? await Task.sleep(for: .milliseconds(20))

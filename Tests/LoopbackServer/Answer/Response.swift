@@ -191,6 +191,22 @@ extension LoopbackServer.Response {
         changing { $0.bytesPerSecond = bytesPerSecond }
     }
 
+    /// Sends so many bytes of the body, and the rest only when the gate is open. A body that isn't longer comes whole. No effect on `.raw`.
+    package func held(after count: Int64, until gate: Gate) -> Self {
+        changing { message in
+            var rest: Int64? = count
+            message.body = message.body.flatMap { step -> [LoopbackServer.Step] in
+                guard let count = rest, let payload = step.payload else { return [step] }
+                guard payload.length > count else {
+                    rest = count - payload.length
+                    return [step]
+                }
+                rest = nil
+                return [.body(payload[0..<count]), .waitFor(gate), .body(payload[count..<payload.length])]
+            }
+        }
+    }
+
     /// Performs steps before the first byte, for example `.pause` or `.waitFor`.
     package func after(_ steps: [LoopbackServer.Step]) -> Self {
         var response = self

@@ -1,0 +1,284 @@
+import CurlNetworking
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Suspending a running task", .timeLimit(.minutes(1)))
+struct TaskSuspendTests {
+    static let length: Int64 = 32 << 20
+
+    @Test("In mid-body it stops the server, and resuming goes on with the same connection, no byte lost or repeated")
+    func midBody() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/" ? .generated(length: Self.length, seed: 3) : .text("other")
+        }
+        defer { server.stop() }
+        let suspended = Gate()
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard case .data = event, !suspended.isOpen else { return }
+            task?.suspend()
+            suspended.open()
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await suspended.wait()
+        #expect(task.state == .suspended)
+        await session.flush()
+        try await server.waitUntilBlocked()
+        let received = task.countOfBytesReceived
+        _ = try await URLSession.shared.data(from: server.url("/other"))
+        #expect(task.countOfBytesReceived == received)
+        #expect(server.bytesSent(inAnswerTo: 1) < Self.length)
+        #expect(delegate.completionCount(of: task) == 0)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 3, length: Int(Self.length)))
+        #expect(server.requests.count { $0.path == "/" } == 1)
+    }
+
+    @Test("Again and again, it loses nothing", arguments: ["plain", "chunked", "untilClose"])
+    func repeatedly(framing: String) async throws {
+        let length: Int64 = 4 << 20
+        let server = try LoopbackServer { _ in
+            switch framing {
+            case "chunked": .chunked(.generated(length: length, seed: 4), size: 10_000)
+            case "untilClose": .generated(length: length, seed: 4).untilClose()
+            default: .generated(length: length, seed: 4)
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard case .data = event, let task else { return }
+            task.suspend()
+            onOtherThread { task.resume() }
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 4, length: Int(length)))
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test("While its body is being sent it stops the sending, and resuming sends the rest")
+    func midUpload() async throws {
+        let stopped = Gate()
+        let reads = Gate()
+        var options = LoopbackServer.Options()
+        options.bodyLimit = 64 << 20
+        let server = try LoopbackServer(answering: .atHead, options: options) { request in
+            guard request.method == "PUT" else { return .text("other") }
+            return .text("done").after([.stopReading, .open(stopped), .waitFor(reads), .resumeReading, .waitForBody])
+        }
+        defer { server.stop() }
+        let body = GeneratedBody.bytes(seed: 5, length: 64 << 20)
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: body)
+        task.resume()
+        try await stopped.wait()
+        task.suspend()
+        await session.flush()
+        let sent = task.countOfBytesSent
+        #expect(sent < Int64(body.count))
+        reads.open()
+        _ = try await session.data(from: server.url("/other"))
+        #expect(task.countOfBytesSent == sent)
+        task.resume()
+        try await delegate.success(of: task)
+        let request = try #require(server.requests.first { $0.method == "PUT" })
+        #expect(request.body == body)
+        #expect(server.requests.count { $0.method == "PUT" } == 1)
+    }
+
+    @Test("Before the head it delays the response")
+    func beforeHead() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { request in
+            request.path == "/slow" ? .text("hello").after([.waitFor(gate)]) : .text("other")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/slow"))
+        task.resume()
+        try await server.waitForRequests(1)
+        task.suspend()
+        await session.flush()
+        gate.open()
+        try await server.waitForBytesSent(1)
+        _ = try await session.data(from: server.url("/other"))
+        #expect(delegate.story(of: task) == ["created"])
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
+    @Test("Just when the head comes, it holds up nobody else, and the response comes when it is resumed")
+    func withTheHead() async throws {
+        let server = try LoopbackServer { .text($0.path) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for number in 1...300 {
+            let task = session.dataTask(with: server.url("/first"))
+            task.resume()
+            try await server.waitForRequests(2 * number - 1)
+            task.suspend()
+            #expect(try await session.data(from: server.url("/second")).0 == Data("/second".utf8))
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("/first".utf8))
+        }
+    }
+
+    @Test("While it waits for a connection it gives up its turn, and gets another when it is resumed")
+    func whileQueued() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { request in
+            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
+        defer { session.invalidateAndCancel() }
+        let tasks = ["/first", "/second", "/third"].map { session.dataTask(with: server.url($0)) }
+        tasks[0].resume()
+        try await server.waitForRequests(1)
+        tasks[1].resume()
+        tasks[2].resume()
+        tasks[1].suspend()
+        gate.open()
+        try await delegate.success(of: tasks[2])
+        #expect(server.requests.map(\.path) == ["/first", "/third"])
+        tasks[1].resume()
+        try await delegate.success(of: tasks[1])
+    }
+
+    @Test("Suspended, a task isn't timed out, wherever it stands", arguments: ["head", "body", "upload"])
+    func noTimeout(stage: String) async throws {
+        let (suspended, answers) = (Gate(), Gate())
+        let holder = Watched<URLSessionTask?>(nil)
+        // Suspended on the server's thread or the delegate's: a test's own may be late, with so many others about.
+        let suspend: @Sendable () -> Void = {
+            holder.value?.suspend()
+            suspended.open()
+        }
+        let server = try LoopbackServer { request in
+            switch request.path {
+            case "/clock":
+                return .never
+            case "/body":
+                return .pieces([.bytes("he"), .waitFor(answers), .bytes("llo")])
+            default:
+                suspend()
+                return .text("hello").after([.waitFor(answers)])
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            if case .data = event, !suspended.isOpen { suspend() }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        let task =
+            stage == "upload"
+            ? session.uploadTask(with: URLRequest(server.url("/head"), method: "PUT"), from: Data("body".utf8))
+            : session.dataTask(with: server.url("/" + stage))
+        holder.update { $0 = task }
+        task.resume()
+        try await suspended.wait()
+        // Twice as long as the task's own time-out.
+        let clock = await session.load(URLRequest(server.url("/clock"), timeout: 4))
+        #expect(clock.error?.code == .timedOut)
+        #expect(delegate.completionCount(of: task) == 0)
+        #expect(task.state == .suspended)
+        answers.open()
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+        holder.update { $0 = nil }
+    }
+
+    @Test("Suspended while it connects, a task isn't timed out")
+    func noTimeoutWhileConnecting() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { deaf.stop() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        // The first connects without being accepted; the others' attempts are not even acknowledged.
+        let tasks = (0..<4).map { _ in session.dataTask(with: deaf.url("/")) }
+        for task in tasks { task.resume() }
+        await withCheckedContinuation { continuation in
+            // Called when the loop has started them.
+            session.flush {
+                for task in tasks { task.suspend() }
+                continuation.resume()
+            }
+        }
+        let clock = await session.load(URLRequest(silent.url("/"), timeout: 4))
+        #expect(clock.error?.code == .timedOut)
+        for task in tasks {
+            #expect(delegate.completionCount(of: task) == 0)
+            #expect(task.state == .suspended)
+        }
+    }
+
+    @Test("Resumed before libcurl gives up connecting, it has all of its time for another attempt")
+    func connectsAgain() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { deaf.stop() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let start = ContinuousClock.now
+        let ends = Watched<[Duration]>([])
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            if case .completed = event { ends.update { $0.append(start.duration(to: .now)) } }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        // The first connects without being accepted; the others' attempts are not even acknowledged.
+        let tasks = (0..<4).map { _ in session.dataTask(with: deaf.url("/")) }
+        for task in tasks { task.resume() }
+        await session.flush()
+        for task in tasks { task.suspend() }
+        let clock = await session.load(URLRequest(silent.url("/"), timeout: 1.5))
+        #expect(clock.error?.code == .timedOut)
+        for task in tasks { task.resume() }
+        for task in tasks { #expect(try await delegate.completion(of: task)?.code == .timedOut) }
+        try await ends.wait { $0.count == tasks.count }
+        // Half a second was left of the first attempts.
+        #expect(ends.value.allSatisfy { $0 >= .seconds(3.4) }, "\(ends.value)")
+    }
+
+    @Test("Resumed, it is timed out again if nothing comes")
+    func timeoutAfterResuming() async throws {
+        let server = try LoopbackServer { _ in .never }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        try await server.waitForRequests(1)
+        task.suspend()
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .timedOut)
+    }
+}

@@ -1,0 +1,187 @@
+import CurlNetworking
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Requests with a begin date", .timeLimit(.minutes(1)))
+struct DelayedRequestTests {
+    /// Not so soon that it could be over before the task is resumed.
+    private static func soon(_ seconds: TimeInterval = 1) -> Date { Date(timeIntervalSinceNow: seconds) }
+
+    @Test("Nothing is sent before the date; then the delegate is asked, and says to go on")
+    func continued() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let url = server.url("/later")
+        let delegate = TimelineDelegate(onDelayedRequest: { request, answer in
+            #expect(request.url == url)
+            #expect(server.connectionCount == 0)
+            answer(.continueLoading, nil)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: url)
+        let date = Self.soon()
+        task.earliestBeginDate = date
+        #expect(task.earliestBeginDate == date)
+        task.resume()
+        let story = try await delegate.completeStory()
+        #expect(Date() >= date)
+        #expect(story == ["created", "delayed request", "response", "data", "metrics", "completed"])
+    }
+
+    @Test("The delegate can have another request sent")
+    func replaced() async throws {
+        let server = try LoopbackServer { .echoBody($0) }
+        defer { server.stop() }
+        let new = URLRequest(server.url("/new"), method: "PUT", headers: ["X-New": "1"], body: Data("hello".utf8))
+        let delegate = TimelineDelegate(onDelayedRequest: { $1(.useNewRequest, new) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/old"))
+        task.earliestBeginDate = Self.soon()
+        task.resume()
+        _ = try await delegate.completeStory()
+        #expect(server.requests.map(\.path) == ["/new"])
+        #expect(server.requests.first?.body == Data("hello".utf8))
+        #expect(task.currentRequest == new)
+        #expect(task.originalRequest?.url == server.url("/old"))
+    }
+
+    @Test("A new request that isn't there fails the task")
+    func replacedByNothing() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate(onDelayedRequest: { $1(.useNewRequest, nil) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.earliestBeginDate = Self.soon()
+        task.resume()
+        _ = try await delegate.completeStory()
+        #expect(delegate.record.value.error?.code == .badURL)
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("The delegate can cancel it")
+    func cancelled() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate(onDelayedRequest: { $1(.cancel, nil) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.earliestBeginDate = Self.soon()
+        task.resume()
+        #expect(try await delegate.completeStory() == ["created", "delayed request", "metrics", "completed"])
+        #expect(delegate.record.value.error?.code == .cancelled)
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("Of several answers the first counts")
+    func severalAnswers() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate(onDelayedRequest: { _, answer in
+            answer(.continueLoading, nil)
+            answer(.cancel, nil)
+            answer(.useNewRequest, nil)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.earliestBeginDate = Self.soon()
+        task.resume()
+        _ = try await delegate.completeStory()
+        #expect(task.error == nil)
+        #expect(server.requestCount == 1)
+    }
+
+    @Test("A handler's task is asked about too, and without a delegate it just goes on", arguments: [true, false])
+    func handler(isWatched: Bool) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate()
+        let session = URLSession.forTest(delegate: isWatched ? delegate : nil)
+        defer { session.invalidateAndCancel() }
+        let date = Self.soon()
+        let result = await withCheckedContinuation { continuation in
+            let task = session.dataTask(with: server.url("/")) {
+                continuation.resume(returning: HandlerResult($0, $1, $2))
+            }
+            task.earliestBeginDate = date
+            task.resume()
+        }
+        #expect(result.text == "hello")
+        #expect(Date() >= date)
+        #expect(delegate.story == (isWatched ? ["created", "delayed request", "metrics"] : []))
+    }
+
+    @Test("A date that is over delays nothing, and nobody is asked")
+    func past() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.earliestBeginDate = Date(timeIntervalSinceNow: -1)
+        task.resume()
+        #expect(try await delegate.completeStory() == ["created", "response", "data", "metrics", "completed"])
+    }
+
+    @Test("Cancelled before its date, it completes at once, however far that is", arguments: [3600, .infinity])
+    func cancelledBefore(delay: TimeInterval) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.earliestBeginDate = delay.isFinite ? Date(timeIntervalSinceNow: delay) : .distantFuture
+        task.resume()
+        #expect(task.state == .running)
+        task.cancel()
+        #expect(try await delegate.completeStory() == ["created", "metrics", "completed"])
+    }
+
+    @Test("The resource time-out counts from the date, the idle one from the request")
+    func timeouts() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = TimelineDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.timeoutIntervalForResource = 2
+            $0.timeoutIntervalForRequest = 2
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.earliestBeginDate = Self.soon(2.5)
+        task.resume()
+        _ = try await delegate.completeStory()
+        #expect(task.error == nil)
+    }
+
+    @Test("A task that is suspended at its date begins, and asks, when it is resumed")
+    func suspended() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let (delegate, other) = (TimelineDelegate(), TimelineDelegate())
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/suspended"))
+        let later = session.dataTask(with: server.url("/later"))
+        later.delegate = other
+        task.earliestBeginDate = Self.soon(1)
+        later.earliestBeginDate = Self.soon(1.2)
+        task.resume()
+        later.resume()
+        task.suspend()
+        _ = try await other.completeStory()
+        #expect(!delegate.story.contains("delayed request"))
+        task.resume()
+        #expect(try await delegate.completeStory().contains("delayed request"))
+        #expect(server.requests.map(\.path) == ["/later", "/suspended"])
+    }
+}

@@ -1,0 +1,12 @@
+import Testing
+
+@testable import halftunes
+
+@Suite("Half Tunes tells how it went", .timeLimit(.minutes(1)))
+struct HalfTunesExitCodeTests {
+    @Test("A wrong command line ends with code 2, and an unreachable catalogue with 1")
+    func exitCodes() async {
+        #expect(await Invocation.run(["get", "-j", "0", "http://h/"]) == 2)
+        #expect(await Invocation.run(["search", "x", "--api", "http://127.0.0.1:1"]) == 1)
+    }
+}

@@ -1,0 +1,172 @@
+import CurlTransport
+import Foundation
+import CurlNetworkingLoopbackServer
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("A stock cache as sessions use it")
+struct StockCacheStoreTests {
+    private static let url = "http://example.com/a"
+    /// Before the store begins to count its seconds.
+    private let start = MonotonicTime.now
+
+    private static func cache() -> URLCache {
+        URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+    }
+
+    private static func response(_ text: String, _ url: String = url) throws -> StoredResponse {
+        try Sample.stored(text, at: url)
+    }
+
+    private static func look(_ store: StockCacheStore, _ url: String = url) async throws -> StoredResponse? {
+        let location = try Sample.url(url)
+        return await withCheckedContinuation { continuation in
+            store.look(url, at: location) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// The text that is known without a look; nil where a look is needed, "" for nothing.
+    ///
+    /// - Parameter isMuchLater: Otherwise it is asked as at the start, however long the test has taken.
+    private func known(
+        _ store: StockCacheStore,
+        _ url: String = url,
+        isMuchLater: Bool = false,
+        isInsistent: Bool = false
+    ) -> String? {
+        let now = isMuchLater ? MonotonicTime.now + .seconds(100) : start
+        return switch store.find(url, now: now, isInsistent: isInsistent) {
+        case .known(let response): response.map { String(decoding: $0.data, as: UTF8.self) } ?? ""
+        case .unknown: nil
+        }
+    }
+
+    @Test("What was looked for in vain isn't looked for again for a second, unless somebody relies on it")
+    func absent() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        #expect(known(store) == nil)
+        #expect(try await Self.look(store) == nil)
+        #expect(known(store) == "")
+        #expect(known(store, isInsistent: true) == nil)
+        #expect(known(store, isMuchLater: true) == nil)
+    }
+
+    @Test("In an empty cache nothing is looked for")
+    func empty() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        _ = try await Self.look(store)
+        #expect(known(store, "http://example.com/other") == "")
+    }
+
+    @Test("What somebody else stores is noticed within a second")
+    func foreign() async throws {
+        let cache = Self.cache()
+        let store = StockCacheStore.store(over: cache)
+        _ = try await Self.look(store)
+        try cache.storeCachedResponse(Self.response("x").cachedResponse, for: URLRequest(url: Sample.url(Self.url)))
+        #expect(known(store) == "")
+        #expect(known(store, isMuchLater: true) == nil)
+        #expect(try await Self.look(store)?.data == Data("x".utf8))
+    }
+
+    @Test("What is stored is there at once, and after it was written")
+    func stored() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        _ = try await Self.look(store)
+        try store.store(Self.response("x"))
+        #expect(try await Self.look(store)?.data == Data("x".utf8))
+        store.waitForWrites()
+        #expect(known(store) == nil)
+        let found = try #require(await Self.look(store))
+        #expect(found.data == Data("x".utf8))
+        #expect(found.requested == Date(timeIntervalSince1970: 1.5))
+        #expect(found.received == Date(timeIntervalSince1970: 2.25))
+        #expect(found.variant == [HeaderField(name: "a", value: "b: c"), HeaderField(name: "d", value: "")])
+        #expect(found.head["etag"] == "\"a\"")
+    }
+
+    @Test("What is removed is gone at once, and stays so")
+    func removed() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        try store.store(Self.response("x"))
+        try store.remove(Sample.url(Self.url + "#fragment"))
+        #expect(try await Self.look(store) == nil)
+        store.waitForWrites()
+        #expect(try await Self.look(store) == nil)
+        try store.store(Self.response("y"))
+        store.removeAll()
+        #expect(try await Self.look(store) == nil)
+    }
+
+    @Test("What is removed or replaced while it is looked for isn't found any more", arguments: ["", "all", "y"])
+    func overtaken(change: String) async throws {
+        let cache = SlowCache()
+        let store = StockCacheStore.store(over: cache)
+        try store.store(Self.response("x"))
+        store.waitForWrites()
+        async let found = Self.look(store)
+        try await cache.hasRead.wait()
+        switch change {
+        case "": try store.remove(Sample.url(Self.url))
+        case "all": store.removeAll()
+        default: try store.store(Self.response(change))
+        }
+        store.waitForWrites()
+        cache.mayReturn.open()
+        #expect(try await found?.data == (change == "y" ? Data("y".utf8) : nil))
+    }
+
+    @Test("The last of many changes to one URL is what stays")
+    func coalescing() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        for number in 1...1000 { try store.store(Self.response("\(number)")) }
+        #expect(try await Self.look(store)?.data == Data("1000".utf8))
+        store.waitForWrites()
+        #expect(try await Self.look(store)?.data == Data("1000".utf8))
+    }
+
+    @Test("What shares the stock cache's key answers only its own URL")
+    func collisions() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        try store.store(Self.response("x", Self.url + "?1"))
+        store.waitForWrites()
+        #expect(try await Self.look(store, Self.url + "?2") == nil)
+        #expect(try await Self.look(store, Self.url + "?1") != nil)
+    }
+
+    @Test("One cache has one store, for as long as anybody uses it")
+    func identity() {
+        let cache = Self.cache()
+        let store = StockCacheStore.store(over: cache)
+        #expect(StockCacheStore.store(over: cache) === store)
+        #expect(StockCacheStore.store(over: Self.cache()) !== store)
+    }
+
+    @Test("A subclass of the program's is always asked")
+    func subclass() async throws {
+        final class OwnCache: URLCache, @unchecked Sendable {}
+        let store = StockCacheStore.store(
+            over: OwnCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null/none")
+        )
+        _ = try await Self.look(store)
+        #expect(known(store) == nil)
+    }
+}
+
+/// Has read, and doesn't return before it may.
+private final class SlowCache: URLCache, @unchecked Sendable {
+    let hasRead = Gate()
+    let mayReturn = Gate()
+
+    init() {
+        super.init(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+    }
+
+    override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        let response = super.cachedResponse(for: request)
+        hasRead.open()
+        mayReturn.waitBlocking()
+        return response
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The road of libcurl's trace", .timeLimit(.minutes(1)))
+struct TraceQueueTests {
+    private let task = URLSessionDataTask()
+
+    private func event(_ text: String) -> CurlTraceEvent {
+        CurlTraceEvent(.text, time: Date(), Data(text.utf8))
+    }
+
+    @Test("Events come in order, one at a time")
+    func order() async throws {
+        let seen = Watched<[String]>([])
+        let queue = TraceQueue(.init { _, event in seen.update { $0.append(event.text) } })
+        for number in 1...500 { queue.add(event("\(number)"), about: task) }
+        try await seen.wait { $0.count == 500 }
+        #expect(seen.value == (1...500).map(String.init))
+    }
+
+    @Test("A slow handler makes nothing pile up: what is left out is counted")
+    func bounded() async throws {
+        let gate = Gate()
+        let begun = Gate()
+        let seen = Watched<[CurlTraceEvent]>([])
+        let trace = CurlOptions.Trace { _, event in
+            begun.open()
+            gate.waitBlocking()
+            seen.update { $0.append(event) }
+        }
+        // Room for the first three.
+        let queue = TraceQueue(trace, limit: 3 * 128)
+        for number in 1...10 { queue.add(event("\(number)"), about: task) }
+        try await begun.wait()
+        gate.open()
+        try await seen.wait { $0.count == 3 }
+        // The third may not have returned yet: only then is there room again.
+        while !seen.value.contains(where: { $0.kind == .omitted }) {
+            queue.add(event("more"), about: task)
+            await Task.yield()
+        }
+        #expect(seen.value.prefix(3).map(\.text) == ["1", "2", "3"])
+        let omitted = try #require(seen.value.first { $0.kind == .omitted })
+        #expect(omitted.text.hasSuffix("events were left out, because the trace's handler was too slow."))
+        #expect(omitted.description.hasPrefix("* "))
+    }
+}

@@ -1,0 +1,44 @@
+import CurlTransport
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Options of libcurl that are the session's own")
+struct ReservedOptionsTests {
+    @Test("Each name in the list is one of libcurl's, where this one has it")
+    func names() {
+        // Newer than the oldest libcurl that is supported.
+        let newer = ["PROTOCOLS_STR", "REDIR_PROTOCOLS_STR", "QUICK_EXIT"]
+        for name in ReservedOptions.groups.flatMap(\.names) where !newer.contains(name) {
+            let option = NamedOption(name)
+            #expect(option?.name == name, "\(name) is an alias, or none")
+        }
+    }
+
+    @Test("Every option that takes a C pointer is reserved, and aliases with their options")
+    func pointers() throws {
+        for option in NamedOption.all where option.kind == .pointer {
+            #expect(ReservedOptions.reason(for: option) != nil, "\(option.name)")
+        }
+        let aliases = ["FILE": "WRITEDATA", "POST301": "POSTREDIR", "ENCODING": "ACCEPT_ENCODING"]
+        for (alias, name) in aliases { #expect(try #require(NamedOption(alias)).name == name) }
+        #expect(ReservedOptions.reason(for: try #require(NamedOption("INFILE"))) != nil)
+        #expect(ReservedOptions.reason(for: try #require(NamedOption("TCP_FASTOPEN"))) == nil)
+        #expect(NamedOption("NO_SUCH_OPTION") == nil)
+    }
+
+    @Test("The documentation lists the same")
+    func page() throws {
+        let page = Products.sources.appendingPathComponent(
+            "Sources/CurlNetworking/CurlNetworking.docc/EscapeHatches.md"
+        )
+        let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+        for group in ReservedOptions.groups {
+            let row = rows.first { $0.hasPrefix("| \(group.reason) |") }
+            let names = row?.split(separator: "|").last?.split { !($0.isLetter || $0.isNumber || $0 == "_") }
+            #expect(names?.map(String.init) == group.names, "\(group.reason)")
+        }
+    }
+}
