@@ -68,6 +68,9 @@ extension TaskHandle: Deliverable {
         case .resumeData(let data, let handler):
             handler(data)
             return true
+        case .call(let body):
+            body()
+            return true
         case .event, .question, .completed, .end:
             break
         }
@@ -91,7 +94,7 @@ extension TaskHandle: Deliverable {
             return false
         case .end(let step):
             return deliver(step, messenger)
-        case .progress, .resumeData:
+        case .progress, .resumeData, .call:
             return false
         }
     }
@@ -112,7 +115,7 @@ extension TaskHandle: Deliverable {
             guard tellsDelegateOfResult else { return false }
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational:
+        case .becameDownload, .isWaitingForConnectivity, .informational, .openedWebSocket, .closedWebSocket:
             return messenger.tell(event)
         }
     }
