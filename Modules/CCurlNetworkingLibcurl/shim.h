@@ -80,6 +80,9 @@ static inline CURLcode clibcurl_easy_get_string(CURL *easy, CURLINFO info, const
 static inline CURLcode clibcurl_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
     return curl_easy_getinfo(easy, info, value);
 }
+static inline CURLcode clibcurl_easy_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
 static inline CURLMcode clibcurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -92,6 +92,9 @@ public struct CurlOptions: Sendable {
     /// How connections are made and kept, and how fast transfers may be.
     public var connections = ConnectionOptions()
 
+    /// How web sockets compress their messages, and whether they count in the limits of connections. See <doc:WebSockets>.
+    public var webSockets = WebSocketOptions()
+
     /// The default options.
     public init() {}
 }

@@ -13,6 +13,8 @@ enum Consumer: Sendable {
     case file(UnsafeContinuation<(URL, URLResponse), any Error>)
     /// A Swift task that reads as the bytes come.
     case bytes(ByteStream)
+    /// Whoever sends and receives a web socket's messages; the delegate hears of its beginning and end.
+    case webSocket(WebSocketExchange)
     /// A Swift task that has its result already.
     case informed
 }
@@ -27,7 +29,7 @@ extension Consumer {
             continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
         case .bytes(let stream):
             stream.finish(result.failure)
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .informed:
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .informed:
             break
         }
     }
@@ -35,7 +37,7 @@ extension Consumer {
     /// Whether the delegate hears of the response, body and end: not where somebody else gets them.
     var isDelegate: Bool {
         switch self {
-        case .delegate, .downloadDelegate: true
+        case .delegate, .downloadDelegate, .webSocket: true
         case .dataHandler, .fileHandler, .data, .file, .bytes, .informed: false
         }
     }
@@ -44,7 +46,7 @@ extension Consumer {
     var isAsync: Bool {
         switch self {
         case .data, .file, .bytes: true
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .informed: false
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .informed: false
         }
     }
 
@@ -52,7 +54,7 @@ extension Consumer {
     var isHandler: Bool {
         switch self {
         case .dataHandler, .fileHandler: true
-        case .delegate, .downloadDelegate, .data, .file, .bytes, .informed: false
+        case .delegate, .downloadDelegate, .data, .file, .bytes, .webSocket, .informed: false
         }
     }
 }

@@ -52,8 +52,20 @@ struct DelegateMessenger {
             guard let delegate = delegates.task, let url = request.url, let response = HTTPURLResponse(head, at: url)
             else { return false }
             delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        case .openedWebSocket(let subprotocol):
+            guard let (webSocket, delegate) = webSocketAndDelegate else { return false }
+            delegate.urlSession(session, webSocketTask: webSocket, didOpenWithProtocol: subprotocol)
+        case .closedWebSocket(let code, let reason):
+            guard let (webSocket, delegate) = webSocketAndDelegate else { return false }
+            let closeCode = URLSessionWebSocketTask.CloseCode(rawValue: code) ?? .invalid
+            delegate.urlSession(session, webSocketTask: webSocket, didCloseWith: closeCode, reason: reason)
         }
         return true
+    }
+
+    private var webSocketAndDelegate: (URLSessionWebSocketTask, any URLSessionWebSocketDelegate)? {
+        guard let webSocket = task as? URLSessionWebSocketTask, let delegate = delegates.webSocket else { return nil }
+        return (webSocket, delegate)
     }
 
     private var dataTaskAndDelegate: (URLSessionDataTask, any URLSessionDataDelegate)? {

@@ -9,6 +9,8 @@ struct Mailbox {
         case event(TaskEvent)
         case question(TaskQuestion)
         case resumeData(Data?, @Sendable (Data?) -> Void)
+        /// Code of the program's, with what it asked for.
+        case call(@Sendable () -> Void)
         /// The last message; it is replaced by the steps of the end.
         case completed
         case end(TaskEnd)
@@ -188,7 +190,7 @@ struct Mailbox {
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {
-            case .completed, .end, .resumeData, .progress: false
+            case .completed, .end, .resumeData, .call, .progress: false
             case .event, .question: true
             }
         }

@@ -15,6 +15,10 @@ enum TaskEvent: Sendable {
     case isWaitingForConnectivity
     /// An informational response to the request has come (RFC 9110 §15.2).
     case informational(ResponseHead, to: URLRequest)
+    /// The web socket is open.
+    case openedWebSocket(subprotocol: String?)
+    /// The server has closed the web socket, or has answered our closing it.
+    case closedWebSocket(code: Int, reason: Data)
 
     /// How much of a request's body has been sent.
     struct SentBytes: Hashable, Codable, Sendable {
@@ -30,6 +34,7 @@ enum TaskEvent: Sendable {
 extension TaskEvent: Codable {
     private enum Key: String, CodingKey {
         case resumed, expected, sent, body, wrote, isWaitingForConnectivity, informational, url
+        case openedWebSocket, subprotocol, closedWebSocket, reason
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -48,6 +53,12 @@ extension TaskEvent: Codable {
         case .informational(let head, let request):
             try container.encode(head, forKey: .informational)
             try container.encodeIfPresent(request.url, forKey: .url)
+        case .openedWebSocket(let subprotocol):
+            try container.encode(true, forKey: .openedWebSocket)
+            try container.encodeIfPresent(subprotocol, forKey: .subprotocol)
+        case .closedWebSocket(let code, let reason):
+            try container.encode(code, forKey: .closedWebSocket)
+            try container.encode(reason, forKey: .reason)
         }
     }
 
@@ -63,6 +74,10 @@ extension TaskEvent: Codable {
             self = .wrote(total)
         } else if container.contains(.isWaitingForConnectivity) {
             self = .isWaitingForConnectivity
+        } else if container.contains(.openedWebSocket) {
+            self = .openedWebSocket(subprotocol: try container.decodeIfPresent(String.self, forKey: .subprotocol))
+        } else if let code = try container.decodeIfPresent(Int.self, forKey: .closedWebSocket) {
+            self = .closedWebSocket(code: code, reason: try container.decode(Data.self, forKey: .reason))
         } else {
             let head = try container.decode(ResponseHead.self, forKey: .informational)
             self = .informational(head, to: URLRequest(url: try container.decode(URL.self, forKey: .url)))

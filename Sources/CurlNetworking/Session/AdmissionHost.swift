@@ -115,5 +115,8 @@ final class AdmissionHost: IndexedHeapElement {
     }
 
     /// One with idle connections can still be asked about.
-    var isForgettable: Bool { admitted == 0 && waiting.isEmpty && plan.connections?.openCount ?? 0 == 0 }
+    var isForgettable: Bool {
+        let open = (plan.connections?.openCount ?? 0) + (plan.channels?.openCount ?? 0)
+        return admitted == 0 && waiting.isEmpty && open == 0
+    }
 }

@@ -18,6 +18,8 @@ struct ConnectionPlan {
     var profile: ConnectionProfile?
     /// The open connections; nil if they aren't counted.
     var connections: ConnectionGroup?
+    /// The open connections of web sockets, which nobody can share; nil if they aren't counted.
+    var channels: ConnectionGroup?
     var quirks = CurlQuirks.current
 
     /// libcurl's `CURLMOPT_MAX_CONCURRENT_STREAMS`.
@@ -33,6 +35,7 @@ struct ConnectionPlan {
         limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost
         streams = settings.streamsPerConnection ?? Self.defaultStreams
         connections = loop.map { ConnectionGroup(on: $0) }
+        channels = loop.map { ConnectionGroup(on: $0) }
         let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
         hasPriorKnowledge = !origin.isFTP && !origin.isSecure && version == .http2PriorKnowledge
         let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1

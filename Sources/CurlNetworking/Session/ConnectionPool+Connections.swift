@@ -45,6 +45,13 @@ extension ConnectionPool {
         options.waitsForMultiplexing = false
     }
 
+    /// Has `options` say what the channels to the ticket's origin are like.
+    func prepare(_ options: inout ChannelOptions, for ticket: Admission.Ticket) {
+        guard let plan = admission.plan(for: ticket) else { return }
+        options.connection = plan.profile
+        options.connections = plan.channels
+    }
+
     private static let largestField = 300 * 1024
 
     /// libcurl's HTTP/2 library sends none of more than 64 KiB, and libcurl would wait for an answer all the same.
@@ -108,12 +115,14 @@ extension OriginConnections {
     /// nil for an origin that the session counts no connections of.
     fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage, eventLoop: Int) {
         guard let group = host.plan.connections, !origin.isFTP else { return nil }
-        let inUse = group.inUseCount(usage)
+        // Each channel has its task.
+        let channels = host.plan.channels?.openCount ?? 0
+        let inUse = group.inUseCount(usage) + channels
         self.init(
             scheme: origin.scheme.rawValue,
             host: origin.host,
             port: origin.port,
-            open: group.openCount,
+            open: group.openCount + channels,
             inUse: inUse,
             running: host.admitted,
             waiting: host.waiting.count,

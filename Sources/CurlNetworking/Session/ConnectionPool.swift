@@ -19,6 +19,8 @@ final class ConnectionPool: @unchecked Sendable {
     @exclusivity(unchecked) var admission: Admission
     private(set) var multi: Multi?
     private var ftp: FTPConnections?
+    /// That of web sockets. libcurl's limits are for connections that it can share or close.
+    private(set) var channels: Multi?
     /// Multis that finish their transfers but get no new ones.
     private(set) var retiredMultis: [Multi] = []
     @exclusivity(unchecked) private var admitted: [Admission.Ticket] = []
@@ -55,6 +57,7 @@ final class ConnectionPool: @unchecked Sendable {
             self.retiredMultis += self.handshakes.takeMultis()
             self.closeIdleRetiredMultis(all: true)
             self.ftp.take()?.close()
+            self.channels.take()?.close()
         }
     }
 
@@ -91,6 +94,14 @@ final class ConnectionPool: @unchecked Sendable {
         let multi = try Multi(loop: loop, limits: limits)
         scope.multi = multi
         retiredMultis += handshakes.removeSuperfluous()
+        return multi
+    }
+
+    /// The multi handle for a new channel, whoever decides about its handshake: nobody else uses its connection.
+    func channelMulti() throws(TransferFailure) -> Multi {
+        if let channels { return channels }
+        let multi = try Multi(loop: loop, limits: ConnectionLimits(kept: limits.kept))
+        channels = multi
         return multi
     }
 

@@ -92,6 +92,7 @@ extension Consumer {
         case .delegate: DelegateSink(owner)
         case .bytes(let stream): ReaderSink(stream, owner)
         case .downloadDelegate, .fileHandler, .file: makeFileSink()
+        case .webSocket: WebSocketSink()
         case .dataHandler, .data, .informed: MemorySink(owner)
         }
     }

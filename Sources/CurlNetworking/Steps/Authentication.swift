@@ -248,12 +248,6 @@ extension TransferOptions {
         headers.removeAll { String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: name) }
     }
 
-    /// The request-target in origin-form: path and query.
-    fileprivate var target: String {
-        let path = url.range(of: "://").map { url[$0.upperBound...].drop { !"/?#".contains($0) } } ?? ""
-        let target = path.prefix { $0 != "#" }
-        return target.first == "/" ? String(target) : "/" + target
-    }
 }
 
 extension Credential {
@@ -265,10 +259,6 @@ extension Credential {
         self.init(user: user, password: password)
     }
 
-    /// What Basic shows (RFC 7617 §2), in UTF-8.
-    var basicToken: String {
-        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
-    }
 }
 
 extension URL {

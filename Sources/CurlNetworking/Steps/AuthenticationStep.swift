@@ -7,6 +7,12 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     private var state: Authentication?
     /// Set while the task waits for its turn to ask.
     private weak var host: (any StepHost)?
+    /// libcurl doesn't speak HTTP on the connection, and so can't lead a conversation that authenticates it.
+    private let isForChannel: Bool
+
+    init(isForChannel: Bool = false) {
+        self.isForChannel = isForChannel
+    }
 
     // MARK: - Requests
 
@@ -50,6 +56,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
         let request = received.request
         let offers = AuthenticationOffer.offers(in: received.head, by: party)
+            .filter { !isForChannel || !$0.scheme.isOfConnection }
         guard let url = request.url, let origin = party.origin(for: url, through: host.route), !offers.isEmpty,
             // Within a tunnel it is the server that speaks, who has no business with the proxy's credentials.
             party == .server || received.tunnel == nil

@@ -18,18 +18,19 @@ struct Steps {
         let beginDate = task.isPutOff ? BeginDateStep() : nil
         let stream = task.sendsStream ? StreamStep() : nil
         let redirect = RedirectStep()
-        let authentication = AuthenticationStep()
+        let authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
         let connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         var all: [any Step] = []
         all.reserveCapacity(14)
         if let beginDate { all.append(beginDate) }
+        if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
         if settings.transportSecurity != nil { all.append(TransportSecurityStep.shared) }
-        if settings.hasProtocols { all.append(ProtocolClassStep()) }
+        if settings.hasProtocols, task.webSocket == nil { all.append(ProtocolClassStep()) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }
         if let cookies { all.append(cookies) }
         all.append(authentication)
-        if settings.cache != nil || task.isForCacheAlone { all.append(CacheStep()) }
+        if task.webSocket == nil, settings.cache != nil || task.isForCacheAlone { all.append(CacheStep()) }
         all.append(redirect)
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
         if let stream { all.append(stream) }
@@ -125,5 +126,7 @@ extension Steps {
         /// What it goes on from, and the sink that has the file.
         var resumption: (Result<ResumeData, URLError>, FileSink)?
         var sendsStream = false
+        /// What a web socket exchanges.
+        var webSocket: WebSocketExchange?
     }
 }

@@ -11,5 +11,6 @@ extension Steps.Facts {
             handle.originalRequest.map { settings.cachePolicy(for: $0) == .returnCacheDataDontLoad } ?? false
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         sendsStream = handle.body.isStream
+        webSocket = handle.webSocket
     }
 }

@@ -16,6 +16,7 @@ extension TaskHandle {
             return (shared.consumer, shared.delegates.task != nil, shared.resumeDataHandlers)
         }
         for handler in handlers { post(.resumeData(resumeData, handler)) }
+        if case .webSocket(let exchange) = consumer { end(exchange, with: outcome) }
         // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
         guard consumer.isAsync, !hasDelegate else { return post(.completed) }
         let (result, response) = shared.withLock { $0.complete() }

@@ -33,6 +33,9 @@ struct TaskReporter {
         case .resumeData(let data, let handler):
             handler(data)
             return true
+        case .call(let body):
+            body()
+            return true
         case .event, .question, .completed, .end:
             break
         }
@@ -56,7 +59,7 @@ struct TaskReporter {
             return false
         case .end(let step):
             return deliver(step, messenger)
-        case .progress, .resumeData:
+        case .progress, .resumeData, .call:
             return false
         }
     }
@@ -77,7 +80,7 @@ struct TaskReporter {
             guard handle.tellsDelegateOfResult else { return false }
             _ = handle.shared.withLock { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational:
+        case .becameDownload, .isWaitingForConnectivity, .informational, .openedWebSocket, .closedWebSocket:
             return messenger.tell(event)
         }
     }
@@ -136,7 +139,7 @@ struct TaskReporter {
         switch consumer {
         case .informed:
             break
-        case .delegate, .downloadDelegate:
+        case .delegate, .downloadDelegate, .webSocket:
             messenger.tellCompletion(with: result.failure?.shown)
         case .dataHandler(let handler):
             if case .success(.data(let data)) = result {

@@ -63,7 +63,7 @@ struct TaskState {
         switch consumer {
         case .delegate, .downloadDelegate: true
         case .file: delegates.download != nil
-        case .data, .bytes, .dataHandler, .fileHandler, .informed: false
+        case .data, .bytes, .dataHandler, .fileHandler, .webSocket, .informed: false
         }
     }
 

@@ -32,6 +32,9 @@ protocol Transfer: AnyObject {
     /// The request's body, which had nothing to send, has something now. Outside of libcurl.
     func bodyBecameReadable()
 
+    /// The program of a web socket wants something. Outside of libcurl.
+    func wishesChanged()
+
     /// Whether bytes have moved since `lastActivity` after all, unseen by the delegate; restarts the idle clock if so.
     func hasMovedUnseen() -> Bool
 
@@ -47,6 +50,7 @@ extension Transfer {
 
     func proceed(to route: BodyRoute) {}
     func bodyBecameReadable() {}
+    func wishesChanged() {}
     func hasMovedUnseen() -> Bool { false }
 }
 

@@ -16,6 +16,8 @@ struct TransferPlan {
     var decider: HandshakeDecider?
     /// A kept connection has turned out to be dead: this one makes its own.
     var avoidsKeptConnections = false
+    /// What a web socket exchanges; nil for other tasks.
+    var webSocket: WebSocketExchange?
     /// Connections that it shared with others had no room for it, time and again: this one gets its own.
     var needsOwnConnection = false
 
@@ -55,6 +57,7 @@ struct TransferPlan {
             return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
         }
         guard let options else { return try makeFTPTransfer(participants, ticket) }
+        if let webSocket { return try makeWebSocketTransfer(participants, ticket, options, webSocket) }
         return try makeHTTPTransfer(participants, ticket, options, bufferSize)
     }
 
@@ -85,6 +88,41 @@ struct TransferPlan {
         return HTTPTransfer(request, body: body, order, loop: pool.loop, delegate: participants.delegate)
     }
 
+    private func makeWebSocketTransfer(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions,
+        _ exchange: WebSocketExchange
+    ) throws(URLError) -> WebSocketTransfer {
+        guard options.connectionAuthentication == nil else {
+            let description = "A web socket's handshake can't be authenticated by NTLM or Negotiate."
+            throw URLError(.userAuthenticationRequired, request.url, description)
+        }
+        let pool = participants.pool
+        var channel = ChannelOptions(options)
+        pool.prepare(&channel, for: ticket)
+        channel.connectTimeout = participants.settings.idleTimeout(for: request)
+        let multi: Multi
+        do throws(TransferFailure) {
+            multi = try pool.channelMulti()
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+        var order = WebSocketTransfer.Order(
+            options: channel,
+            hooks: participants.hooks,
+            multi: multi,
+            head: exchange.handshake.request(
+                target: options.target,
+                host: ticket.origin.hostField,
+                lines: options.headersWithCredentials
+            ),
+            countsInLimits: participants.settings.countsWebSockets
+        )
+        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
+        return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
     private func makeFTPTransfer(
         _ participants: Participants,
         _ ticket: Admission.Ticket
@@ -106,5 +144,34 @@ struct TransferPlan {
             loop: pool.loop,
             delegate: participants.delegate
         )
+    }
+}
+
+extension ChannelOptions {
+    /// The same connection as a request's, for HTTP/1.1.
+    fileprivate init(_ options: TransferOptions) {
+        self.init(url: options.url, .http1)
+        inquiry = options.inquiry
+        usesTunnel = options.usesTunnel
+        tunnelHeaders = options.tunnelHeaders
+        proxyAuthentication = options.proxyAuthentication
+    }
+}
+
+extension TransferOptions {
+    /// Where libcurl would add what the URL says of user name and password.
+    fileprivate var headersWithCredentials: [String] {
+        guard let credentials else { return headers }
+        let credential = Credential(user: credentials.user, password: credentials.password)
+        return headers + ["Authorization: \(credential.basicToken)"]
+    }
+}
+
+extension Origin {
+    /// For the field `Host` (RFC 9110 §7.2).
+    fileprivate var hostField: String {
+        if isUnixSocket { return UnixSocketURL.authority }
+        let host = host.contains(":") ? "[\(host)]" : host
+        return port == scheme.defaultPort ? host : "\(host):\(port)"
     }
 }

@@ -13,8 +13,8 @@ protocol DecodingStage: AnyObject {
 }
 
 /// What a library says of data that it can't decode.
-struct DecodingFailure: Error {
-    let text: String
+package struct DecodingFailure: Error {
+    package let text: String
 
     init(_ text: String) {
         self.text = text

@@ -13,6 +13,8 @@ struct InflateFunctions: Sendable {
     let reset: Step
     let end: End
     let version: Version
+    /// Begins a new stream that may refer to what the last one has put out; zlib 1.2.5.3 and newer.
+    let resetKeepingWindow: End?
 
     /// nil where there is no zlib.
     static let loaded = SharedLibrary("libz.so.1").flatMap { InflateFunctions($0) }
@@ -29,6 +31,7 @@ struct InflateFunctions: Sendable {
         self.reset = reset
         self.end = end
         self.version = version
+        resetKeepingWindow = library.function("inflateResetKeep")
     }
 }
 

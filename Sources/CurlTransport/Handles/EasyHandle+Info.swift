@@ -13,6 +13,16 @@ extension EasyHandle {
         )
     }
 
+    /// The socket of a connection that libcurl has made for a `Channel`; nil where there is none.
+    /// https://curl.se/libcurl/c/CURLINFO_ACTIVESOCKET.html
+    var activeSocket: Int32? {
+        var socket = CURL_SOCKET_BAD
+        guard clibcurl_easy_get_socket(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK, socket >= 0 else {
+            return nil
+        }
+        return socket
+    }
+
     /// Bytes moved in either direction since the transfer began, heads included.
     package var bytesMoved: Int64 { info(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
 

@@ -32,6 +32,8 @@ package final class EasyHandle {
     @exclusivity(unchecked) var socket: Int32?
     /// The handler is to hear when the connection stands.
     private var reportsConnection = false
+    /// The connection is for a `Channel`.
+    private(set) var opensChannel = false
     /// Whether libcurl asks it for bytes to send.
     @exclusivity(unchecked) private(set) var sendsBody = false
     /// The handler has heard something since it was last settled.
@@ -71,6 +73,7 @@ package final class EasyHandle {
         try set(CURLOPT_CLOSESOCKETDATA, groupContext)
         sendsBody = options.sendsBody
         reportsConnection = options.reportsConnection
+        opensChannel = options.opensChannel
         if CurlLibrary.reportsConnections {
             try check(clibcurl_easy_set_prerequest(handle, .prerequestFunction, Callbacks.prerequest))
             try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())

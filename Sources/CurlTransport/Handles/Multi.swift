@@ -20,6 +20,9 @@ package final class Multi {
     /// Each knows its position.
     @exclusivity(unchecked) private var running: [EasyHandle] = []
 
+    /// Those that stand, by their sockets. Their handles are in `running`, too.
+    private var channels: [Int32: Channel] = [:]
+
     /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
     private var deadline: Deadline?
     private var wantsTimeout = false
@@ -197,6 +200,10 @@ package final class Multi {
     private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
         stalledInput?.left(easy, wasOver: wasOver)
         stranded.left(easy)
+        if easy.opensChannel, let socket = easy.socket, channels[socket] === easy.handler {
+            channels[socket] = nil
+            loop.unwatch(socket)
+        }
         easy.stop()
         curl_multi_remove_handle(handle, easy.handle)
         easy.leaveTLSSessions()
@@ -225,6 +232,7 @@ package final class Multi {
 
     func socketBecameReady(_ event: ReadySocket) {
         guard !isClosed else { return }
+        if let channel = channels[event.socket] { return channel.becameReady(event.readiness) }
         var action: Int32 = 0
         if event.readiness & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { action |= CURL_CSELECT_IN }
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
@@ -310,7 +318,7 @@ package final class Multi {
             }
             let code = clibcurl_message_result(message)
             // Now, and not when the transfer is reported, which can be later: the number may be another socket's then.
-            if code == CURLE_OK, let socket = easy.socket, let traffic = easy.idleTraffic {
+            if code == CURLE_OK, !easy.opensChannel, let socket = easy.socket, let traffic = easy.idleTraffic {
                 loop.becameIdle(socket, traffic)
             }
             if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
@@ -333,6 +341,11 @@ package final class Multi {
             easy.connections?.noteReuse()
         }
         let handler = easy.handler
+        if failure == nil, easy.opensChannel, let channel = handler as? Channel, let socket = easy.activeSocket {
+            easy.socket = socket
+            channels[socket] = channel
+            return channel.opened(socket)
+        }
         remove(easy, wasOver: failure == nil)
         // It may still ask the handle what libcurl knows.
         handler?.transferFinished(failure)
@@ -342,6 +355,11 @@ package final class Multi {
     func finishSoon(_ easy: EasyHandle) {
         continued.append(easy)
         needsSettling()
+    }
+
+    /// Has a channel hear of its socket. Outside of libcurl, which knows nothing of that.
+    func watch(_ socket: Int32, for interest: SocketInterest) {
+        loop.watch(socket, for: interest, owner: id)
     }
 
     // MARK: - Callbacks, within libcurl: record

@@ -50,6 +50,11 @@ package final class EventLoop: @unchecked Sendable {
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies that are decoded on it.
     package private(set) lazy var decodingTurns = DecodingTurns(on: self)
+    /// Where channels read, one after the other.
+    private(set) lazy var channelBuffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: ChannelOptions.mostReceivedAtOnce,
+        alignment: MemoryLayout<UInt64>.alignment
+    )
     /// How many transfers run in all of them; kept by them.
     var transferCount = 0
     /// Multis that have something to do before the turn ends, each once.

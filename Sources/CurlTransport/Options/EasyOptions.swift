@@ -20,6 +20,8 @@ package protocol EasyOptions {
     var sendsBody: Bool { get }
     /// Whether the handler is told when the connection is up; see `CurlLibrary.reportsConnections`.
     var reportsConnection: Bool { get }
+    /// Whether libcurl only makes the connection, and leaves it to a `Channel`.
+    var opensChannel: Bool { get }
 
     /// The transfer's defaults, which `connection` may change.
     func applyDefaults(to easy: EasyHandle) throws(TransferFailure)
@@ -33,6 +35,7 @@ package protocol EasyOptions {
 extension EasyOptions {
     package var connections: ConnectionGroup? { nil }
     package var reportsConnection: Bool { false }
+    package var opensChannel: Bool { false }
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {}
 
     /// The order in which options are written: the last one to set an option wins.

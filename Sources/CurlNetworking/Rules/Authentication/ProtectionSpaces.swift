@@ -4,6 +4,11 @@ import Foundation
 struct Credential: Sendable, Hashable {
     var user: String
     var password: String
+
+    /// What Basic shows (RFC 7617 §2), in UTF-8.
+    var basicToken: String {
+        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
 }
 
 /// A protection space (RFC 9110 §11.5): what one credential gives access to.

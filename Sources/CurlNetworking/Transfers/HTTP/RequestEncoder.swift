@@ -135,3 +135,12 @@ extension TransferOptions {
         headers += fields.map { "\($0.name): \($0.value)" }
     }
 }
+
+extension TransferOptions {
+    /// The request-target in origin-form: path and query.
+    var target: String {
+        let path = url.range(of: "://").map { url[$0.upperBound...].drop { !"/?#".contains($0) } } ?? ""
+        let target = path.prefix { $0 != "#" }
+        return target.first == "/" ? String(target) : "/" + target
+    }
+}

@@ -1,0 +1,53 @@
+extension CurlOptions {
+    /// Options of web sockets; see <doc:WebSockets>.
+    public struct WebSocketOptions: Sendable, Hashable {
+        /// What a web socket offers its server about compressing messages (RFC 7692, permessage-deflate). The server decides whether and how
+        /// messages are compressed.
+        public struct Compression: Sendable, Hashable {
+            /// Whether the server is asked to compress each message by itself: that takes less memory, and compresses less.
+            public var serverNoContextTakeover = false
+            /// Whether this side compresses each message by itself.
+            public var clientNoContextTakeover = false
+            /// How far the server may look back, as the power of 2: 8 to 15. The default, nil, leaves that to it.
+            public var serverMaxWindowBits: Int?
+            /// How far this side looks back, as the power of 2: 9 to 15. The default, nil, leaves that to the server.
+            public var clientMaxWindowBits: Int?
+
+            /// Compression with the parameters that the server likes.
+            public init() {}
+        }
+
+        /// What is offered; nil for no compression. Without zlib (`libz.so.1`), nothing is offered.
+        public var compression: Compression? = Compression()
+
+        /// Whether an open web socket takes one of its host's places: see ``URLSessionConfiguration/httpMaximumConnectionsPerHost``. The default
+        /// is false, since web sockets are open for long. Their handshakes count in any case.
+        public var countInConnectionLimits = false
+
+        /// The default options.
+        public init() {}
+    }
+}
+
+extension CurlOptions.WebSocketOptions {
+    func validate(as name: String) throws(CurlOptionsError) {
+        if let bits = compression?.serverMaxWindowBits, !(8...15).contains(bits) {
+            throw CurlOptionsError("\(name).compression.serverMaxWindowBits", "It is 8 to 15.")
+        }
+        // zlib compresses with no smaller window.
+        if let bits = compression?.clientMaxWindowBits, !(9...15).contains(bits) {
+            throw CurlOptionsError("\(name).compression.clientMaxWindowBits", "It is 9 to 15.")
+        }
+    }
+}
+
+extension CurlOptions.WebSocketOptions.Compression {
+    var offer: WebSocketCompression.Offer {
+        WebSocketCompression.Offer(
+            serverForgets: serverNoContextTakeover,
+            clientForgets: clientNoContextTakeover,
+            serverWindowBits: serverMaxWindowBits,
+            clientWindowBits: clientMaxWindowBits
+        )
+    }
+}

@@ -1,0 +1,226 @@
+import Foundation
+
+/// A connection over which messages go in both directions (RFC 6455).
+///
+/// Everything may be called from any thread at any time, before the task is resumed, too: what is sent waits until the web socket is open. When the
+/// task is over, everything fails with the same error. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
+    // @unchecked is true because these never change.
+    private let exchange: WebSocketExchange?
+    private let showsWebSocketURL: Bool
+
+    /// A task on no session: a stand-in, for tests that override what they need.
+    public override init() {
+        (exchange, showsWebSocketURL) = (nil, false)
+        super.init()
+    }
+
+    init(_ engine: any TaskEngine, _ exchange: WebSocketExchange, showsWebSocketURL: Bool) {
+        (self.exchange, self.showsWebSocketURL) = (exchange, showsWebSocketURL)
+        super.init(engine: engine)
+    }
+
+    /// One message.
+    public enum Message: Sendable, Hashable {
+        /// Bytes.
+        case data(Data)
+        /// Text, which is sent as UTF-8.
+        case string(String)
+    }
+
+    /// Why a web socket was closed (RFC 6455 §7.4.1).
+    ///
+    /// Servers and programs have statuses of their own, from 3000 to 4999: see ``URLSessionWebSocketTask/closeStatus`` and
+    /// ``URLSessionWebSocketTask/cancel(withStatus:reason:)``.
+    public enum CloseCode: Int, Sendable {
+        /// It is open, or its status is none of these.
+        case invalid = 0
+        /// It has served its purpose.
+        case normalClosure = 1000
+        /// One side goes away: a server is stopped, or a program ends.
+        case goingAway = 1001
+        /// One side has broken the protocol.
+        case protocolError = 1002
+        /// One side can't take data of that kind.
+        case unsupportedData = 1003
+        /// The close frame had no status. Never sent.
+        case noStatusReceived = 1005
+        /// The connection was lost without a close frame. Never sent.
+        case abnormalClosure = 1006
+        /// Text was not UTF-8, or compressed data was damaged.
+        case invalidFramePayloadData = 1007
+        /// A message was against the rules.
+        case policyViolation = 1008
+        /// A message was too big.
+        case messageTooBig = 1009
+        /// The server lacks an extension.
+        case mandatoryExtensionMissing = 1010
+        /// The server has met an error of its own.
+        case internalServerError = 1011
+        /// The TLS handshake has failed. Never sent.
+        case tlsHandshakeFailure = 1015
+    }
+
+    // MARK: - Messages
+
+    /// Sends a message, after those that were sent before. `completionHandler` is called once all of it is with the system, or with the error for
+    /// which it couldn't be; calls come in the order of the messages.
+    ///
+    /// Messages wait for the network in memory: a program that waits for the handler before it sends the next keeps that to one message, and
+    /// 320 KiB for its frames.
+    open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+        guard let exchange else { return completionHandler(Self.noSession) }
+        exchange.send(message.content, isHandler: true) { completionHandler($0.error) }
+    }
+
+    /// Sends a message, and returns when all of it is with the system.
+    open func send(_ message: Message) async throws {
+        guard let exchange else { throw Self.noSession }
+        try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+            exchange.send(message.content, isHandler: false) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// Passes the next message to `completionHandler`. Calls are answered in their order.
+    ///
+    /// Nothing is read from the server while 64 KiB of messages wait for their receiver: it is held back then.
+    open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
+        guard let exchange else { return completionHandler(.failure(Self.noSession)) }
+        exchange.receive(exchange.makeReceiver(), isHandler: true) { completionHandler($0.map(Message.init)) }
+    }
+
+    /// The next message. A Swift task that is cancelled while it waits gets a `CancellationError`, and loses no message.
+    open func receive() async throws -> Message {
+        guard let exchange else { throw Self.noSession }
+        let number = exchange.makeReceiver()
+        defer { exchange.forgetReceiver(number) }
+        return try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { continuation in
+                exchange.receive(number, isHandler: false) { continuation.resume(with: $0.map(Message.init)) }
+            }
+        } onCancel: {
+            exchange.cancelReceiver(number)
+        }
+    }
+
+    /// The messages, as they come. An addition of this module.
+    ///
+    /// The sequence ends when the web socket was closed with the status 1000 or 1001, and throws the task's error otherwise. It has no messages of its
+    /// own: several iterators share them.
+    public var messages: Messages { Messages(task: self) }
+
+    /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error for which it can't any more.
+    open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
+        guard let exchange else { return pongReceiveHandler(Self.noSession) }
+        exchange.sendPing(isHandler: true) { pongReceiveHandler($0.error) }
+    }
+
+    /// Sends a ping, and returns when the server has answered.
+    open func sendPing() async throws {
+        guard let exchange else { throw Self.noSession }
+        try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
+            exchange.sendPing(isHandler: false) { continuation.resume(with: $0) }
+        }
+    }
+
+    /// The largest message that is received, in bytes, fragments and what compression has saved included; a larger one fails the task. The default is
+    /// 1 MiB.
+    open var maximumMessageSize: Int {
+        get { exchange?.maximumMessageSize ?? 1024 * 1024 }
+        set { exchange?.maximumMessageSize = newValue }
+    }
+
+    // MARK: - The end
+
+    /// Closes the web socket, once everything is sent that was to be sent before. The task is over when the server has answered, or hasn't for 10
+    /// seconds; nothing is received meanwhile. One that isn't open yet is cancelled.
+    ///
+    /// A status that may not stand in a frame, such as `.abnormalClosure`, is left out, and the reason with it. A reason is at most 123 bytes of UTF-8;
+    /// what is more is cut off.
+    open func cancel(with closeCode: CloseCode, reason: Data?) {
+        cancel(withStatus: closeCode.rawValue, reason: reason)
+    }
+
+    /// The same with any status, such as one of the program's own. An addition of this module.
+    public func cancel(withStatus status: Int, reason: Data?) {
+        if exchange?.close(WebSocketClosing(sending: status, reason)) == false { cancel() }
+    }
+
+    /// The status of the server's close frame or, before that has come, of the task's own; `.invalid` for none, and for one that isn't a case of
+    /// ``CloseCode``.
+    open var closeCode: CloseCode { closeStatus.flatMap(CloseCode.init(rawValue:)) ?? .invalid }
+
+    /// The same as a number; nil for none. An addition of this module.
+    public var closeStatus: Int? { exchange?.closeCode }
+
+    /// The reason in that close frame.
+    open var closeReason: Data? { exchange?.closeReason }
+
+    private static let noSession = URLError(.unsupportedURL, nil, "The task belongs to no session.")
+
+    // MARK: - Requests
+
+    /// The request that the task was made with.
+    open override var originalRequest: URLRequest? { shown(super.originalRequest) }
+
+    /// The request that opens, or has opened, the web socket.
+    open override var currentRequest: URLRequest? { shown(super.currentRequest) }
+
+    private func shown(_ request: URLRequest?) -> URLRequest? {
+        guard showsWebSocketURL, var request else { return request }
+        request.url = request.url.map(WebSocketURL.shown)
+        return request
+    }
+}
+
+extension URLSessionWebSocketTask {
+    /// The messages of a web socket; see ``URLSessionWebSocketTask/messages``.
+    public struct Messages: AsyncSequence, Sendable {
+        /// One message.
+        public typealias Element = Message
+
+        let task: URLSessionWebSocketTask
+
+        /// An iterator over the messages that are still to come.
+        public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
+
+        /// Receives one message after the other.
+        public struct Iterator: AsyncIteratorProtocol {
+            let task: URLSessionWebSocketTask
+
+            /// The next message; nil when the web socket was closed as it should be.
+            public mutating func next() async throws -> Message? {
+                do {
+                    return try await task.receive()
+                } catch let error as URLError where error.code == .networkConnectionLost {
+                    guard task.closeCode == .normalClosure || task.closeCode == .goingAway else { throw error }
+                    return nil
+                }
+            }
+        }
+    }
+}
+
+extension URLSessionWebSocketTask.Message {
+    init(_ content: WebSocketMessage) {
+        switch content {
+        case .text(let text): self = .string(text)
+        case .binary(let data): self = .data(data)
+        }
+    }
+
+    var content: WebSocketMessage {
+        switch self {
+        case .string(let text): .text(text)
+        case .data(let data): .binary(data)
+        }
+    }
+}
+
+extension Result where Success == Void {
+    fileprivate var error: (any Error)? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}

@@ -1,0 +1,161 @@
+import CurlTransport
+import Foundation
+
+/// Puts a server's messages together from their fragments (RFC 6455 §5.4), inflates them where they are compressed (RFC 7692 §7.2.2), and
+/// sorts the control frames out that come in between.
+struct WebSocketAssembler {
+    enum Event: Equatable {
+        case message(WebSocketMessage)
+        case ping([UInt8])
+        case pong([UInt8])
+        case close(WebSocketClosing)
+    }
+
+    /// In bytes; a larger message fails the connection.
+    var maximumMessageSize: Int
+
+    private var parser: WebSocketFrameParser
+    private var inflater: MessageInflater?
+    private var frame = WebSocketFrameHeader(opcode: .continuation, length: 0)
+    private var message: Message?
+    private var control: [UInt8] = []
+
+    /// A message of which the end is still to come.
+    private struct Message {
+        let isText: Bool
+        let isCompressed: Bool
+        var payload = Data()
+        /// As it came, compressed or not; in bytes.
+        var wireSize = 0
+        var validator = UTF8Validator()
+    }
+
+    /// - Parameter inflater: nil where nothing may be compressed.
+    init(maximumMessageSize: Int, inflater: MessageInflater? = nil) {
+        self.maximumMessageSize = maximumMessageSize
+        parser = WebSocketFrameParser(allowsCompression: inflater != nil)
+        self.inflater = inflater
+    }
+
+    /// How much memory the message under way takes, in bytes.
+    var waitingCount: Int { message?.payload.count ?? 0 }
+
+    /// Takes the next event off the beginning of `input`; nil where more is needed, and then `input` is empty.
+    mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketViolation) -> Event? {
+        while let element = try parser.next(&input) {
+            switch element {
+            case .header(let header): try begin(header)
+            case .payload(let bytes): try append(bytes)
+            case .end: if let event = try end() { return event }
+            }
+        }
+        return nil
+    }
+
+    // MARK: - Frames
+
+    private mutating func begin(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
+        frame = header
+        switch header.opcode {
+        case .close, .ping, .pong:
+            control = []
+            control.reserveCapacity(header.length)
+            return
+        case .text, .binary:
+            guard message == nil else {
+                throw WebSocketViolation(.protocolError, "A message begins before the one before it is complete.")
+            }
+            message = Message(isText: header.opcode == .text, isCompressed: header.isCompressed)
+        case .continuation:
+            guard message != nil else {
+                throw WebSocketViolation(.protocolError, "A fragment belongs to no message.")
+            }
+        }
+        try reserve(header)
+    }
+
+    /// Room for the frame's payload, unless the message becomes too large with it.
+    private mutating func reserve(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
+        guard var message = message.take() else { return }
+        let (size, overflows) = message.wireSize.addingReportingOverflow(header.length)
+        // Compressing can make a message longer, by less than that.
+        let slack = message.isCompressed ? maximumMessageSize >> 8 + 1024 : 0
+        guard !overflows, size - min(size, slack) <= maximumMessageSize else { throw Self.tooBig }
+        message.wireSize = size
+        // What the server announces, it has yet to send.
+        if !message.isCompressed {
+            message.payload.reserveCapacity(min(size, message.payload.count + Self.mostReserved))
+        }
+        self.message = message
+    }
+
+    /// What every compressed message ends with, and its sender leaves out (RFC 7692 §7.2.2).
+    private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
+
+    private static let mostReserved = 1024 * 1024
+    private static let tooBig = WebSocketViolation(.tooBig, "A message is larger than maximumMessageSize.")
+
+    private mutating func append(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
+        guard !frame.opcode.isControl else { return control.append(contentsOf: bytes) }
+        guard message?.isCompressed == true else { return try appendInflated(bytes) }
+        try inflate(bytes)
+    }
+
+    private mutating func inflate(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
+        var rest = bytes
+        var output = [UInt8](repeating: 0, count: min(32 * 1024, max(1024, 8 * bytes.count)))
+        while true {
+            let step: MessageInflater.Step
+            do throws(DecodingFailure) {
+                guard let next = try inflater?.inflate(&rest, into: &output) else { return }
+                step = next
+            } catch {
+                throw Self.notInflatable(error)
+            }
+            try output.withUnsafeBytes { output in
+                Result { () throws(WebSocketViolation) in
+                    try appendInflated(UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
+                }
+            }.get()
+            if step.isDone { return }
+        }
+    }
+
+    private static func notInflatable(_ failure: DecodingFailure) -> WebSocketViolation {
+        WebSocketViolation(.invalidPayload, "A compressed message can't be inflated: \(failure.text).")
+    }
+
+    private mutating func appendInflated(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
+        guard !bytes.isEmpty, var message = message.take() else { return }
+        guard message.payload.count + bytes.count <= maximumMessageSize else { throw Self.tooBig }
+        if message.isText, !message.validator.append(bytes) { throw Self.notText }
+        message.payload.append(contentsOf: bytes)
+        self.message = message
+    }
+
+    private static let notText = WebSocketViolation(.invalidPayload, "A text message is not UTF-8.")
+
+    private mutating func end() throws(WebSocketViolation) -> Event? {
+        switch frame.opcode {
+        case .ping: return .ping(control)
+        case .pong: return .pong(control)
+        case .close: return .close(try WebSocketClosing(decoding: control))
+        case .continuation, .text, .binary: break
+        }
+        guard frame.isFinal else { return nil }
+        if message?.isCompressed == true {
+            try Self.tail.withUnsafeBytes { tail in
+                Result { () throws(WebSocketViolation) in try inflate(tail) }
+            }.get()
+            do throws(DecodingFailure) {
+                try inflater?.endMessage()
+            } catch {
+                throw Self.notInflatable(error)
+            }
+        }
+        guard let message = message.take() else { return nil }
+        guard message.isText else { return .message(.binary(message.payload)) }
+        guard message.validator.isComplete else { throw Self.notText }
+        return .message(.text(String(decoding: message.payload, as: UTF8.self)))
+    }
+}

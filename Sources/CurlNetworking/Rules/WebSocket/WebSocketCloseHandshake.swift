@@ -1,0 +1,97 @@
+import Foundation
+
+/// How a web socket comes to its end (RFC 6455 §7): events in, actions out.
+struct WebSocketCloseHandshake: Equatable {
+    enum State: Equatable {
+        case open
+        /// Our close frame is sent, and the server's is awaited.
+        case closing(WebSocketClosing)
+        /// Both have been sent, or there is no sense in waiting for the server's: it is to hang up.
+        case leaving(Ending)
+        case closed(Ending)
+    }
+
+    /// What the connection's end came to.
+    enum Ending: Equatable {
+        /// The server's close frame has come; what it says, and what ours has said if it was first.
+        case closed(WebSocketClosing)
+        /// The server broke the rules, or sent too much.
+        case failed(WebSocketViolation)
+        /// No close frame came: the connection was lost, or the server took too long.
+        case lost(sent: WebSocketClosing?)
+    }
+
+    enum Event: Equatable {
+        /// The program wants to close.
+        case close(WebSocketClosing)
+        case received(WebSocketClosing)
+        case violation(WebSocketViolation)
+        /// The server has hung up, or the connection is lost.
+        case connectionEnded
+        case timeIsUp
+    }
+
+    enum Action: Equatable {
+        /// Nothing is sent after that.
+        case send(WebSocketClosing)
+        /// The server has that long for what is awaited; an earlier time no longer counts.
+        case wait(Duration)
+        /// Close the connection; nothing more happens.
+        case finish(Ending)
+    }
+
+    private(set) var state = State.open
+    /// For the server's close frame.
+    let patience: Duration
+    /// For the server's hanging up.
+    let lingering: Duration
+
+    init(patience: Duration, lingering: Duration) {
+        (self.patience, self.lingering) = (patience, lingering)
+    }
+
+    /// Whether messages and control frames that come still count.
+    var isReceiving: Bool { state == .open }
+
+    /// Whether anything but what is on its way already may be sent.
+    var isSending: Bool { state == .open }
+
+    var isClosed: Bool { if case .closed = state { true } else { false } }
+
+    mutating func handle(_ event: Event) -> [Action] {
+        switch (state, event) {
+        case (.open, .close(let closing)):
+            state = .closing(closing)
+            return [.send(closing), .wait(patience)]
+        case (.open, .received(let closing)):
+            // The answer repeats the status (§5.5.1).
+            return leave(.closed(closing), sending: WebSocketClosing(closing.code))
+        case (.closing, .received(let closing)):
+            return leave(.closed(closing))
+        case (.open, .violation(let violation)):
+            return leave(.failed(violation), sending: WebSocketClosing(violation.status.rawValue))
+        case (.closing, .violation(let violation)):
+            return finish(.failed(violation))
+        case (.open, .connectionEnded):
+            return finish(.lost(sent: nil))
+        case (.closing(let closing), .connectionEnded), (.closing(let closing), .timeIsUp):
+            return finish(.lost(sent: closing))
+        case (.leaving(let ending), .connectionEnded), (.leaving(let ending), .timeIsUp):
+            return finish(ending)
+        case (.closing, .close), (.leaving, .close), (.leaving, .received), (.leaving, .violation), (.open, .timeIsUp):
+            return []
+        case (.closed, _):
+            return []
+        }
+    }
+
+    private mutating func leave(_ ending: Ending, sending closing: WebSocketClosing? = nil) -> [Action] {
+        state = .leaving(ending)
+        return (closing.map { [.send($0)] } ?? []) + [.wait(lingering)]
+    }
+
+    private mutating func finish(_ ending: Ending) -> [Action] {
+        state = .closed(ending)
+        return [.finish(ending)]
+    }
+}

@@ -1,0 +1,102 @@
+/// What is agreed on about compressing messages (RFC 7692 §7.1).
+struct WebSocketCompression: Equatable, Sendable {
+    /// What the client asks for, or says of itself.
+    struct Offer: Equatable, Sendable {
+        /// The server is to begin each message anew.
+        var serverForgets = false
+        /// The client will.
+        var clientForgets = false
+        /// The server is to look no further back than 2 to the power of that many bytes; from 8 to 15, nil for any.
+        var serverWindowBits: Int?
+        /// The client won't; nil for what the server likes.
+        var clientWindowBits: Int?
+
+        /// For the field `Sec-WebSocket-Extensions`.
+        var field: String {
+            var parts = [WebSocketCompression.name]
+            if serverForgets { parts.append("server_no_context_takeover") }
+            if clientForgets { parts.append("client_no_context_takeover") }
+            if let serverWindowBits { parts.append("server_max_window_bits=\(serverWindowBits)") }
+            parts.append(clientWindowBits.map { "client_max_window_bits=\($0)" } ?? "client_max_window_bits")
+            return parts.joined(separator: "; ")
+        }
+    }
+
+    var serverForgets = false
+    var clientForgets = false
+    var serverWindowBits = 15
+    var clientWindowBits = 15
+
+    private static let name = "permessage-deflate"
+
+    /// zlib compresses with no smaller window.
+    private static let smallestWindow = 9
+
+    /// Whether the client can compress by these rules. It needn't.
+    var canCompress: Bool { clientWindowBits >= Self.smallestWindow }
+
+    /// What the server has agreed to, by its fields of the name `Sec-WebSocket-Extensions`; nil for no compression. `offer` is what it was
+    /// offered; nil for nothing.
+    ///
+    /// - Throws: A description of what the server may not say.
+    static func agreed(_ fields: [String], on offer: Offer?) throws(WebSocketRefusal) -> WebSocketCompression? {
+        let extensions = fields.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        guard !extensions.isEmpty else { return nil }
+        var parts = extensions[0].split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
+        guard extensions.count == 1, parts.removeFirst().isEqualIgnoringASCIICase(to: name), let offer else {
+            throw WebSocketRefusal("The server uses an extension that wasn't offered.")
+        }
+        var agreed = WebSocketCompression(clientForgets: offer.clientForgets)
+        if let bits = offer.clientWindowBits { agreed.clientWindowBits = bits }
+        var seen: Set<String> = []
+        for part in parts {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
+            let name = pair[0].lowercased()
+            guard seen.insert(name).inserted else {
+                throw WebSocketRefusal("The server's parameter \(name.debugDescription) is there twice.")
+            }
+            try agreed.apply(name, pair.count == 2 ? unquoted(pair[1]) : nil)
+        }
+        guard !offer.serverForgets || agreed.serverForgets,
+            agreed.serverWindowBits <= offer.serverWindowBits ?? 15
+        else { throw WebSocketRefusal("The server ignores a parameter of the extension permessage-deflate.") }
+        agreed.clientWindowBits = min(agreed.clientWindowBits, offer.clientWindowBits ?? 15)
+        return agreed
+    }
+
+    private mutating func apply(_ name: String, _ value: String?) throws(WebSocketRefusal) {
+        switch (name, value, value.flatMap(Self.windowBits)) {
+        case ("server_no_context_takeover", nil, _): serverForgets = true
+        case ("client_no_context_takeover", nil, _): clientForgets = true
+        case ("server_max_window_bits", _, let bits?): serverWindowBits = bits
+        case ("client_max_window_bits", _, let bits?): clientWindowBits = bits
+        default:
+            throw WebSocketRefusal(
+                "The server's parameter \(name.debugDescription) of permessage-deflate is not valid."
+            )
+        }
+    }
+
+    /// Without leading zeros.
+    private static func windowBits(_ text: String) -> Int? {
+        (8...15).first { String($0) == text }
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        String(text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+
+    private static func unquoted(_ text: String) -> String {
+        text.count >= 2 && text.first == "\"" && text.last == "\"" ? String(text.dropFirst().dropLast()) : text
+    }
+}
+
+/// Why an answer to the handshake opens no web socket.
+struct WebSocketRefusal: Error, Equatable, Sendable {
+    /// For people.
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+
+/// The opening handshake (RFC 6455 §4): what the request says, and which answer opens a web socket.
+struct WebSocketHandshake: Equatable, Sendable {
+    /// 16 random bytes, in Base64.
+    let key: String
+    /// Those that the program speaks, the preferred one first.
+    let protocols: [String]
+    /// nil where nothing is to be compressed.
+    let compression: WebSocketCompression.Offer?
+
+    init(key: String = Self.makeKey(), protocols: [String], compression: WebSocketCompression.Offer?) {
+        (self.key, self.protocols, self.compression) = (key, protocols, compression)
+    }
+
+    private static func makeKey() -> String {
+        Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
+    }
+
+    /// What was agreed on.
+    struct Agreement: Equatable {
+        var subprotocol: String?
+        var compression: WebSocketCompression?
+    }
+
+    // MARK: - The request
+
+    /// Fields of the handshake's own, whatever the program sets, and those that make no sense without a body.
+    private static let ownFields = [
+        "Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Extensions",
+        "Sec-WebSocket-Protocol", "Sec-WebSocket-Accept", "Content-Length", "Transfer-Encoding", "Content-Type",
+        "Expect", "Accept-Encoding", "TE", "Trailer", "HTTP2-Settings",
+    ]
+
+    /// The request's head. `lines` are those that libcurl would be given: "Name: value", "Name;" for an empty value, "Name:" for none.
+    func request(target: String, host: String, lines: [String]) -> String {
+        var head = "GET \(target) HTTP/1.1\r\n"
+        let fields = lines.compactMap(Self.field)
+        if !fields.contains("Host") { head += "Host: \(host)\r\n" }
+        for field in fields where !Self.ownFields.contains(where: { $0.isEqualIgnoringASCIICase(to: field.name) }) {
+            head += field.value.isEmpty ? "\(field.name):\r\n" : "\(field.name): \(field.value)\r\n"
+        }
+        head += "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n"
+        if !protocols.isEmpty { head += "Sec-WebSocket-Protocol: \(protocols.joined(separator: ", "))\r\n" }
+        if let compression { head += "Sec-WebSocket-Extensions: \(compression.field)\r\n" }
+        return head + "\r\n"
+    }
+
+    private static func field(_ line: String) -> HeaderField? {
+        guard let end = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else { return nil }
+        let value = line[line.index(after: end)...].drop { $0 == " " }
+        if line[end] == ":", value.isEmpty { return nil }
+        return HeaderField(name: String(line[..<end]), value: String(value))
+    }
+
+    // MARK: - The answer
+
+    /// The value of `Sec-WebSocket-Accept` that proves that the server has understood (§4.2.2).
+    var accept: String {
+        Data(SHA1.hash(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))).base64EncodedString()
+    }
+
+    /// What the answer agrees to (§4.1).
+    func agreement(by head: ResponseHead) throws(WebSocketRefusal) -> Agreement {
+        guard head.status == 101 else {
+            throw WebSocketRefusal("The server doesn't open a web socket: it answered with the status \(head.status).")
+        }
+        guard head.version == "HTTP/1.1" else { throw WebSocketRefusal("The server's answer is not of HTTP/1.1.") }
+        guard head["Upgrade"]?.isEqualIgnoringASCIICase(to: "websocket") == true else {
+            throw WebSocketRefusal("The server switches to another protocol than that of web sockets.")
+        }
+        let connection = values(of: "Connection", in: head)
+            .flatMap { $0.split(separator: ",") }
+            .map { option in String(option.filter { $0 != " " && $0 != "\t" }) }
+        guard connection.contains(where: { $0.isEqualIgnoringASCIICase(to: "upgrade") }) else {
+            throw WebSocketRefusal("The server's answer lacks the field Connection: Upgrade.")
+        }
+        guard values(of: "Sec-WebSocket-Accept", in: head) == [accept] else {
+            throw WebSocketRefusal("The server's Sec-WebSocket-Accept is not the one that the request's key asks for.")
+        }
+        let chosen = values(of: "Sec-WebSocket-Protocol", in: head)
+        guard chosen.count <= 1, chosen.allSatisfy(protocols.contains) else {
+            throw WebSocketRefusal("The server has chosen a protocol that it wasn't offered.")
+        }
+        let extensions = values(of: "Sec-WebSocket-Extensions", in: head)
+        return Agreement(
+            subprotocol: chosen.first,
+            compression: try WebSocketCompression.agreed(extensions, on: compression)
+        )
+    }
+
+    private func values(of name: String, in head: ResponseHead) -> [String] {
+        head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: name) }.map(\.value)
+    }
+}

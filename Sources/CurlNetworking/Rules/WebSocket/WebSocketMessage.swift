@@ -1,0 +1,77 @@
+import Foundation
+
+/// A message, whole.
+enum WebSocketMessage: Equatable, Sendable {
+    case text(String)
+    case binary(Data)
+
+    /// Of its payload, in bytes.
+    var count: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .binary(let data): data.count
+        }
+    }
+}
+
+/// What a frame that closes the connection says (RFC 6455 §5.5.1).
+struct WebSocketClosing: Equatable, Sendable {
+    /// nil where the frame is empty.
+    var code: Int?
+    /// UTF-8; at most 123 bytes.
+    var reason = Data()
+
+    init(_ code: Int?, _ reason: Data = Data()) {
+        (self.code, self.reason) = (code, reason)
+    }
+
+    /// What the frame's payload says.
+    init(decoding payload: [UInt8]) throws(WebSocketViolation) {
+        guard !payload.isEmpty else {
+            self.init(nil)
+            return
+        }
+        guard payload.count >= 2 else { throw WebSocketViolation(.protocolError, "A close frame has half a status.") }
+        let code = Int(payload[0]) << 8 | Int(payload[1])
+        guard Self.mayBeSent(code) else {
+            throw WebSocketViolation(.protocolError, "A close frame has the status \(code), which is not valid there.")
+        }
+        let reason = Data(payload[2...])
+        guard String(validating: reason, as: UTF8.self) != nil else {
+            throw WebSocketViolation(.invalidPayload, "The reason in a close frame is not UTF-8.")
+        }
+        self.init(code, reason)
+    }
+
+    /// A frame that a program asks for: a status that may not stand in a frame is left out, and a reason that is no text or too long is cut
+    /// off.
+    init(sending code: Int, _ reason: Data?) {
+        guard Self.mayBeSent(code) else {
+            self.init(nil)
+            return
+        }
+        self.init(code, Self.sendable(reason ?? Data()))
+    }
+
+    var payload: [UInt8] {
+        guard let code else { return [] }
+        return [UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code)] + reason
+    }
+
+    /// Statuses that stand in frames (§7.4): those of the RFC and of IANA's registry, and those that are left to libraries and programs.
+    static func mayBeSent(_ code: Int) -> Bool {
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: true
+        default: false
+        }
+    }
+
+    private static let mostOfReason = WebSocketFrameHeader.mostOfControl - 2
+
+    /// The longest beginning that is UTF-8 and fits.
+    private static func sendable(_ reason: Data) -> Data {
+        var reason = reason.prefix(mostOfReason)
+        while String(validating: reason, as: UTF8.self) == nil { reason.removeLast() }
+        return Data(reason)
+    }
+}

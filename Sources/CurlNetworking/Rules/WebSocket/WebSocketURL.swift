@@ -1,0 +1,30 @@
+import Foundation
+
+/// The URLs of web sockets (RFC 6455 §3), and those of the requests that open them.
+enum WebSocketURL {
+    private static let schemes = [
+        ("ws", "http"), ("wss", "https"), ("ws+unix", "http+unix"), ("wss+unix", "https+unix"),
+    ]
+
+    /// The same with a scheme of HTTP; unchanged where it has another scheme than a web socket's.
+    static func request(_ url: URL) -> URL {
+        replace(url) { scheme in schemes.first { $0.0 == scheme }?.1 }
+    }
+
+    /// The opposite.
+    static func shown(_ url: URL) -> URL {
+        replace(url) { scheme in schemes.first { $0.1 == scheme }?.0 }
+    }
+
+    static func isWebSocket(_ url: URL) -> Bool {
+        schemes.contains { $0.0 == url.scheme?.lowercased() }
+    }
+
+    private static func replace(_ url: URL, _ counterpart: (String) -> String?) -> URL {
+        let text = url.absoluteString
+        guard let scheme = url.scheme, let other = counterpart(scheme.lowercased()), text.hasPrefix(scheme) else {
+            return url
+        }
+        return URL(string: other + text.dropFirst(scheme.count)) ?? url
+    }
+}

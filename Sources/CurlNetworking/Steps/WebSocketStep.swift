@@ -1,0 +1,27 @@
+import Foundation
+
+/// Has a request open a web socket. Never changes.
+final class WebSocketStep: Step {
+    private let exchange: WebSocketExchange
+
+    init(_ exchange: WebSocketExchange) {
+        self.exchange = exchange
+    }
+
+    /// Web sockets are opened over HTTP alone (RFC 6455 §4.1).
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        let url = host.request?.url
+        guard let url, Scheme(url)?.isHTTP == true else {
+            return .fail(URLError(.unsupportedURL, url, "The URL is not one of a web socket: ws, wss, http or https."))
+        }
+        let protocols = exchange.handshake.protocols
+        guard protocols.allSatisfy(HeaderRules.isToken), Set(protocols).count == protocols.count else {
+            return .fail(URLError(.badURL, url, "The names of a web socket's protocols are tokens, each there once."))
+        }
+        return .pass
+    }
+
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        plan.webSocket = exchange
+    }
+}

@@ -1,0 +1,318 @@
+import CurlTransport
+import Foundation
+
+/// Who has a web socket's connection. Loop only.
+protocol WebSocketConnectionOwner: AnyObject {
+    /// It is over, and the channel is closed. The last call.
+    func webSocketFinished(_ ending: WebSocketCloseHandshake.Ending, _ failure: TransferFailure?)
+}
+
+/// The connection of an open web socket: speaks the protocol over its channel, for what the program wants. Loop only.
+final class WebSocketConnection {
+    private let channel: Channel
+    private let exchange: WebSocketExchange
+    private unowned let owner: any WebSocketConnectionOwner
+    private let loop: EventLoop
+
+    // Receiving
+    private var assembler: WebSocketAssembler
+    /// What has come, and can't be looked at before the program has taken some messages.
+    private var rest: [UInt8] = []
+    private var isPaused = false
+
+    // Sending
+    private var encoder: WebSocketEncoder
+    /// What the server's last ping says, where it has yet to be answered.
+    private var pong: [UInt8]?
+    /// Pings that have yet to be answered, and what they say.
+    private var awaited: [(payload: UInt32, waiter: WebSocketExchange.Waiter<Void>)] = []
+    private var lastPing: UInt32 = 0
+    /// Whose messages are all on their way, and will be with the system.
+    private var underWay: [WebSocketExchange.Waiter<Void>] = []
+    /// The message of which some is on its way.
+    private var current: WebSocketExchange.Waiter<Void>?
+    private var isPumping = false
+
+    // The end
+    private var closeHandshake = WebSocketCloseHandshake(patience: .seconds(10), lingering: .seconds(1))
+    private var closeDeadline: Deadline?
+    private var failure: TransferFailure?
+
+    /// So many bytes at most wait for the system to take them, and a frame.
+    private static let mostUnsent = 64 * 1024
+
+    /// - Parameter bytes: What the channel has brought behind the handshake.
+    init(
+        _ channel: Channel,
+        _ exchange: WebSocketExchange,
+        _ compression: WebSocketCompression?,
+        after bytes: [UInt8],
+        isPaused: Bool,
+        loop: EventLoop,
+        owner: any WebSocketConnectionOwner
+    ) {
+        self.channel = channel
+        self.exchange = exchange
+        self.owner = owner
+        self.loop = loop
+        self.isPaused = isPaused
+        rest = bytes
+        let inflater = compression.flatMap {
+            MessageInflater(windowBits: $0.serverWindowBits, forgets: $0.serverForgets)
+        }
+        assembler = WebSocketAssembler(maximumMessageSize: exchange.maximumMessageSize, inflater: inflater)
+        encoder = WebSocketEncoder(compression)
+    }
+
+    private func atEndOfRound(_ delivery: @escaping WebSocketExchange.Delivery) {
+        loop.atEndOfRound(delivery)
+    }
+
+    // MARK: - What the owner brings
+
+    /// The web socket is open, and its exchange says so.
+    func start() {
+        exchange.setPaused(isPaused, atEndOfRound)
+        proceed()
+    }
+
+    /// The program wants something, or has taken messages.
+    func proceed() {
+        readRest()
+        pump()
+    }
+
+    func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        exchange.setPaused(isPaused, atEndOfRound)
+        if !isPaused { proceed() }
+    }
+
+    /// Says good-bye where that costs no time, and hangs up.
+    func cancel() {
+        if closeHandshake.isSending, !encoder.isInMessage { send(WebSocketClosing(1001)) }
+        channel.flush()
+        stop()
+    }
+
+    private func stop() {
+        if let closeDeadline { loop.cancel(closeDeadline) }
+        closeDeadline = nil
+        channel.close()
+        exchange.giveBack(underWay + (current.map { [$0] } ?? []) + awaited.map(\.waiter))
+        (underWay, current, awaited) = ([], nil, [])
+    }
+
+    // MARK: - Receiving
+
+    func received(_ bytes: UnsafeRawBufferPointer) {
+        guard rest.isEmpty else { return rest.append(contentsOf: bytes) }
+        let left = take(bytes)
+        if left > 0 { rest = Array(bytes.suffix(left)) }
+        updateReading()
+        pump()
+    }
+
+    private func readRest() {
+        if !rest.isEmpty {
+            let bytes = rest
+            rest = []
+            let left = bytes.withUnsafeBytes { take($0) }
+            if left > 0 { rest = Array(bytes.suffix(left)) }
+        }
+        updateReading()
+    }
+
+    /// Reads frames until the program has enough. Returns how many bytes are left.
+    private func take(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var input = bytes
+        assembler.maximumMessageSize = exchange.maximumMessageSize
+        do throws(WebSocketViolation) {
+            while closeHandshake.isReceiving {
+                guard !exchange.isFull else { return input.count }
+                guard let event = try assembler.next(&input) else { return 0 }
+                act(on: event)
+            }
+            // What we still wait for is the server's close frame.
+            while !closeHandshake.isClosed, let event = try assembler.next(&input) {
+                if case .close(let closing) = event { handle(.received(closing)) }
+            }
+        } catch {
+            handle(.violation(error))
+        }
+        return 0
+    }
+
+    private func act(on event: WebSocketAssembler.Event) {
+        switch event {
+        case .message(let message): exchange.received(message, atEndOfRound)
+        case .ping(let payload): answer(payload)
+        case .pong(let payload): answered(payload)
+        case .close(let closing): handle(.received(closing))
+        }
+    }
+
+    /// Where the server doesn't take what we send, only the last of its pings is answered.
+    private func answer(_ payload: [UInt8]) {
+        if closeHandshake.isSending, channel.unsentCount < Self.mostUnsent {
+            encoder.encode(.pong, payload, to: channel)
+        } else {
+            pong = payload
+        }
+    }
+
+    /// A pong answers its ping and those before it (RFC 6455 §5.5.3).
+    private func answered(_ payload: [UInt8]) {
+        guard payload.count == 4 else { return }
+        let number = payload.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        guard let index = awaited.firstIndex(where: { $0.payload == number }) else { return }
+        let waiters = awaited[...index].map(\.waiter)
+        awaited.removeFirst(waiters.count)
+        for waiter in waiters { exchange.complete(waiter, .success(()), atEndOfRound) }
+    }
+
+    private func updateReading() {
+        channel.setReading(rest.isEmpty && !(closeHandshake.isReceiving && exchange.isFull))
+    }
+
+    func reachedEnd() {
+        handle(.connectionEnded)
+    }
+
+    func failed(_ failure: TransferFailure) {
+        self.failure = failure
+        handle(.connectionEnded)
+    }
+
+    // MARK: - Sending
+
+    /// Sends what is wanted, as far as there is room for it.
+    private func pump() {
+        guard !isPumping, !closeHandshake.isClosed else { return }
+        isPumping = true
+        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
+        isPumping = false
+        channel.flush()
+    }
+
+    /// False where there is nothing to be sent.
+    private func sendNext() -> Bool {
+        if let payload = pong.take() {
+            encoder.encode(.pong, payload, to: channel)
+        } else if let waiter = exchange.takePing() {
+            lastPing &+= 1
+            awaited.append((lastPing, waiter))
+            encoder.encode(.ping, withUnsafeBytes(of: lastPing.bigEndian) { Array($0) }, to: channel)
+        } else if encoder.isInMessage {
+            encodeMore()
+        } else if let sending = exchange.takeSend() {
+            current = sending.waiter
+            encoder.begin(sending.message)
+            encodeMore()
+        } else if let closing = exchange.closing {
+            handle(.close(closing))
+        } else {
+            return false
+        }
+        return true
+    }
+
+    private func encodeMore() {
+        encoder.encodeMore(to: channel)
+        if !encoder.isInMessage, let waiter = current.take() { underWay.append(waiter) }
+    }
+
+    private func send(_ closing: WebSocketClosing) {
+        encoder.encode(.close, closing.payload, to: channel)
+    }
+
+    /// All that was to be sent is with the system.
+    func sentAll() {
+        let waiters = underWay
+        underWay = []
+        for waiter in waiters { exchange.complete(waiter, .success(()), atEndOfRound) }
+        // Within `flush()`, which goes on with what is added.
+        guard !isPumping else { return }
+        isPumping = true
+        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
+        isPumping = false
+    }
+
+    // MARK: - The end
+
+    private func handle(_ event: WebSocketCloseHandshake.Event) {
+        for action in closeHandshake.handle(event) {
+            switch action {
+            case .send(let closing):
+                send(closing)
+                if !isPumping { channel.flush() }
+            case .wait(let duration):
+                wait(duration)
+            case .finish(let ending):
+                finish(ending)
+            }
+        }
+        if case .leaving(let ending) = closeHandshake.state { note(ending) }
+    }
+
+    private func note(_ ending: WebSocketCloseHandshake.Ending) {
+        switch ending {
+        case .closed(let closing): exchange.noteClosing(closing.code ?? 1005, closing.reason)
+        case .failed(let violation): exchange.noteClosing(violation.status.rawValue, nil)
+        case .lost(let sent): if sent == nil { exchange.noteClosing(1006, nil) }
+        }
+    }
+
+    private func wait(_ duration: Duration) {
+        let deadline = closeDeadline ?? Deadline { [weak self] in self?.handle(.timeIsUp) }
+        closeDeadline = deadline
+        loop.schedule(deadline, at: loop.now + duration)
+        // The server's close frame, or its hanging up, comes behind whatever nobody has received.
+        if !closeHandshake.isReceiving {
+            let bytes = rest
+            rest = []
+            _ = bytes.withUnsafeBytes { take($0) }
+            channel.setReading(true)
+        }
+    }
+
+    private func finish(_ ending: WebSocketCloseHandshake.Ending) {
+        note(ending)
+        stop()
+        owner.webSocketFinished(ending, failure)
+    }
+}
+
+extension WebSocketCloseHandshake.Ending {
+    /// The error of a web socket at `url` that ends so; a closed one fails whatever is still asked of it.
+    func error(at url: URL?) -> URLError {
+        let error =
+            switch self {
+            case .closed(let closing):
+                URLError(
+                    .networkConnectionLost,
+                    url,
+                    "The web socket is closed, with the status \(closing.code ?? 1005)."
+                )
+            case .failed(let violation):
+                URLError(violation.status.errorCode, url, violation.description)
+            case .lost:
+                URLError(
+                    .networkConnectionLost,
+                    url,
+                    "The connection was lost before the server has closed the web socket."
+                )
+            }
+        return error.with(phase: .receiving)
+    }
+}
+
+extension WebSocketViolation.Status {
+    fileprivate var errorCode: URLError.Code {
+        switch self {
+        case .protocolError: .badServerResponse
+        case .invalidPayload: .cannotDecodeRawData
+        case .tooBig: .dataLengthExceedsMaximum
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import CCurlNetworkingLibcurl
+
+/// What libcurl is told about a connection that we speak on ourselves: see `Channel`.
+package struct ChannelOptions: EasyOptions, Sendable {
+    /// The protocol that TLS is offered (RFC 7301).
+    package enum ApplicationProtocol: Sendable {
+        case http1
+        /// The extension isn't sent.
+        case none
+    }
+
+    /// Of the scheme http or https, which says whether the connection is over TLS. Without user name and password.
+    package var url: String
+    package var applicationProtocol: ApplicationProtocol
+    /// How long the attempts to connect may take together, the lookup of the name and TLS included. nil for libcurl's default, five minutes.
+    package var connectTimeout: Duration?
+    /// nil for nothing beyond the defaults.
+    package var connection: ConnectionProfile?
+    package var connections: ConnectionGroup?
+    /// Somebody wants to have a say in the TLS handshake.
+    package var inquiry: HandshakeInquiry?
+    /// The connection goes through an HTTP proxy; the channel's delegate hears what that says.
+    package var usesTunnel = false
+    /// Lines for the proxy alone, with the request for a tunnel.
+    package var tunnelHeaders: [String] = []
+    /// Shown to an HTTP proxy.
+    package var proxyAuthentication: ProxyAuthentication?
+
+    package init(url: String, _ applicationProtocol: ApplicationProtocol) {
+        self.url = url
+        self.applicationProtocol = applicationProtocol
+    }
+
+    package var protocols: Int { Int(CURLPROTO_HTTP) | Int(CURLPROTO_HTTPS) }
+    package var mayUseTLS: Bool { url.hasPrefix("https:") }
+    package var sendsBody: Bool { false }
+    package var opensChannel: Bool { true }
+    package var credentials: (user: String, password: String)? { nil }
+
+    /// In bytes: `curl_easy_recv` returns no more at once.
+    package static let mostReceivedAtOnce = 64 * 1024
+    package var receiveBufferSize: Int { Self.mostReceivedAtOnce }
+
+    package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
+        if let connectTimeout { try easy.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.count(of: .milliseconds(1))) }
+    }
+
+    package func applyOwn(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.set(CURLOPT_CONNECT_ONLY, 1)
+        try easy.set(CURLOPT_FRESH_CONNECT, true)
+        // libcurl would close the connections of other channels once they are older than that.
+        try easy.set(CURLOPT_MAXAGE_CONN, Int(Int32.max))
+        try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        if case .none = applicationProtocol { try easy.set(CURLOPT_SSL_ENABLE_ALPN, false) }
+        // Otherwise libcurl would be connected once it has reached the proxy.
+        try easy.set(CURLOPT_HTTPPROXYTUNNEL, true)
+        if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
+        try proxyAuthentication?.apply(to: easy)
+        try inquiry?.apply(to: easy)
+    }
+}

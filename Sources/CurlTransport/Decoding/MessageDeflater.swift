@@ -1,0 +1,121 @@
+import CCurlNetworkingLibcurl
+
+/// zlib's functions for compressing, found at run time. https://www.zlib.net/manual.html
+struct DeflateFunctions: Sendable {
+    typealias Stream = InflateFunctions.Stream
+    typealias Initialize =
+        @convention(c) (Stream, Int32, Int32, Int32, Int32, Int32, UnsafePointer<CChar>?, Int32) -> Int32
+    typealias Step = @convention(c) (Stream, Int32) -> Int32
+    typealias Call = @convention(c) (Stream) -> Int32
+
+    let initialize: Initialize
+    let deflate: Step
+    let reset: Call
+    let end: Call
+    let version: InflateFunctions.Version
+
+    /// nil where there is no zlib.
+    static let loaded = SharedLibrary("libz.so.1").flatMap { DeflateFunctions($0) }
+
+    private init?(_ library: SharedLibrary) {
+        guard let initialize: Initialize = library.function("deflateInit2_"),
+            let deflate: Step = library.function("deflate"),
+            let reset: Call = library.function("deflateReset"),
+            let end: Call = library.function("deflateEnd"),
+            let version: InflateFunctions.Version = library.function("zlibVersion")
+        else { return nil }
+        self.initialize = initialize
+        self.deflate = deflate
+        self.reset = reset
+        self.end = end
+        self.version = version
+    }
+}
+
+/// Compresses messages, each to whole blocks without an end of the stream (RFC 7692 §7.2.1), with zlib.
+package final class MessageDeflater {
+    private let functions: DeflateFunctions
+    /// zlib remembers where it lies.
+    private let stream: DeflateFunctions.Stream
+    /// No message repeats what stood in those before it.
+    private let forgets: Bool
+
+    // zlib.h
+    private static let defaultLevel: Int32 = -1
+    private static let method: Int32 = 8
+    private static let memoryLevel: Int32 = 8
+    private static let syncFlush: Int32 = 2
+    private static let ok: Int32 = 0
+    private static let bufferError: Int32 = -5
+
+    /// What each message ends with, and isn't sent.
+    private static let tail = 4
+
+    /// - Parameters:
+    ///   - windowBits: From 9 to 15. zlib has none of 8 for bare deflate data.
+    ///   - forgets: The other side begins each message anew.
+    /// - Returns: nil where there is no zlib, or no memory.
+    package init?(windowBits: Int, forgets: Bool) {
+        guard let functions = DeflateFunctions.loaded, (9...15).contains(windowBits) else { return nil }
+        self.functions = functions
+        self.forgets = forgets
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: clibcurl_zlib_stream())
+        let code = functions.initialize(
+            stream,
+            Self.defaultLevel,
+            Self.method,
+            -Int32(windowBits),
+            Self.memoryLevel,
+            0,
+            functions.version(),
+            Int32(MemoryLayout<clibcurl_zlib_stream>.size)
+        )
+        guard code == Self.ok else {
+            stream.deallocate()
+            return nil
+        }
+    }
+
+    deinit {
+        _ = functions.end(stream)
+        stream.deallocate()
+    }
+
+    /// Compresses a whole message, or nothing of it: nil where zlib fails.
+    package func deflate(_ message: UnsafeRawBufferPointer) -> [UInt8]? {
+        var output: [UInt8] = []
+        var rest = message
+        repeat {
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(UInt32.max)))
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
+            stream.pointee.next_in = piece.bindMemory(to: UInt8.self).baseAddress
+            stream.pointee.avail_in = UInt32(piece.count)
+            guard flush(into: &output, upTo: max(256, piece.count / 2)) else { return nil }
+        } while !rest.isEmpty
+        guard output.count >= Self.tail else { return nil }
+        output.removeLast(Self.tail)
+        // An empty message is one empty block (RFC 7692 §7.2.3.6).
+        if output.isEmpty { output = [0] }
+        if forgets { _ = functions.reset(stream) }
+        return output
+    }
+
+    /// Until all of the input is put out.
+    private func flush(into output: inout [UInt8], upTo size: Int) -> Bool {
+        while true {
+            let start = output.count
+            output.append(contentsOf: repeatElement(0, count: size))
+            let room = UInt32(clamping: size)
+            let code = output.withUnsafeMutableBufferPointer { output in
+                stream.pointee.next_out = output.baseAddress.map { $0 + start }
+                stream.pointee.avail_out = room
+                return functions.deflate(stream, Self.syncFlush)
+            }
+            let left = Int(stream.pointee.avail_out)
+            output.removeLast(size - Int(room) + left)
+            guard code == Self.ok || code == Self.bufferError else { return false }
+            if left > 0 { return true }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import CCurlNetworkingLibcurl
+
+/// Inflates messages, each a number of whole blocks without an end of the stream (RFC 7692 §7.2.2), with zlib.
+package final class MessageInflater {
+    /// What one call has come to.
+    package struct Step {
+        /// How many bytes of the output are filled.
+        package var produced: Int
+        /// All of the input is used, and nothing is left to be put out.
+        package var isDone: Bool
+    }
+
+    private let functions: InflateFunctions
+    /// zlib remembers where it lies.
+    private let stream: InflateFunctions.Stream
+    private let windowBits: Int32
+    /// What one message repeats of those before it isn't known any more.
+    private let forgets: Bool
+
+    private static let ok: Int32 = 0
+    private static let streamEnd: Int32 = 1
+    /// There was nothing to be done.
+    private static let bufferError: Int32 = -5
+
+    /// - Parameters:
+    ///   - windowBits: From 8 to 15: the other side looks no further back than 2 to the power of that.
+    ///   - forgets: The other side begins each message anew.
+    /// - Returns: nil where there is no zlib, or no memory.
+    package init?(windowBits: Int, forgets: Bool) {
+        guard let functions = InflateFunctions.loaded, (8...15).contains(windowBits) else { return nil }
+        self.functions = functions
+        self.forgets = forgets
+        self.windowBits = -Int32(windowBits)
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: clibcurl_zlib_stream())
+        let size = Int32(MemoryLayout<clibcurl_zlib_stream>.size)
+        guard functions.initialize(stream, self.windowBits, functions.version(), size) == Self.ok else {
+            stream.deallocate()
+            return nil
+        }
+    }
+
+    deinit {
+        _ = functions.end(stream)
+        stream.deallocate()
+    }
+
+    /// Whether zlib is there.
+    package static var isAvailable: Bool { InflateFunctions.loaded != nil && DeflateFunctions.loaded != nil }
+
+    /// Inflates from the beginning of `input`, which it shortens, until that is used up or `output` is full.
+    package func inflate(
+        _ input: inout UnsafeRawBufferPointer,
+        into output: inout [UInt8]
+    ) throws(DecodingFailure) -> Step {
+        let inputSize = UInt32(clamping: input.count)
+        let outputSize = UInt32(clamping: output.count)
+        let code = output.withUnsafeMutableBufferPointer { output in
+            stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
+            stream.pointee.avail_in = inputSize
+            stream.pointee.next_out = output.baseAddress
+            stream.pointee.avail_out = outputSize
+            return functions.inflate(stream, 0)
+        }
+        let consumed = Int(inputSize - stream.pointee.avail_in)
+        input = UnsafeRawBufferPointer(rebasing: input.dropFirst(consumed))
+        let produced = Int(outputSize - stream.pointee.avail_out)
+        switch code {
+        case Self.ok, Self.bufferError: break
+        // A sender may end its stream with a message, and then begins another (RFC 7692 §7.2.3.4).
+        case Self.streamEnd: try restart(keepingWindow: !forgets)
+        default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
+        }
+        let isStuck = consumed == 0 && produced == 0
+        return Step(produced: produced, isDone: isStuck || input.isEmpty && produced < Int(outputSize))
+    }
+
+    /// The message is complete.
+    package func endMessage() throws(DecodingFailure) {
+        if forgets { try restart(keepingWindow: false) }
+    }
+
+    private func restart(keepingWindow: Bool) throws(DecodingFailure) {
+        let code =
+            if keepingWindow, let resetKeeping = functions.resetKeepingWindow {
+                resetKeeping(stream)
+            } else {
+                functions.reset(stream, windowBits)
+            }
+        guard code == Self.ok else { throw DecodingFailure("zlib can't start again") }
+    }
+}

@@ -1,0 +1,72 @@
+import CurlNetworking
+import Foundation
+
+/// A delegate that writes down what it is told of web sockets, in order.
+package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
+    package enum Event: Sendable, Equatable {
+        case opened(String?)
+        case closed(Int, reason: String)
+        /// A test has put it there.
+        case noted(String)
+        /// nil for success; `.unknown` for what is no `URLError`.
+        case completed(URLError.Code?)
+        case becameInvalid
+    }
+
+    private let record = Watched<[Event]>([])
+    private let onOpen: (@Sendable (URLSessionWebSocketTask) -> Void)?
+
+    package init(onOpen: (@Sendable (URLSessionWebSocketTask) -> Void)? = nil) {
+        self.onOpen = onOpen
+    }
+
+    package var events: [Event] { record.value }
+
+    package func note(_ text: String) {
+        record.update { $0.append(.noted(text)) }
+    }
+
+    /// Returns when the task is complete, with all that was told.
+    @discardableResult
+    package func completion() async throws -> [Event] {
+        try await wait { if case .completed = $0 { true } else { false } }
+    }
+
+    package func opening() async throws {
+        try await wait { if case .opened = $0 { true } else { false } }
+    }
+
+    @discardableResult
+    package func wait(for isWanted: @escaping @Sendable (Event) -> Bool) async throws -> [Event] {
+        try await record.wait { $0.contains(where: isWanted) }
+        return events
+    }
+
+    package func urlSession(
+        _ session: URLSession,
+        webSocketTask: URLSessionWebSocketTask,
+        didOpenWithProtocol protocol: String?
+    ) {
+        record.update { $0.append(.opened(`protocol`)) }
+        onOpen?(webSocketTask)
+    }
+
+    package func urlSession(
+        _ session: URLSession,
+        webSocketTask: URLSessionWebSocketTask,
+        didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?
+    ) {
+        let reason = String(decoding: reason ?? Data(), as: UTF8.self)
+        record.update { $0.append(.closed(closeCode.rawValue, reason: reason)) }
+    }
+
+    package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let error = error.map { $0 as? URLError ?? URLError(.unknown) }
+        record.update { $0.append(.completed(error?.code)) }
+    }
+
+    package func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        record.update { $0.append(.becameInvalid) }
+    }
+}

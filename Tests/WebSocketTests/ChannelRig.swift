@@ -1,0 +1,119 @@
+import CurlNetworkingLoopbackServer
+import CurlNetworkingLocks
+import Foundation
+
+@testable import CurlTransport
+
+/// A channel on an event loop, for tests of channels alone. Opened when made.
+///
+/// `@unchecked Sendable`: `multi` and `channel` are touched on the loop alone.
+final class ChannelRig: @unchecked Sendable {
+    /// Loops are never freed.
+    private static let loop = EventLoop(label: "WebSocketTests.loop")
+
+    let recorder = ChannelRecorder()
+    private var multi: Multi?
+    private var channel: Channel?
+    private let ownsMulti: Bool
+
+    /// Throws where the connection can't be made.
+    ///
+    /// - Parameter other: Whose multi is used.
+    init(
+        _ url: URL,
+        _ limits: ConnectionLimits = ConnectionLimits(kept: 100),
+        sharing other: ChannelRig? = nil
+    ) async throws {
+        ownsMulti = other == nil
+        try await onLoop { [self] in
+            let multi = try other?.multi ?? Multi(loop: Self.loop, limits: limits)
+            self.multi = multi
+            channel = try Channel(
+                ChannelOptions(url: url.absoluteString, .none),
+                in: multi,
+                delegate: recorder
+            )
+        }
+        try await recorder.settled.wait()
+        guard let failure = recorder.failure else { return }
+        await closeMulti()
+        throw failure
+    }
+
+    /// Calls `body` on the loop.
+    @discardableResult
+    func perform<Result: Sendable>(_ body: @escaping @Sendable (Channel) -> Result) async -> Result? {
+        try? await onLoop { [self] in channel.map(body) }
+    }
+
+    func send(_ data: Data) async {
+        await perform { channel in
+            data.withUnsafeBytes { channel.send($0) }
+            channel.flush()
+        }
+    }
+
+    func close() async {
+        await perform { $0.close() }
+        if ownsMulti { await closeMulti() }
+    }
+
+    func closeMulti() async {
+        _ = try? await onLoop { [self] in
+            multi?.close()
+            multi = nil
+        }
+    }
+
+    private func onLoop<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            Self.loop.submit { continuation.resume(with: Swift.Result { try body() }) }
+        }
+    }
+}
+
+/// Keeps what a channel reports.
+final class ChannelRecorder: ChannelDelegate, Sendable {
+    private struct State {
+        var bytes = Data()
+        var failure: TransferFailure?
+        var waiting: (count: Int, gate: Gate)?
+    }
+
+    private let state = Mutex(State())
+    /// The connection stands, or can't be made.
+    let settled = Gate()
+    let ended = Gate()
+    let failed = Gate()
+
+    var bytes: Data { state.withLock { $0.bytes } }
+    var failure: TransferFailure? { state.withLock { $0.failure } }
+
+    /// The first bytes, when there are so many.
+    func received(_ count: Int) async throws -> Data {
+        let gate = Gate()
+        state.withLock { state in
+            if state.bytes.count >= count { gate.open() } else { state.waiting = (count, gate) }
+        }
+        try await gate.wait()
+        return bytes
+    }
+
+    func channelOpened(_ channel: Channel) { settled.open() }
+
+    func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
+        state.withLock { state in
+            state.bytes.append(contentsOf: bytes)
+            if let waiting = state.waiting, state.bytes.count >= waiting.count { waiting.gate.open() }
+        }
+    }
+
+    func channelReachedEnd(_ channel: Channel) { ended.open() }
+    func channelSentAll(_ channel: Channel) {}
+
+    func channel(_ channel: Channel, failed failure: TransferFailure) {
+        state.withLock { $0.failure = failure }
+        settled.open()
+        failed.open()
+    }
+}

@@ -1,0 +1,104 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlTransport
+
+@Suite("Channels", .timeLimit(.minutes(2)))
+struct ChannelTests {
+    @Test("What is sent comes back, in order, more than any buffer holds")
+    func echo() async throws {
+        let server = try LoopbackServer(conversation: Self.echo)
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        let payload = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+        await rig.perform { $0.setReading(true) }
+        await rig.send(payload)
+        let received = try await rig.recorder.received(payload.count)
+        #expect(received == payload)
+        #expect(await rig.perform { $0.unsentCount } == 0)
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Nothing is read before somebody wants it, and then all of it")
+    func reading() async throws {
+        let server = try LoopbackServer { number in { $0.isOpened ? [.bytes("hello"), .close] : [] } }
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        try await server.waitForBytesSent(5)
+        #expect(rig.recorder.bytes.isEmpty)
+        await rig.perform { $0.setReading(true) }
+        #expect(try await rig.recorder.received(5) == Data("hello".utf8))
+        try await rig.recorder.ended.wait()
+        await rig.close()
+    }
+
+    @Test("A channel that isn't read holds its server back, and other transfers don't disturb it")
+    func backPressure() async throws {
+        let total: Int64 = 64 * 1024 * 1024
+        let server = try LoopbackServer { number in
+            { $0.isOpened ? [.body(.generated(length: total)), .close] : [] }
+        }
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url, ConnectionLimits(kept: 1))
+        try await server.waitUntilBlocked()
+        #expect(server.bytesSent < total)
+        // Others come and go meanwhile, on the same multi.
+        for _ in 0..<5 {
+            let other = try await ChannelRig(server.url, sharing: rig)
+            await other.close()
+        }
+        await rig.perform { $0.setReading(true) }
+        try await rig.recorder.ended.wait()
+        #expect(Int64(rig.recorder.bytes.count) == total)
+        await rig.close()
+    }
+
+    @Test("A connection that can't be made is reported once, with libcurl's code")
+    func refused() async throws {
+        let port = try LoopbackServer.unusedPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)"))
+        await #expect(throws: TransferFailure.self) { _ = try await ChannelRig(url) }
+    }
+
+    @Test("A reset connection fails the channel once")
+    func reset() async throws {
+        let server = try LoopbackServer(conversation: Self.echo)
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        await rig.perform { $0.setReading(true) }
+        await rig.send(Data("a".utf8))
+        _ = try await rig.recorder.received(1)
+        server.resetConnections()
+        try await rig.recorder.failed.wait()
+        #expect(rig.recorder.failure?.code == .recvError)
+        #expect(await rig.perform { $0.isOpen } == false)
+        await rig.close()
+    }
+
+    @Test("Closing the multi closes its channels, and using them afterwards does nothing")
+    func multiCloses() async throws {
+        let server = try LoopbackServer(conversation: Self.echo)
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        await rig.closeMulti()
+        try await server.waitUntilNoConnections()
+        await rig.send(Data("a".utf8))
+        await rig.perform { $0.setReading(true) }
+        #expect(await rig.perform { $0.isOpen } == false)
+        await rig.close()
+    }
+
+    private static let echo: @Sendable (Int) -> LoopbackServer.Conversation = { _ in
+        {
+            if case .received(let data) = $0 { return [.bytes(data)] }
+            return []
+        }
+    }
+}
+
+extension LoopbackServer.StreamEvent {
+    var isOpened: Bool { if case .opened = self { true } else { false } }
+}

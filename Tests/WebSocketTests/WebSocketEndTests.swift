@@ -1,0 +1,205 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Ends of web sockets", .timeLimit(.minutes(2)))
+struct WebSocketEndTests {
+    private typealias Frame = LoopbackServer.WebSocketFrame
+
+    @Test("A server's close is answered with its status, and told once, after the messages before it")
+    func serverCloses() async throws {
+        let answers = Watched<[Frame]>([])
+        let server = try LoopbackServer.forWebSockets { event in
+            switch event {
+            case .opened: return [.frame(.text("last")), .frame(.close(1001, "bye"))]
+            case .received(let frame):
+                answers.update { $0.append(frame) }
+                return [.close]
+            case .finished: return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        #expect(task.closeCode == .invalid)
+        task.resume()
+        let events = try await delegate.completion()
+        #expect(events == [.opened(nil), .closed(1001, reason: "bye"), .completed(nil)])
+        #expect(answers.value.map(\.closeCode) == [1001])
+        #expect(task.closeCode == .goingAway)
+        #expect(task.closeReason == Data("bye".utf8))
+        #expect(task.state == .completed)
+        // What had come is still there, and then everything fails alike.
+        #expect(try await task.receiveText() == "last")
+        let error = try #require(await task.receiveError())
+        #expect(error.code == .networkConnectionLost)
+        await #expect(throws: error) { try await task.send(.string("a")) }
+        await #expect(throws: error) { try await task.sendPing() }
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A close frame without a status gives 1005, and is answered without one")
+    func noStatus() async throws {
+        let answers = Watched<[Frame]>([])
+        let server = try LoopbackServer.forWebSockets { event in
+            switch event {
+            case .opened: return [.frame(.close(nil))]
+            case .received(let frame):
+                answers.update { $0.append(frame) }
+                return [.close]
+            case .finished: return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(try await delegate.completion() == [.opened(nil), .closed(1005, reason: ""), .completed(nil)])
+        #expect(answers.value.map(\.payload) == [Data()])
+        #expect(task.closeCode == .noStatusReceived)
+    }
+
+    @Test("Closing sends what was to be sent before, then the status and reason, and waits for the answer")
+    func closing() async throws {
+        let frames = Watched<[Frame]>([])
+        let server = try LoopbackServer.forWebSockets { event in
+            guard case .received(let frame) = event else { return [] }
+            frames.update { $0.append(frame) }
+            return frame.opcode == Frame.Opcode.close ? [.frame(.close(1000, "so long")), .close] : []
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        for number in 0..<3 { task.send(.string("\(number)")) { _ in } }
+        task.cancel(with: .normalClosure, reason: Data("done".utf8))
+        await #expect(throws: URLError.self) { try await task.send(.string("late")) }
+        let events = try await delegate.completion()
+        #expect(events == [.opened(nil), .closed(1000, reason: "so long"), .completed(nil)])
+        #expect(frames.value.map(\.opcode) == [1, 1, 1, 8])
+        #expect(frames.value.last?.closeCode == 1000)
+        #expect(frames.value.last?.payload.dropFirst(2) == Data("done".utf8))
+        #expect(task.closeReason == Data("so long".utf8))
+    }
+
+    @Test("A status that may not be sent is left out, and a long reason cut off between characters")
+    func unsendable() async throws {
+        for (code, reason, payload) in [
+            (1006, Data("gone".utf8), 0), (4001, Data(String(repeating: "ä", count: 80).utf8), 124),
+        ] {
+            let frames = Watched<[Frame]>([])
+            let server = try LoopbackServer.forWebSockets { event in
+                guard case .received(let frame) = event else { return [] }
+                frames.update { $0.append(frame) }
+                return [.frame(.close(nil)), .close]
+            }
+            defer { server.stop() }
+            let delegate = WebSocketDelegate()
+            let session = URLSession.forTest(delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.webSocketTask(with: server.webSocketURL())
+            task.resume()
+            try await delegate.opening()
+            task.cancel(withStatus: code, reason: reason)
+            try await delegate.completion()
+            #expect(frames.value.map(\.payload.count) == [payload])
+        }
+    }
+
+    @Test("A connection that is lost fails the task, and everything that waits")
+    func lost() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .received = event { return [.close] }
+            return []
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.receive { delegate.note("receive \(($0.failureCode).map { "\($0.rawValue)" } ?? "")") }
+        task.sendPing { delegate.note("ping \(($0 as? URLError).map { "\($0.code.rawValue)" } ?? "")") }
+        task.resume()
+        let events = try await delegate.completion()
+        let code = URLError.Code.networkConnectionLost
+        #expect(Set(events.map { "\($0)" }).count == 4)
+        #expect(events.first == .opened(nil))
+        #expect(events.last == .completed(code))
+        #expect(events.contains(.noted("receive \(code.rawValue)")))
+        #expect(events.contains(.noted("ping \(code.rawValue)")))
+        #expect(task.closeCode == .abnormalClosure)
+    }
+
+    @Test("Cancelling says good-bye, and completes at once", arguments: [true, false])
+    func cancel(isOpen: Bool) async throws {
+        let frames = Watched<[Frame]>([])
+        let server = try LoopbackServer { request in
+            guard isOpen else { return .raw([.never]) }
+            return .webSocket(request) { event in
+                if case .received(let frame) = event { frames.update { $0.append(frame) } }
+                return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        if isOpen { try await delegate.opening() } else { _ = try await server.requestHead(number: 1) }
+        task.cancel()
+        let events = try await delegate.completion()
+        #expect(events.last == .completed(.cancelled))
+        #expect(await task.receiveError()?.code == .cancelled)
+        if isOpen { try await frames.wait { $0.map(\.closeCode) == [1001] } }
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Closing before the web socket is open cancels the task")
+    func closeEarly() async throws {
+        let server = try LoopbackServer { _ in .raw([.never]) }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        _ = try await server.requestHead(number: 1)
+        task.cancel(with: .goingAway, reason: nil)
+        #expect(try await delegate.completion() == [.completed(.cancelled)])
+        #expect(task.closeCode == .goingAway)
+    }
+
+    @Test("Finishing a session waits for its web sockets, and invalidating cancels them")
+    func sessionEnds() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        session.finishTasksAndInvalidate()
+        try await task.send(.string("still there"))
+        #expect(try await task.receiveText() == "still there")
+        session.invalidateAndCancel()
+        try await delegate.wait { $0 == .becameInvalid }
+        #expect(delegate.events == [.opened(nil), .completed(.cancelled), .becameInvalid])
+        try await server.waitUntilNoConnections()
+    }
+}
+
+extension Result {
+    fileprivate var failureCode: URLError.Code? {
+        if case .failure(let error) = self { (error as? URLError)?.code } else { nil }
+    }
+}
