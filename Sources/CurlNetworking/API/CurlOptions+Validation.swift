@@ -27,6 +27,7 @@ extension CurlOptions {
         try tls.validate(as: "tls")
         try proxy.validate(as: "proxy")
         try strictTransportSecurity.validate()
+        try background.validate()
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")

@@ -93,5 +93,8 @@ public struct CurlOptions: Sendable {
     public var connections = ConnectionOptions()
 
     /// The default options.
+    /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
+    public var background = Background()
+
     public init() {}
 }
