@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 
 /// Why a server's certificate isn't trusted.
-public enum CertificateProblem: Sendable, Hashable {
+public enum CertificateProblem: Sendable, Hashable, Codable {
     case expired
     case notYetValid
     /// The chain doesn't end at a trusted authority, as with a self-signed certificate.

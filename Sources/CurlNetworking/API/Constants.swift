@@ -60,3 +60,25 @@ extension URLError {
         userInfo[NSURLSessionDownloadTaskResumeData] as? Data
     }
 }
+
+extension URLError {
+    /// Why a task of a background session was cancelled by somebody else than the program.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlerror/backgroundtaskcancelledreason-swift.enum>
+    public enum BackgroundTaskCancelledReason: Int, Sendable {
+        /// The user has ended the program's background transfers: `curlnetworking-agent --cancel-all` or
+        /// ``CurlBackgroundAgent/cancelAllTasks(of:)``.
+        case userForceQuitApplication
+        /// Background transfers are not allowed. Doesn't happen on Linux.
+        case backgroundUpdatesDisabled
+        /// The agent has no room for what it has to write down.
+        case insufficientSystemResources
+    }
+
+    /// Why the task was cancelled; nil unless somebody else than the program has cancelled it in a background session.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlerror/backgroundtaskcancelledreason-swift.property>
+    public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {
+        (userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap(BackgroundTaskCancelledReason.init)
+    }
+}

@@ -5,9 +5,9 @@ extension CurlOptions {
     /// hosts. A value that is nil is taken from the next pattern that matches the host, then from the session, then from the default.
     ///
     /// See <doc:TuningConnections>. Not used with FTP.
-    public struct ConnectionOptions: Sendable {
+    public struct ConnectionOptions: Sendable, Codable {
         /// Probes on a silent connection that detect a vanished peer; see ``keepAliveProbes``.
-        public struct KeepAliveProbes: Sendable, Hashable {
+        public struct KeepAliveProbes: Sendable, Hashable, Codable {
             /// How long a connection is silent before the first probe, in whole seconds. The default is 60 seconds. Source:
             /// [CURLOPT_TCP_KEEPIDLE](https://curl.se/libcurl/c/CURLOPT_TCP_KEEPIDLE.html).
             public var idle: Duration
@@ -25,7 +25,7 @@ extension CurlOptions {
         }
 
         /// A speed, and how long a transfer may stay below it; see ``lowSpeedLimit``.
-        public struct LowSpeedLimit: Sendable, Hashable {
+        public struct LowSpeedLimit: Sendable, Hashable, Codable {
             /// The lowest average speed that is fast enough.
             public var bytesPerSecond: Int
             /// How long a transfer may be slower, in whole seconds.
@@ -97,7 +97,7 @@ extension CurlOptions {
 
     /// Which HTTP versions connections may use; for a session or, in ``CurlOptions/HostOptions``, for some hosts. Source:
     /// [CURLOPT_HTTP_VERSION](https://curl.se/libcurl/c/CURLOPT_HTTP_VERSION.html).
-    public enum HTTPVersion: Sendable, Hashable {
+    public enum HTTPVersion: Sendable, Hashable, Codable {
         /// With TLS, HTTP/2 or HTTP/1.1, whichever the handshake negotiates (ALPN, RFC 7301); without TLS, HTTP/1.1.
         case automatic
         /// HTTP/1.1.

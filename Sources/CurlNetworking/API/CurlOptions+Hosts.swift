@@ -3,7 +3,7 @@ import Foundation
 extension CurlOptions {
     /// Options for one host, or for those that a pattern matches, instead of the session's. A value that is nil is taken from the next
     /// pattern that matches the host, then from the session.
-    public struct HostOptions: Sendable {
+    public struct HostOptions: Sendable, Codable {
         /// How many connections may be open at once, instead of
         /// ``URLSessionConfiguration/httpMaximumConnectionsPerHost``; at least 1.
         public var maximumConnections: Int?
@@ -49,7 +49,7 @@ extension CurlOptions {
     ///
     /// Case doesn't matter. IPv6 addresses are written in brackets, and internationalised names in either form (RFC 5891). A pattern of
     /// any other form makes ``CurlOptions/validate()`` throw.
-    public struct HostTable: Sendable {
+    public struct HostTable: Sendable, Codable {
         private(set) var optionsByPattern: [String: HostOptions] = [:]
 
         /// A table without entries.

@@ -3,7 +3,7 @@ import Foundation
 extension CurlOptions {
     /// How names are resolved, and what connections are bound to. For some hosts only, set their
     /// ``CurlOptions/HostOptions/names``. See <doc:NamesAndSockets>.
-    public struct Names: Sendable {
+    public struct Names: Sendable, Codable {
         /// How long a resolved address is used for new connections; the default is 60 s.
         ///
         /// Whole seconds: a fraction counts as one. Zero resolves the name for each new connection; a value above 68 years means forever.
@@ -37,7 +37,7 @@ extension CurlOptions {
     }
 
     /// Which addresses of a host are used. libcurl: [CURLOPT_IPRESOLVE](https://curl.se/libcurl/c/CURLOPT_IPRESOLVE.html).
-    public enum IPVersion: Sendable, Hashable {
+    public enum IPVersion: Sendable, Hashable, Codable {
         /// All.
         case any
         /// IPv4 only.
@@ -47,7 +47,7 @@ extension CurlOptions {
     }
 
     /// A name or address, and a port.
-    public struct Endpoint: Sendable, Hashable {
+    public struct Endpoint: Sendable, Hashable, Codable {
         /// A name, or an address; IPv6 without brackets.
         public var host: String
         /// nil for the one that would be used otherwise.
@@ -63,7 +63,7 @@ extension CurlOptions {
     /// A Unix domain socket on this machine. Its name has at most 107 bytes.
     ///
     /// A single request can name its socket in its URL, without this option: `http+unix://%2Frun%2Fapp.sock/path`.
-    public enum UnixSocket: Sendable, Hashable {
+    public enum UnixSocket: Sendable, Hashable, Codable {
         /// One in the file system. libcurl:
         /// [CURLOPT_UNIX_SOCKET_PATH](https://curl.se/libcurl/c/CURLOPT_UNIX_SOCKET_PATH.html).
         case path(String)
@@ -75,7 +75,7 @@ extension CurlOptions {
     /// What connections are bound to on this machine. libcurl: [CURLOPT_INTERFACE](https://curl.se/libcurl/c/CURLOPT_INTERFACE.html),
     /// [CURLOPT_LOCALPORT](https://curl.se/libcurl/c/CURLOPT_LOCALPORT.html) and
     /// [CURLOPT_LOCALPORTRANGE](https://curl.se/libcurl/c/CURLOPT_LOCALPORTRANGE.html).
-    public enum LocalEnd: Sendable, Hashable {
+    public enum LocalEnd: Sendable, Hashable, Codable {
         /// A network interface by its name, such as `"eth0"`. The kernel may require privileges for that; without them libcurl binds to the
         /// interface's address.
         case interface(String)
@@ -89,7 +89,7 @@ extension CurlOptions {
 
 extension CurlOptions.HostOptions {
     /// How a host's name is resolved, instead of ``CurlOptions/names``. A value that is nil is taken from the next pattern.
-    public struct Names: Sendable {
+    public struct Names: Sendable, Codable {
         /// The host's addresses, instead of resolving its name; like curl's `--resolve`. IPv6 without brackets.
         ///
         /// They are tried in this order. With ``connectTo``, they are the addresses of the host named there. libcurl:

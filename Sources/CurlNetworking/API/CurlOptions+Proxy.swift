@@ -2,7 +2,7 @@ import Foundation
 
 extension CurlOptions {
     /// Whether requests go to their host directly or through a proxy. See <doc:Proxies>.
-    public enum Proxy: Sendable, Equatable {
+    public enum Proxy: Sendable, Equatable, Codable {
         /// As ``URLSessionConfiguration/connectionProxyDictionary`` says or, if that is nil, the environment.
         case system
         /// No proxy.
@@ -19,9 +19,9 @@ extension CurlOptions {
     /// proxy.exceptions = ["internal.example.com", "10.0.0.0/8"]
     /// configuration.curl.proxy = .server(proxy)
     /// ```
-    public struct ProxyServer: Sendable, Hashable {
+    public struct ProxyServer: Sendable, Hashable, Codable {
         /// The protocol that is spoken with the proxy.
-        public enum Scheme: String, Sendable, CaseIterable {
+        public enum Scheme: String, Sendable, CaseIterable, Codable {
             /// HTTP/1.1 without TLS. Requests for http URLs are sent to the proxy itself, all others through a tunnel (CONNECT).
             case http
             /// The same over TLS; the proxy's certificate is verified.

@@ -8,7 +8,7 @@ extension CurlOptions {
     /// with `URLError.secureConnectionFailed`, and the error names it.
     public struct TLSOptions: Sendable, Hashable {
         /// Where the certificates of authorities are read from.
-        public enum CertificateSource: Sendable, Hashable {
+        public enum CertificateSource: Sendable, Hashable, Codable {
             /// A file with certificates in PEM, or a single one in DER.
             case file(URL)
             /// A directory of PEM files named after the hashes of their subjects, as made by `openssl rehash`.
@@ -57,6 +57,50 @@ extension CurlOptions {
 
         /// The default options.
         public init() {}
+    }
+}
+
+// MARK: - Coding
+
+extension CurlOptions.TLSOptions: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case trustRoots, additionalTrustRoots, revocationLists, identity, minimumVersion, maximumVersion, cipherSuites
+        case tls13CipherSuites
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        trustRoots = try container.decodeIfPresent([CertificateSource].self, forKey: .trustRoots)
+        additionalTrustRoots = try container.decode([CertificateSource].self, forKey: .additionalTrustRoots)
+        revocationLists = try container.decode([URL].self, forKey: .revocationLists)
+        identity = try container.decodeIfPresent(TLSIdentity.self, forKey: .identity)
+        minimumVersion = try Self.version(in: container, .minimumVersion)
+        maximumVersion = try Self.version(in: container, .maximumVersion)
+        cipherSuites = try container.decodeIfPresent([String].self, forKey: .cipherSuites)
+        tls13CipherSuites = try container.decodeIfPresent([String].self, forKey: .tls13CipherSuites)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(trustRoots, forKey: .trustRoots)
+        try container.encode(additionalTrustRoots, forKey: .additionalTrustRoots)
+        try container.encode(revocationLists, forKey: .revocationLists)
+        try container.encodeIfPresent(identity, forKey: .identity)
+        try container.encodeIfPresent(minimumVersion?.rawValue, forKey: .minimumVersion)
+        try container.encodeIfPresent(maximumVersion?.rawValue, forKey: .maximumVersion)
+        try container.encodeIfPresent(cipherSuites, forKey: .cipherSuites)
+        try container.encodeIfPresent(tls13CipherSuites, forKey: .tls13CipherSuites)
+    }
+
+    private static func version(
+        in container: KeyedDecodingContainer<CodingKeys>,
+        _ key: CodingKeys
+    ) throws -> tls_protocol_version_t? {
+        guard let number = try container.decodeIfPresent(UInt16.self, forKey: key) else { return nil }
+        guard let version = tls_protocol_version_t(rawValue: number) else {
+            throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: "no version of TLS")
+        }
+        return version
     }
 }
 

@@ -2,7 +2,7 @@ import Foundation
 
 extension CurlOptions {
     /// Whether a session heeds HTTP Strict Transport Security (RFC 6797), and where it keeps what it learns. See <doc:TLS>.
-    public enum StrictTransportSecurity: Sendable, Hashable {
+    public enum StrictTransportSecurity: Sendable, Hashable, Codable {
         /// The session ignores the field, and requests use the scheme of their URLs.
         case off
         /// What responses say is remembered as long as the session lives.

@@ -28,6 +28,7 @@ extension CurlOptions {
         try proxy.validate(as: "proxy")
         try strictTransportSecurity.validate()
         try webSockets.validate(as: "webSockets")
+        try background.validate()
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")

@@ -96,5 +96,8 @@ public struct CurlOptions: Sendable {
     public var webSockets = WebSocketOptions()
 
     /// The default options.
+    /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
+    public var background = Background()
+
     public init() {}
 }

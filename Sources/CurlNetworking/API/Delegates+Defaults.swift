@@ -7,6 +7,9 @@ extension URLSessionDelegate {
     /// Does nothing.
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
 
+    /// Does nothing.
+    public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
+
     /// The session's delegate, if this object is the task's own one.
     func next(_ session: URLSession, _ task: URLSessionTask) -> DelegateSet? {
         guard task.delegate === self, let sessionDelegate = session.delegate, sessionDelegate !== self else {

@@ -9,6 +9,13 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session has become invalid: its last message. `error` is nil if the program invalidated it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
+    /// What happened in a background session while no program was attached to it has been told. Called once after a session was made with the
+    /// identifier of an earlier one, if transfers had ended meanwhile.
+    ///
+    /// Source:
+    /// <https://developer.apple.com/documentation/foundation/urlsessiondelegate/urlsessiondidfinishevents(forbackgroundurlsession:)>
+    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
+
     /// Asks how to answer a challenge about the connection: the server's certificate, the client's, NTLM or Negotiate. If a delegate
     /// doesn't implement it, the task's method is called instead. See <doc:TLS> and <doc:Authentication>.
     func urlSession(

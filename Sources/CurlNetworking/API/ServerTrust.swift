@@ -11,7 +11,7 @@ public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServ
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
 /// A server's certificates, and the result of verifying them: this module's counterpart of `SecTrust`.
-public struct ServerTrust: Sendable, Hashable {
+public struct ServerTrust: Sendable, Hashable, Codable {
     /// The requested host.
     public let host: String
     /// The certificates as the server sent them, its own first, in DER. They prove nothing if there is a ``problem``.

@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 
 /// A certificate with its private key, for servers that authenticate their clients.
-public struct TLSIdentity: Sendable, Hashable {
+public struct TLSIdentity: Sendable, Hashable, Codable {
     /// Where a part of an identity is read from.
     public enum Source: Sendable, Hashable {
         /// A file, which is read for every new connection.

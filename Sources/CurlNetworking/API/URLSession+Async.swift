@@ -74,12 +74,18 @@ extension URLSession {
 
     /// The tasks that are neither completed nor cancelled, by kind.
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
-        get async { tasksByKind }
+        get async {
+            await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
+            return tasksByKind
+        }
     }
 
     /// All tasks that are neither completed nor cancelled.
     public var allTasks: [URLSessionTask] {
-        get async { core.tasks }
+        get async {
+            await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
+            return core.tasks
+        }
     }
 
     /// Has later requests use new connections.

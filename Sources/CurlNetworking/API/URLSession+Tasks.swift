@@ -33,7 +33,8 @@ extension URLSession {
         _ consumer: Consumer,
         body: TaskBody.Source = .request
     ) -> any TaskEngine {
-        TaskHandle(
+        if core.configuration.identifier != nil { return makeBackgroundEngine(request, consumer, body: body) }
+        return TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
@@ -44,6 +45,9 @@ extension URLSession {
 
     func makeEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let resumption = Result { () throws(URLError) in try ResumeData(decoding: resumeData) }
+        if core.configuration.identifier != nil, let request = try? resumption.get().request {
+            return makeBackgroundEngine(request, consumer, resumeData: resumeData)
+        }
         return TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
@@ -51,6 +55,18 @@ extension URLSession {
             resumption: resumption,
             consumer: consumer
         )
+    }
+
+    /// A download that goes on, with a request of its own: that of resume data has no credentials.
+    func makeDownloadTask(_ request: URLRequest, resuming resumeData: ResumeData) -> URLSessionDownloadTask {
+        let engine = TaskHandle(
+            identifier: core.makeTaskIdentifier(),
+            session: core,
+            request: request,
+            resumption: .success(resumeData),
+            consumer: .downloadDelegate
+        )
+        return introduce(URLSessionDownloadTask(engine: engine))
     }
 
     /// Adds a new task to the session's list, and tells the delegate of it.

@@ -22,6 +22,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core = Self.makeCore(configuration, nil, nil)
         super.init()
         core.represent(by: self)
+        beginBackgroundTasks()
     }
 
     /// A session.
@@ -38,6 +39,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core = Self.makeCore(configuration, delegate, queue)
         super.init()
         core.represent(by: self)
+        beginBackgroundTasks()
     }
 
     /// Shared by both public initialisers, which are both designated so that a subclass may call either.
@@ -165,9 +167,11 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
             -> Void
     ) {
-        core.deliveryQueue.addOperation {
-            let (data, uploads, downloads) = self.tasksByKind
-            completionHandler(data, uploads, downloads)
+        core.afterAttaching {
+            self.core.deliveryQueue.addOperation {
+                let (data, uploads, downloads) = self.tasksByKind
+                completionHandler(data, uploads, downloads)
+            }
         }
     }
 
@@ -185,7 +189,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
+        core.afterAttaching {
+            self.core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
+        }
     }
 
     // MARK: - Data tasks

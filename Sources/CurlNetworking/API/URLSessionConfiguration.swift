@@ -24,6 +24,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var allowsUltraConstrainedNetworkAccess = true
         var multipathServiceType = MultipathServiceType.none
         var isDiscretionary = false
+        var sessionSendsLaunchEvents = true
+        var sharedContainerIdentifier: String?
+        /// nil in all but background sessions.
+        var identifier: String?
         var connectionProxyDictionary: [AnyHashable: Any]?
         var httpShouldUsePipelining = false
         var httpShouldSetCookies = true
@@ -76,6 +80,21 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return URLSessionConfiguration(values: values)
     }
 
+    /// Transfers that go on while the program isn't running; see <doc:BackgroundSessions>.
+    ///
+    /// A session with this configuration needs a delegate, takes downloads and uploads from files of http and https URLs, has no
+    /// cache, and waits for connectivity. Cookies and credentials are those of the shared storages.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/background(withidentifier:)>
+    open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
+        var values = Values()
+        values.identifier = identifier
+        values.httpCookieStorage = .shared
+        values.urlCredentialStorage = .shared
+        values.waitsForConnectivity = true
+        return URLSessionConfiguration(values: values)
+    }
+
     /// A copy of the configuration.
     open override func copy() -> Any {
         copy(with: nil)
@@ -90,10 +109,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         lock.withLock { values }
     }
 
-    /// The name of a background session; always nil, since there are none yet.
+    /// The name of a background session; nil for others.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/identifier>
-    open var identifier: String? { nil }
+    open var identifier: String? { current.identifier }
 
     /// The cache policy of requests without one of their own. See <doc:Caching>.
     open var requestCachePolicy: URLRequest.CachePolicy {
@@ -181,6 +200,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var isDiscretionary: Bool {
         get { current.isDiscretionary }
         set { lock.withLock { values.isDiscretionary = newValue } }
+    }
+
+    /// Whether a command is run when all transfers of a background session have ended and no program is attached to it; the default is true.
+    /// The command is ``CurlOptions/Background/launchCommand``; without one, nothing happens.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/sessionsendslaunchevents>
+    open var sessionSendsLaunchEvents: Bool {
+        get { current.sessionSendsLaunchEvents }
+        set { lock.withLock { values.sessionSendsLaunchEvents = newValue } }
     }
 
     /// The proxies to use; nil, the default, for the environment's, and an empty dictionary for none.
@@ -336,6 +364,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.curl = newValue } }
     }
 
-    /// The container for the files of background transfers; always nil on Linux.
-    open var sharedContainerIdentifier: String? { nil }
+    /// The name of the folder with the state of background transfers, in place of the program's own name: several programs that set the
+    /// same one may take over each other's sessions. No effect where ``CurlOptions/Background/folder`` is set.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/sharedcontaineridentifier>
+    open var sharedContainerIdentifier: String? {
+        get { current.sharedContainerIdentifier }
+        set { lock.withLock { values.sharedContainerIdentifier = newValue } }
+    }
 }

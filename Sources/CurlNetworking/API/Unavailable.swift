@@ -20,9 +20,3 @@ extension URLSession {
     @available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
     public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask { URLSessionStreamTask() }
 }
-
-extension URLSessionConfiguration {
-    /// Background sessions are to come.
-    @available(*, unavailable, message: "CurlNetworking has no background sessions yet.")
-    public class func background(withIdentifier identifier: String) -> URLSessionConfiguration { .default }
-}

@@ -31,6 +31,9 @@ final class SessionCore: @unchecked Sendable {
     let madeAuthenticationCoordinator = Mutex<AuthenticationCoordinator?>(nil)
     private let shared: Mutex<Shared>
 
+    /// Who does the tasks, where that is another process.
+    private let remoteTasks = Mutex<(any RemoteTasks)?>(nil)
+
     fileprivate struct Shared {
         var delegates: DelegateSet
         var tasks: [Int: TaskEntry] = [:]
@@ -119,6 +122,40 @@ final class SessionCore: @unchecked Sendable {
             shared.keptSession = session
             shared.session = session
         }
+    }
+
+    // MARK: - Another process (any thread)
+
+    /// The client of a background session; nil in other sessions.
+    var remote: (any RemoteTasks)? {
+        get { remoteTasks.withLock { $0 } }
+        set { remoteTasks.withLock { $0 = newValue } }
+    }
+
+    /// Later tasks get higher numbers.
+    func reserveTaskIdentifiers(through last: Int) {
+        shared.withLock { $0.lastTaskIdentifier = max($0.lastTaskIdentifier, last) }
+    }
+
+    func isFree(identifier: Int) -> Bool {
+        shared.withLock { $0.tasks[identifier] == nil }
+    }
+
+    /// The session doesn't end until `letGo`: there may be tasks that it doesn't know yet.
+    func holdOpen() {
+        shared.withLock { $0.tasks[Self.placeholder] = .released(WeakTask(task: nil)) }
+    }
+
+    func letGo() {
+        if !isFree(identifier: Self.placeholder) { remove(identifier: Self.placeholder) }
+    }
+
+    /// No task's number.
+    private static let placeholder = 0
+
+    /// Calls `body` once the list of tasks is complete.
+    func afterAttaching(_ body: @escaping @Sendable () -> Void) {
+        if let remote { remote.afterAttaching(body) } else { body() }
     }
 
     // MARK: - Tasks (any thread)
@@ -217,6 +254,7 @@ final class SessionCore: @unchecked Sendable {
             }
             return (tasks, shared.endIfFinished())
         }
+        remote?.sessionWasInvalidated(cancellingTasks: cancels)
         if let finished { becomeInvalid(finished) }
         if cancels { for task in Self.list(tasks) { task.cancel() } }
     }
@@ -241,6 +279,7 @@ final class SessionCore: @unchecked Sendable {
 
     /// Closes the session's connections. Called once its last task is done, or when the session is dropped.
     private func close() {
+        remote?.close()
         for pool in pools.all { pool.close() }
     }
 

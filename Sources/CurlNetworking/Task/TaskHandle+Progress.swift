@@ -8,29 +8,14 @@ import Foundation
 extension TaskHandle {
     /// Made when first asked for: most tasks never need one. Any thread.
     func progress(of task: URLSessionTask) -> Progress {
-        shared.withLock { shared in
-            if let progress = shared.progress { return progress }
-            let progress = Progress(parent: nil, userInfo: nil)
-            progress.cancellationHandler = { [weak task] in task?.cancel() }
-            progress.pausingHandler = { [weak task] in task?.suspend() }
-            progress.resumingHandler = { [weak task] in task?.resume() }
-            progress.isCancellable = true
-            progress.isPausable = true
-            shared.progressCounts.show(on: progress)
-            shared.progress = progress
-            return progress
-        }
+        shared.withLock { $0.makeProgress(for: task) }
     }
 
     /// Brings the task's `Progress` up to date. Delegate queue.
     func showProgress() {
         let (progress, counts) = shared.withLock { ($0.progress, $0.progressCounts) }
-        guard let progress else { return }
-        Self.progressChanges.withLock { _ in counts.show(on: progress) }
+        if let progress { TaskProgressChanges.show(counts, on: progress) }
     }
-
-    /// None of the program's code runs within it.
-    private static let progressChanges = Mutex(())
 
     /// Changes what the counters show, and has the task's `Progress` follow. Loop.
     func count(_ change: (inout TaskState) -> Void) {
@@ -65,5 +50,31 @@ extension TaskHandle {
             return shared.mailbox.post(.event(.sent(sent))) || schedulesProgress
         }
         if schedules { scheduleAtEndOfRound() }
+    }
+}
+
+extension TaskState {
+    /// The task's `Progress`, made when first asked for.
+    mutating func makeProgress(for task: URLSessionTask) -> Progress {
+        if let progress { return progress }
+        let progress = Progress(parent: nil, userInfo: nil)
+        progress.cancellationHandler = { [weak task] in task?.cancel() }
+        progress.pausingHandler = { [weak task] in task?.suspend() }
+        progress.resumingHandler = { [weak task] in task?.resume() }
+        progress.isCancellable = true
+        progress.isPausable = true
+        progressCounts.show(on: progress)
+        self.progress = progress
+        return progress
+    }
+}
+
+/// One change of a `Progress` at a time, in the whole process.
+enum TaskProgressChanges {
+    /// None of the program's code runs within it.
+    private static let lock = Mutex(())
+
+    static func show(_ counts: ProgressCounts, on progress: Progress) {
+        lock.withLock { _ in counts.show(on: progress) }
     }
 }

@@ -66,13 +66,13 @@ package struct TLSSettings: ConnectionSettings, Hashable {
 }
 
 /// The certificate that a server is shown when it asks for one, and its key.
-package struct ClientCertificate: ConnectionSettings, Hashable {
-    package enum Source: Sendable, Hashable {
+package struct ClientCertificate: ConnectionSettings, Hashable, Codable {
+    package enum Source: Sendable, Hashable, Codable {
         case file(String)
         case bytes([UInt8])
     }
 
-    package enum Format: String, Sendable {
+    package enum Format: String, Sendable, Codable {
         case pem = "PEM"
         case pkcs12 = "P12"
     }

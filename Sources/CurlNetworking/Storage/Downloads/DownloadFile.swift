@@ -157,6 +157,47 @@ final class DownloadedFile: Sendable {
         self.descriptor = descriptor
     }
 
+    /// Another name in `directory` for the complete file at `source`, or a copy where that is on another file system. Whoever has made the file
+    /// removes the other name. Blocks.
+    init(linking source: URL, in directory: URL) throws(URLError) {
+        let opened = open(source.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard opened >= 0 else {
+            throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)
+        }
+        defer { close(opened) }
+        let linked = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
+        if link(source.path, linked.path) == 0 {
+            url = linked
+            descriptor = try Self.duplicate(opened, of: linked)
+            // Tells others that somebody works on it; see `AbandonedFiles`.
+            flock(descriptor, LOCK_EX | LOCK_NB)
+            return
+        }
+        var status = stat()
+        guard fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)
+        }
+        let copy = try DownloadFile(in: directory)
+        do throws(URLError) {
+            try copy.copy(from: opened, length: Int64(status.st_size))
+        } catch {
+            copy.remove()
+            throw error
+        }
+        let finished = try copy.finish()
+        url = finished.url
+        descriptor = try Self.duplicate(finished.descriptor, of: finished.url)
+    }
+
+    /// Removes the file where that fails.
+    private static func duplicate(_ descriptor: Int32, of url: URL) throws(URLError) -> Int32 {
+        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard duplicate < 0 else { return duplicate }
+        let error = SystemError.current
+        unlink(url.path)
+        throw URLError(.cannotOpenFile, url, "The download's file could not be opened.", error)
+    }
+
     deinit {
         close(descriptor)
     }
@@ -249,6 +290,21 @@ struct PartialFile: Codable, Equatable, Sendable {
         var status = stat()
         guard isGrowing == true, fstat(descriptor, &status) == 0 else { return length }
         return max(length, Int64(status.st_size))
+    }
+
+    /// Moves the file to another directory; nil where it isn't the one described any more, or can't be moved. Blocks; copies the file if that is
+    /// on another file system.
+    func moved(from old: URL, to directory: URL) -> PartialFile? {
+        guard let source = open(in: old) else { return nil }
+        defer { close(source) }
+        let path = old.appendingPathComponent(name, isDirectory: false).path
+        let url = directory.appendingPathComponent(TemporaryName.kept.make(), isDirectory: false)
+        if rename(path, url.path) == 0 { return PartialFile(describing: source, at: url) }
+        guard errno == EXDEV, let copy = try? DownloadFile(copying: self, in: directory), let moved = copy.keep() else {
+            return nil
+        }
+        unlink(path)
+        return moved
     }
 
     /// Deletes the file if it is still the one described, and no download is appending to it.

@@ -127,6 +127,19 @@ struct ResumeData: Codable, Equatable, Sendable {
         }
     }
 
+    // MARK: - To another directory
+
+    /// The same data for a partial file that is moved to `directory`; nil where it is no resume data of ours, or the file is gone. Blocks; copies
+    /// the file where `directory` is on another file system.
+    static func moved(_ data: Data, to directory: URL) -> Data? {
+        guard var resumeData = try? ResumeData(decoding: data) else { return nil }
+        let old = URL(fileURLWithPath: resumeData.partialFile.directory, isDirectory: true)
+        if old.standardizedFileURL.path == directory.standardizedFileURL.path { return data }
+        guard let partial = resumeData.partialFile.moved(from: old, to: directory) else { return nil }
+        resumeData.partialFile = partial
+        return resumeData.encoded()
+    }
+
     private static func invalid(_ description: String) -> URLError {
         URLError(.unsupportedURL, nil, description)
     }

@@ -1,0 +1,29 @@
+import Foundation
+
+/// The process that does the transfers of background sessions. See <doc:BackgroundSessions>.
+public enum CurlBackgroundAgent {
+    /// Lets the program be its own agent, so that no other has to be installed: to be called first in `main`.
+    ///
+    /// Where the program was started as an agent, this does the agent's work and never returns; otherwise it returns at once. What comes
+    /// before it in `main` runs in the agent, too.
+    ///
+    /// ```swift
+    /// CurlBackgroundAgent.runIfStartedAsAgent()
+    /// ```
+    public static func runIfStartedAsAgent() {
+        AgentProcess.runIfAsked()
+        let program = AgentLauncher.runningProgram
+        AgentLauncher.ownProgram.withLock { $0 = program }
+    }
+
+    /// Ends all transfers of the background session that `configuration` describes, whichever program is attached to it, as a user does
+    /// who quits a program for good: they end with `URLError.cancelled`, and ``Foundation/URLError/backgroundTaskCancelledReason`` tells why.
+    ///
+    /// Does nothing where no agent runs and there are no transfers. Throws `URLError` where the agent can't be reached.
+    public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {
+        let folder = StateFolder(of: configuration)
+        guard let identifier = configuration.identifier, !folder.taskIdentifiers(of: identifier).isEmpty else { return }
+        let launcher = AgentLauncher(folder: folder, options: configuration.curl.background)
+        _ = try await AgentInquiry.ask(.cancelAll(session: identifier), launcher)
+    }
+}

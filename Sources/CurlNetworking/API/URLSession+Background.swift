@@ -1,0 +1,47 @@
+import Foundation
+
+// How background sessions come to their tasks.
+
+extension URLSession {
+    /// Looks for the tasks that an earlier program has made in a background session. What such a session can't do is said once; its tasks then
+    /// fail with the same words.
+    func beginBackgroundTasks() {
+        guard let identifier = core.configuration.identifier else { return }
+        let delegate = core.delegates.session
+        if let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: delegate != nil) {
+            return FileHandle.standardError.write(Data("CurlNetworking: \(fault)\n".utf8))
+        }
+        let client = BackgroundClient(core, identifier: identifier, delegate: delegate)
+        core.remote = client
+        client.begin()
+    }
+
+    /// A task that the agent does, or one that fails because no agent can.
+    func makeBackgroundEngine(
+        _ request: URLRequest,
+        _ consumer: Consumer,
+        body: TaskBody.Source = .request,
+        resumeData: Data? = nil
+    ) -> any TaskEngine {
+        let identifier = core.makeTaskIdentifier()
+        let refusal: URLError
+        switch BackgroundRules.kind(request, consumer, body) {
+        case .success(let kind):
+            if let client = core.remote as? BackgroundClient {
+                return BackgroundEngine(identifier: identifier, client, in: core, request, kind, resumeData: resumeData)
+            }
+            let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.session != nil)
+            refusal = URLError(.unknown, request.url, fault ?? "The background session has no agent.")
+        case .failure(let error):
+            refusal = error
+        }
+        return TaskHandle(
+            identifier: identifier,
+            session: core,
+            request: request,
+            body: body,
+            consumer: consumer,
+            makeSteps: { _, _ in Steps([RefusalStep(refusal)]) }
+        )
+    }
+}

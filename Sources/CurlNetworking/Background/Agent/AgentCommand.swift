@@ -1,0 +1,145 @@
+import Foundation
+
+/// The command line of the agent's program, for people.
+package enum AgentCommand {
+    private static let usage = """
+        usage: curlnetworking-agent --status [FOLDER | NAME]
+               curlnetworking-agent --cancel-all [FOLDER | NAME]
+               curlnetworking-agent --print-systemd-units [FOLDER | NAME]
+               curlnetworking-agent --systemd FOLDER
+
+        Does the transfers of CurlNetworking's background sessions, for whose programs it is started when they need it.
+
+          --status               prints the sessions and their tasks
+          --cancel-all           cancels all tasks, as if their program had been quit for good
+          --print-systemd-units  prints user units that start the agent when a program connects
+          --systemd              runs on the socket that systemd passes
+
+        FOLDER is the folder with a program's state, with a slash in it; NAME is the program's name, for the one in
+        $XDG_STATE_HOME/curlnetworking. Without either, those of all programs there.
+
+        """
+
+    /// Does what `arguments` say, without the program's name; the exit status.
+    package static func run(_ arguments: [String]) -> Int32 {
+        AgentProcess.runIfAsked()
+        guard let option = arguments.first, arguments.count <= 2 else { return complain(usage) }
+        let folders = arguments.count == 2 ? [folder(arguments[1])] : allFolders
+        switch option {
+        case "--help":
+            print(usage, terminator: "")
+            return 0
+        case "--status": return status(of: folders)
+        case "--cancel-all": return cancelAll(in: folders)
+        case "--print-systemd-units":
+            for folder in folders { print(units(for: folder)) }
+            return 0
+        case "--systemd" where arguments.count == 2: return runForSystemd(folders[0])
+        default: return complain(usage)
+        }
+    }
+
+    private static func folder(_ text: String) -> StateFolder {
+        text.contains("/") ? StateFolder(URL(fileURLWithPath: text, isDirectory: true)) : StateFolder(named: text)
+    }
+
+    private static var allFolders: [StateFolder] {
+        let all = StateFolder(named: "any").url.deletingLastPathComponent()
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: all.path)) ?? []
+        return names.sorted().map { StateFolder(all.appendingPathComponent($0, isDirectory: true)) }
+    }
+
+    private static func complain(_ text: String) -> Int32 {
+        FileHandle.standardError.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+        return AgentProcess.Status.usage
+    }
+
+    // MARK: - Looking, and cancelling
+
+    private static func status(of folders: [StateFolder]) -> Int32 {
+        for folder in folders {
+            do throws(URLError) {
+                guard case .status(let sessions)? = try AgentInquiry.askIfRunning(.status, folder) else {
+                    print("\(folder.url.path): no agent runs")
+                    continue
+                }
+                print("\(folder.url.path):")
+                for session in sessions { print(table(of: session)) }
+                if sessions.isEmpty { print("  no sessions") }
+            } catch {
+                return complain(error.localizedDescription)
+            }
+        }
+        return 0
+    }
+
+    /// Nothing that a terminal would take as a command.
+    private static func printable(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.properties.generalCategory != .control }))
+    }
+
+    private static func table(of session: SessionStatus) -> String {
+        let program = session.pid.map { "process \($0)" } ?? "no program attached"
+        var lines = ["  \(printable(session.identifier)): \(program)"]
+        for task in session.tasks {
+            let counters = task.counters
+            let (done, all) = task.kind == "upload"
+                ? (counters.sent, counters.expectedToSend) : (counters.received, counters.expectedToReceive)
+            let bytes = all > 0 ? "\(done) of \(all) bytes" : "\(done) bytes"
+            lines.append("    \(task.identifier)  \(task.kind)  \(task.state)  \(bytes)  \(printable(task.url))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func cancelAll(in folders: [StateFolder]) -> Int32 {
+        for folder in folders {
+            var options = CurlOptions.Background()
+            options.agent = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            do throws(URLError) {
+                _ = try AgentInquiry.askNow(.cancelAll(session: nil), AgentLauncher(folder: folder, options: options))
+            } catch {
+                return complain(error.localizedDescription)
+            }
+        }
+        return 0
+    }
+
+    // MARK: - systemd
+
+    private static func units(for folder: StateFolder) -> String {
+        let name = "curlnetworking-" + folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        let program = AgentLauncher.runningProgram ?? "/usr/libexec/curlnetworking-agent"
+        // A percent sign begins a specifier.
+        let path = folder.url.path.replacingOccurrences(of: "%", with: "%%")
+        return """
+            # ~/.config/systemd/user/\(name).socket
+            [Unit]
+            Description=Background transfers in \(path)
+
+            [Socket]
+            ListenStream=\(path)/\(StateFolder.socketName)
+            SocketMode=0600
+            DirectoryMode=0700
+
+            [Install]
+            WantedBy=sockets.target
+
+            # ~/.config/systemd/user/\(name).service
+            [Unit]
+            Description=Background transfers in \(path)
+
+            [Service]
+            ExecStart="\(program.replacingOccurrences(of: "%", with: "%%"))" --systemd "\(path)"
+            KillMode=process
+
+            """
+    }
+
+    private static func runForSystemd(_ folder: StateFolder) -> Int32 {
+        let environment = ProcessInfo.processInfo.environment
+        guard environment["LISTEN_PID"] == "\(getpid())", environment["LISTEN_FDS"] == "1" else {
+            return complain("curlnetworking-agent: systemd has passed no socket")
+        }
+        AgentProcess.run(folder, idleTime: CurlOptions.Background().idleTime, socket: 3)
+    }
+}

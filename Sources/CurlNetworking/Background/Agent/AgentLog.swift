@@ -1,0 +1,41 @@
+import Foundation
+import Glibc
+
+/// One line for everything that an agent does, with the time; without credentials, queries and bodies. Any thread.
+struct AgentLog: Sendable {
+    /// -1 where the file can't be opened.
+    private let descriptor: Int32
+
+    /// In bytes: a log that is longer is begun anew when an agent starts.
+    private static let maximumLength = 1 << 20
+
+    /// Writes nothing.
+    static let none = AgentLog()
+
+    private init() {
+        descriptor = -1
+    }
+
+    init(in folder: StateFolder) {
+        let path = folder.url.appendingPathComponent(StateFolder.logName, isDirectory: false).path
+        descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        var status = stat()
+        if descriptor >= 0, fstat(descriptor, &status) == 0, Int(status.st_size) > Self.maximumLength {
+            ftruncate(descriptor, 0)
+        }
+    }
+
+    func write(_ text: String) {
+        guard descriptor >= 0 else { return }
+        let line = text.map { $0.isNewline ? " " : String($0) }.joined()
+        let bytes = Array("\(Date().formatted(.iso8601)) [\(getpid())] \(line)\n".utf8)
+        _ = Glibc.write(descriptor, bytes, bytes.count)
+    }
+
+    /// A URL as it may be shown to others: its query may be a secret.
+    static func text(of url: URL) -> String {
+        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return "?" }
+        (components.user, components.password, components.query, components.fragment) = (nil, nil, nil, nil)
+        return components.string ?? "?"
+    }
+}

@@ -1,0 +1,95 @@
+import CurlNetworkingLocks
+import CurlTransport
+import Foundation
+import Glibc
+
+/// A process as an agent, and how it becomes one.
+///
+/// A program starts a *starter*, which starts the agent, waits until that listens, and exits. So the agent is nobody's child, and the program has
+/// to wait for nothing that takes long.
+enum AgentProcess {
+    static let startArgument = "--curlnetworking-agent-start"
+    static let runArgument = "--curlnetworking-agent-run"
+
+    /// What the starter exits with; others are the agent's.
+    enum Status {
+        /// An agent listens, this one or another.
+        static let listens: Int32 = 0
+        static let cannotStart: Int32 = 71
+        static let cannotUseFolder: Int32 = 73
+        static let usage: Int32 = 64
+    }
+
+    /// The arguments of a starter.
+    static func arguments(for folder: StateFolder, idleTime: Duration) -> [String] {
+        [startArgument, folder.url.path, String(idleTime / .seconds(1))]
+    }
+
+    /// Returns if the process was not started as an agent.
+    static func runIfAsked(_ arguments: [String] = CommandLine.arguments) {
+        guard arguments.count >= 2, [startArgument, runArgument].contains(arguments[1]) else { return }
+        guard arguments.count == 4, arguments[2].hasPrefix("/"), let idle = Double(arguments[3]), idle >= 0, idle < 1e9 else {
+            _exit(Status.usage)
+        }
+        if arguments[1] == startArgument { start(Array(arguments.dropFirst(2))) }
+        run(StateFolder(URL(fileURLWithPath: arguments[2], isDirectory: true)), idleTime: .seconds(idle), ready: 3)
+    }
+
+    /// The starter.
+    private static func start(_ arguments: [String]) -> Never {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { _exit(Status.cannotStart) }
+        // No other thread could start a program in between.
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let words = [CommandLine.arguments[0], runArgument] + arguments
+        guard let pid = try? Spawn.run(words, named: "/proc/self/exe", descriptor: ends[1]) else { _exit(Status.cannotStart) }
+        close(ends[1])
+        var byte: UInt8 = 0
+        var count = 0
+        repeat { count = read(ends[0], &byte, 1) } while count < 0 && errno == EINTR
+        // Without a byte the agent has ended: because there is another, or because it can't.
+        _exit(count == 1 ? Status.listens : Spawn.wait(for: pid) ?? Status.cannotStart)
+    }
+
+    /// The agent.
+    ///
+    /// - Parameters:
+    ///   - ready: A descriptor that is told when the agent listens.
+    ///   - socket: A descriptor on which it is to listen.
+    static func run(_ folder: StateFolder, idleTime: Duration, ready: Int32? = nil, socket: Int32? = nil) -> Never {
+        closeDescriptors(except: [ready, socket].compactMap(\.self))
+        setsid()
+        _ = chdir("/")
+        umask(0o077)
+        for number in [SIGPIPE, SIGHUP, SIGCHLD] { signal(number, SIG_IGN) }
+        do throws(BackgroundAgent.Failure) {
+            let agent = try BackgroundAgent(in: folder, idleTime: idleTime)
+            try agent.start(on: socket)
+            if let ready {
+                _ = write(ready, "R", 1)
+                close(ready)
+            }
+            running.withLock { $0 = agent }
+        } catch {
+            switch error {
+            case .isTaken: _exit(Status.listens)
+            case .system(let text):
+                FileHandle.standardError.write(Data("curlnetworking-agent: \(text)\n".utf8))
+                _exit(Status.cannotUseFolder)
+            }
+        }
+        // The agent ends the process.
+        while true { pause() }
+    }
+
+    /// The process's agent.
+    private static let running = Mutex<BackgroundAgent?>(nil)
+
+    /// What the program that started it had open is none of the agent's business.
+    private static func closeDescriptors(except kept: [Int32]) {
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        for descriptor in open.compactMap({ Int32($0) }) where descriptor > 2 && !kept.contains(descriptor) {
+            close(descriptor)
+        }
+    }
+}

@@ -1,0 +1,306 @@
+import Foundation
+
+/// A background session in its agent: its tasks, its folder, and the program that is attached to it, if one is. Agent's queue.
+///
+/// `@unchecked Sendable`: used on the agent's queue alone.
+final class AgentSession: @unchecked Sendable {
+    typealias Channel = MessageChannel<ClientMessage, AgentMessage>
+
+    let folder: SessionFolder
+    private(set) var record: SessionRecord
+    private let queue: DispatchQueue
+    /// Something has changed that decides whether the agent stays.
+    private let changed: () -> Void
+    private var tasks: [UUID: AgentTask] = [:]
+    private var attached: Channel?
+    private var questions: [Int: Question] = [:]
+    private var lastQuestion = 0
+    /// Tasks whose progress the program is to hear of.
+    private var stirring: Set<UUID> = []
+    private var isFlushScheduled = false
+    /// The session that transfers; nil as long as there is nothing to transfer.
+    private var transfers: URLSession?
+    /// The tasks that are being transferred, by their number there.
+    private var running: [Int: UUID] = [:]
+
+    private struct Question {
+        var key: UUID?
+        var query: ChallengeQuery
+        var answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    }
+
+    /// How long progress is gathered before the program is told.
+    private static let progressInterval = Duration.milliseconds(50)
+
+    init(_ record: SessionRecord, in folder: SessionFolder, on queue: DispatchQueue, changed: @escaping () -> Void) {
+        self.record = record
+        self.folder = folder
+        self.queue = queue
+        self.changed = changed
+    }
+
+    // MARK: - What others want to know
+
+    var isAttached: Bool { attached != nil }
+    /// Nothing is left that anybody could come back for.
+    var isOver: Bool { tasks.isEmpty && attached == nil }
+    /// Whether the agent has to stay for it.
+    var needsAgent: Bool { tasks.values.contains { $0.needsAgent } }
+    var resourceTimeout: TimeInterval { record.settings.resourceTimeout }
+    var resumableSize: Int64 { record.settings.resumableSize }
+
+    var status: SessionStatus {
+        SessionStatus(identifier: record.identifier, pid: attached?.peer.pid, tasks: orderedTasks.map(\.status))
+    }
+
+    private var orderedTasks: [AgentTask] {
+        tasks.values.sorted { $0.record.submission.identifier < $1.record.submission.identifier }
+    }
+
+    func log(_ text: String) {
+        folder.log.write("\(record.identifier.prefix(100)): \(text)")
+    }
+
+    func perform(_ body: @escaping @Sendable () -> Void) {
+        queue.async(execute: body)
+    }
+
+    func after(_ delay: Duration, _ body: @escaping () -> Void) {
+        nonisolated(unsafe) let body = body
+        let seconds = min(delay / .seconds(1), 10 * 365 * 24 * 60 * 60)
+        queue.asyncAfter(deadline: .now() + seconds) { body() }
+    }
+
+    // MARK: - Before and after
+
+    /// Goes on with the tasks that an earlier agent has left.
+    func load(_ records: [TaskRecord]) {
+        for record in records where tasks[record.submission.key] == nil {
+            tasks[record.submission.key] = AgentTask(record, in: self)
+        }
+        folder.removeFiles(except: tasks.values.reduce(into: []) { $0.formUnion($1.files) })
+        log("found \(tasks.count) tasks")
+        for task in orderedTasks { task.start() }
+        launchIfDone()
+    }
+
+    /// There is nothing left: no file stays.
+    func close() {
+        transfers?.invalidateAndCancel()
+        folder.remove()
+    }
+
+    /// Cancels all tasks that haven't ended.
+    func forceQuit() {
+        for task in orderedTasks { task.forceQuit() }
+    }
+
+    // MARK: - The program
+
+    /// Whether the program that is attached still is. Notices the end of one that was killed just now.
+    func checkAttached() -> Bool {
+        attached?.read()
+        return isAttached
+    }
+
+    /// A program has come. It gets a list of all tasks, and from then on what happens to them.
+    func attach(_ channel: Channel, _ hello: Hello) {
+        attached = channel
+        var renewed = SessionRecord(identifier: record.identifier, settings: hello.settings)
+        if hello.settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
+        record = renewed
+        // Tasks that run keep the settings that they began with.
+        if running.isEmpty, let transfers = transfers.take() { transfers.invalidateAndCancel() }
+        if !tasks.isEmpty { save() }
+        log("attached by \(channel.peer.pid)")
+        channel.send(.welcome(orderedTasks.map(\.listing)))
+        for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
+            channel.send(.question(number, key: question.key, question.query))
+        }
+        changed()
+    }
+
+    /// The program has gone, whichever way.
+    func detach() {
+        attached = nil
+        log("detached")
+        launchIfDone()
+        changed()
+    }
+
+    func send(_ message: AgentMessage) {
+        attached?.send(message)
+    }
+
+    func receive(_ message: ClientMessage, on channel: Channel) {
+        switch message {
+        case .submit(let submission): submit(submission, channel)
+        case .wish(let key, let wish):
+            tasks[key]?.change(to: wish)
+            changed()
+        case .acknowledge(let key): forget(key, channel)
+        case .checkpoint(let key, let number):
+            guard let task = tasks[key] else { return send(.checkpoint(number, nil)) }
+            task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
+        case .answer(let number, let reply): answer(number, reply)
+        case .hello, .status, .cancelAll: break
+        }
+    }
+
+    private func submit(_ submission: TaskSubmission, _ channel: Channel) {
+        guard tasks[submission.key] == nil else { return send(.accepted(submission.key)) }
+        do throws(URLError) {
+            if let fault = submission.fault { throw URLError(.unsupportedURL, submission.request.url, "The agent refuses: \(fault).") }
+            var record = TaskRecord(submission)
+            if tasks.isEmpty {
+                try folder.prepare()
+                try folder.write(self.record)
+            }
+            record.resumeData = submission.resumeData.flatMap { ResumeData.moved($0, to: folder.files) }
+            try folder.write(record)
+            let task = AgentTask(record, in: self)
+            tasks[submission.key] = task
+            log("task \(submission.identifier): \(AgentLog.text(of: submission.request.url))")
+            send(.accepted(submission.key))
+            task.start()
+        } catch {
+            log("task \(submission.identifier) refused: \(error.localizedDescription)")
+            let progress = TaskProgress(key: submission.key)
+            send(.ended(submission.key, TaskEnding(error: ErrorDescription(error), progress: progress)))
+        }
+        changed()
+    }
+
+    private func forget(_ key: UUID, _ channel: Channel) {
+        if let task = tasks[key], task.hasEnded {
+            task.forget()
+            tasks[key] = nil
+        }
+        channel.send(.forgotten(key))
+        if tasks.isEmpty { folder.remove() }
+        changed()
+    }
+
+    private func save() {
+        do throws(URLError) {
+            try folder.write(record)
+        } catch {
+            log("its record can't be written: \(error.localizedDescription)")
+        }
+    }
+
+    // MARK: - Progress
+
+    func noteProgress(of task: AgentTask) {
+        guard isAttached else { return }
+        stirring.insert(task.key)
+        guard !isFlushScheduled else { return }
+        isFlushScheduled = true
+        after(Self.progressInterval) { [weak self] in self?.flushProgress() }
+    }
+
+    private func flushProgress() {
+        isFlushScheduled = false
+        let progress = stirring.compactMap { key in
+            tasks[key].flatMap { $0.hasEnded ? nil : $0.progress }
+        }
+        stirring = []
+        if !progress.isEmpty { send(.progress(progress)) }
+    }
+
+    // MARK: - Tasks
+
+    /// The task that transfers for one that has this record.
+    func makeTask(for record: TaskRecord) throws(URLError) -> URLSessionTask {
+        let session = try transferSession()
+        let submission = record.submission
+        if let storage = session.core.configuration.httpCookieStorage {
+            for cookie in submission.cookies.compactMap(\.cookie) { storage.setCookie(cookie) }
+        }
+        let request = submission.request.request
+        let task: URLSessionTask
+        switch submission.kind {
+        case .upload(let file):
+            task = session.uploadTask(with: request, fromFile: file.url)
+        case .download:
+            if let data = record.resumeData, let resumeData = try? ResumeData(decoding: data) {
+                // With the request's own fields: resume data has no credentials.
+                task = session.makeDownloadTask(request, resuming: resumeData)
+            } else {
+                task = session.downloadTask(with: request)
+            }
+        }
+        running[task.taskIdentifier] = submission.key
+        return task
+    }
+
+    private func transferSession() throws(URLError) -> URLSession {
+        if let transfers { return transfers }
+        do {
+            let configuration = try record.settings.makeConfiguration(in: folder.files)
+            let operations = OperationQueue()
+            operations.maxConcurrentOperationCount = 1
+            operations.underlyingQueue = queue
+            let session = URLSession(configuration: configuration, delegate: AgentDelegate(self), delegateQueue: operations)
+            transfers = session
+            return session
+        } catch {
+            throw URLError(.unknown, nil, "The session's configuration makes no sense to the agent: \(error).")
+        }
+    }
+
+    func task(for task: URLSessionTask) -> AgentTask? {
+        running[task.taskIdentifier].flatMap { tasks[$0] }
+    }
+
+    func completed(_ task: URLSessionTask, _ error: (any Error)?) {
+        let owner = self.task(for: task)
+        running[task.taskIdentifier] = nil
+        owner?.completed(task, error)
+    }
+
+    func taskEnded(_ task: AgentTask, _ ending: TaskEnding) {
+        send(.ended(task.key, ending))
+        questions = questions.filter { $0.value.key != task.key }
+        launchIfDone()
+        changed()
+    }
+
+    /// Runs the launch command, once, when everything is done and nobody is there to hear of it.
+    private func launchIfDone() {
+        guard attached == nil, !record.hasLaunched, !tasks.isEmpty, tasks.values.allSatisfy(\.hasEnded),
+            !record.settings.launchCommand.isEmpty
+        else { return }
+        record.hasLaunched = true
+        save()
+        let result = LaunchCommand.run(record.settings.launchCommand, for: record.identifier)
+        log("launch command: \(result)")
+    }
+
+    // MARK: - Questions
+
+    /// Asks the program; waits for one where none is attached.
+    func ask(
+        _ challenge: URLAuthenticationChallenge,
+        about task: URLSessionTask?,
+        _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let query = ChallengeQuery(challenge, isOfConnection: task == nil)
+        if query.isOfHandshake, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
+        lastQuestion += 1
+        let key = task.flatMap { running[$0.taskIdentifier] }
+        questions[lastQuestion] = Question(key: key, query: query, answer: answer)
+        if attached == nil { log("a question about \(query.host) waits for the program") }
+        send(.question(lastQuestion, key: key, query))
+    }
+
+    private func answer(_ number: Int, _ reply: ChallengeReply) {
+        guard let question = questions.removeValue(forKey: number) else { return }
+        if question.query.isOfHandshake, record.answersChallenges != reply.isOfDelegate {
+            record.answersChallenges = reply.isOfDelegate
+            if !tasks.isEmpty { save() }
+        }
+        let (disposition, credential) = reply.answer
+        question.answer(disposition, credential)
+    }
+}

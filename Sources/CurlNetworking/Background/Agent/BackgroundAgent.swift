@@ -1,0 +1,268 @@
+import CCurlNetworkingLinux
+import CurlTransport
+import Foundation
+import Glibc
+
+/// Does the transfers of all background sessions that have their state in one folder, whether or not their programs run. One process has one
+/// agent; a lock makes sure that a folder has one, too. Everything happens on its queue.
+///
+/// `@unchecked Sendable`: used on its queue alone.
+final class BackgroundAgent: @unchecked Sendable {
+    private typealias Channel = AgentSession.Channel
+
+    private let folder: StateFolder
+    private let queue = DispatchQueue(label: "CurlNetworking.agent")
+    private let log: AgentLog
+    private let idleTime: Duration
+    /// Holds the lock for as long as the process lives.
+    private let lock: Int32
+    private var listener: (any DispatchSourceRead)?
+    /// Whether somebody else has made the socket, and keeps it when the agent ends.
+    private var isSocketGiven = false
+    private var watch: (any DispatchSourceRead)?
+    private var sessions: [String: AgentSession] = [:]
+    private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
+    /// A review of a state that has changed since is void.
+    private var reviews = 0
+
+    enum Failure: Error {
+        /// Another agent has the folder.
+        case isTaken
+        case system(String)
+    }
+
+    /// An agent for `folder`, whose lock it takes.
+    init(in folder: StateFolder, idleTime: Duration) throws(Failure) {
+        self.folder = folder
+        self.idleTime = idleTime
+        do throws(URLError) {
+            try folder.prepare()
+        } catch {
+            throw .system(error.localizedDescription)
+        }
+        let path = folder.url.appendingPathComponent(StateFolder.lockName, isDirectory: false).path
+        lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw .system("the lock: \(SystemError.current)") }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            close(lock)
+            throw .isTaken
+        }
+        // For people, and for tests.
+        let text = Array("\(getpid())\n".utf8)
+        ftruncate(lock, 0)
+        _ = write(lock, text, text.count)
+        log = AgentLog(in: folder)
+    }
+
+    /// Listens, and goes on with what was left. `socket` is one that listens already, as systemd passes them.
+    func start(on socket: Int32? = nil) throws(Failure) {
+        log.write("started, version \(TaskRecord.currentVersion)")
+        let result: Result<Void, Failure> = queue.sync {
+            do throws(SystemError) {
+                try listen(on: socket)
+            } catch {
+                return .failure(.system("the socket: \(error)"))
+            }
+            watchFolder()
+            load()
+            review()
+            return .success(())
+        }
+        try result.get()
+    }
+
+    private func load() {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.sessions.path)) ?? []
+        for name in names.sorted() {
+            let url = folder.sessions.appendingPathComponent(name, isDirectory: true)
+            let sessionFolder = SessionFolder(url: url, log: log)
+            do throws(URLError) {
+                try sessionFolder.prepare()
+            } catch {
+                log.write("ignored \(name): \(error.localizedDescription)")
+                continue
+            }
+            guard let record = sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name else {
+                log.write("ignored \(name): it has no record of a session")
+                continue
+            }
+            let session = makeSession(record)
+            session.load(sessionFolder.readTasks())
+            forgetIfOver(session, record.identifier)
+        }
+    }
+
+    private func makeSession(_ record: SessionRecord) -> AgentSession {
+        let sessionFolder = SessionFolder(url: folder.session(record.identifier), log: log)
+        let session = AgentSession(record, in: sessionFolder, on: queue) { [unowned self] in review() }
+        sessions[record.identifier] = session
+        return session
+    }
+
+    private func forgetIfOver(_ session: AgentSession, _ identifier: String) {
+        guard session.isOver else { return }
+        sessions[identifier] = nil
+        session.close()
+    }
+
+    // MARK: - The socket
+
+    private func listen(on given: Int32? = nil) throws(SystemError) {
+        let descriptor: Int32
+        if let given {
+            descriptor = given
+            isSocketGiven = true
+            _ = fcntl(given, F_SETFL, fcntl(given, F_GETFL) | O_NONBLOCK)
+        } else {
+            descriptor = try UnixSocket.listen(StateFolder.socketName, in: folder.url)
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler { [unowned self] in accept(descriptor) }
+        source.setCancelHandler { close(descriptor) }
+        listener?.cancel()
+        listener = source
+        source.resume()
+    }
+
+    /// Whoever removes the socket's file cuts the agent off from its programs: so it makes another. An agent whose lock's file is gone is no
+    /// longer the only one, and ends.
+    private func watchFolder() {
+        let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+        guard descriptor >= 0, inotify_add_watch(descriptor, folder.url.path, UInt32(IN_DELETE | IN_MOVED_FROM)) >= 0 else {
+            return
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler { [unowned self] in
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while read(descriptor, &buffer, buffer.count) > 0 {}
+            checkFiles()
+        }
+        watch = source
+        source.resume()
+    }
+
+    private func checkFiles() {
+        guard access(folder.url.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else { exit("its lock is gone") }
+        guard !isSocketGiven, access(folder.url.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else { return }
+        // The folder may be about to be removed as a whole.
+        queue.asyncAfter(deadline: .now() + .milliseconds(100)) { [self] in
+            let path = folder.url
+            guard access(path.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else { exit("its lock is gone") }
+            guard access(path.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else { return }
+            do throws(SystemError) {
+                try listen()
+                log.write("made its socket anew")
+            } catch {
+                log.write("can't make its socket anew: \(error)")
+            }
+        }
+    }
+
+    private func accept(_ listener: Int32) {
+        while true {
+            let descriptor = Glibc.accept(listener, nil, nil)
+            guard descriptor >= 0 else {
+                if errno == EINTR || errno == ECONNABORTED { continue }
+                return
+            }
+            // Programs are started on this queue alone.
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+            greetLater(descriptor)
+        }
+    }
+
+    /// A program has connected; it has yet to say for which session.
+    private func greetLater(_ descriptor: Int32) {
+        let place = Place()
+        let channel = Channel(descriptor, on: queue) { [unowned self] message in
+            if let channel = place.channel { receive(message, on: channel) }
+        } ended: { [unowned self] reason in
+            if let channel = place.channel { ended(channel, reason) }
+        }
+        guard let channel else { return log.write("refused a connection of another user") }
+        place.channel = channel
+        channels[ObjectIdentifier(channel)] = (channel, nil)
+        review()
+    }
+
+    /// For a channel's handlers, which are there before it is.
+    private final class Place {
+        weak var channel: Channel?
+    }
+
+    private func ended(_ channel: Channel, _ reason: String?) {
+        let session = channels.removeValue(forKey: ObjectIdentifier(channel))?.session
+        if let reason { log.write("connection of \(channel.peer.pid): \(reason)") }
+        if let session {
+            session.detach()
+            forgetIfOver(session, session.record.identifier)
+        }
+        review()
+    }
+
+    // MARK: - Messages
+
+    private func receive(_ message: ClientMessage, on channel: Channel) {
+        switch (message, channels[ObjectIdentifier(channel)]?.session) {
+        case (.hello(let hello), nil):
+            greet(hello, channel)
+        case (.status, nil):
+            channel.send(.status(sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }))
+        case (.cancelAll(let identifier), nil):
+            for (name, session) in sessions where identifier == nil || identifier == name {
+                session.log("all tasks are cancelled")
+                session.forceQuit()
+            }
+            channel.send(.done)
+            review()
+        case (_, let session?):
+            session.receive(message, on: channel)
+        case (_, nil):
+            log.write("connection of \(channel.peer.pid): a message before its time")
+            channel.close()
+            ended(channel, nil)
+        }
+    }
+
+    private func greet(_ hello: Hello, _ channel: Channel) {
+        guard hello.version == Hello.currentVersion else {
+            channel.send(.refused(.version(Hello.currentVersion)))
+            // A newer program brings a newer agent, which goes on where this one was.
+            if hello.version > Hello.currentVersion, !sessions.values.contains(where: \.isAttached) {
+                exit("a program of version \(hello.version) has come")
+            }
+            return
+        }
+        let session = sessions[hello.identifier] ?? makeSession(SessionRecord(identifier: hello.identifier, settings: hello.settings))
+        guard !session.checkAttached() else {
+            channel.send(.refused(.inUse(pid: session.status.pid ?? 0)))
+            return
+        }
+        // The end of the program before may have ended the session.
+        if sessions[hello.identifier] == nil { sessions[hello.identifier] = session }
+        channels[ObjectIdentifier(channel)]?.session = session
+        session.attach(channel, hello)
+    }
+
+    // MARK: - The end
+
+    /// Ends the process if there is nothing to do, and there won't be for a while.
+    private func review() {
+        reviews += 1
+        let review = reviews
+        guard isIdle else { return }
+        queue.asyncAfter(deadline: .now() + (idleTime / .seconds(1))) { [self] in
+            if review == reviews, isIdle { exit("idle") }
+        }
+    }
+
+    private var isIdle: Bool { channels.isEmpty && !sessions.values.contains(where: \.needsAgent) }
+
+    private func exit(_ reason: String) -> Never {
+        log.write("ends: \(reason)")
+        if !isSocketGiven { unlink(folder.url.appendingPathComponent(StateFolder.socketName).path) }
+        // Whatever is still on its way is in the records.
+        _exit(0)
+    }
+}

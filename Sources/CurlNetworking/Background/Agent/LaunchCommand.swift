@@ -1,0 +1,83 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// Starts programs from the agent, and from programs. Nothing forks a process that has threads: `posix_spawn` doesn't run any code of ours in
+/// the child.
+enum Spawn {
+    /// Starts a program with nothing but standard descriptors: input and output are /dev/null, and so are errors unless they are kept.
+    ///
+    /// - Parameters:
+    ///   - words: The program, looked for in `$PATH` where it has no slash, and its arguments.
+    ///   - environment: Added to this process's.
+    ///   - descriptor: The child has it as 3.
+    static func run(
+        _ words: [String],
+        named program: String? = nil,
+        environment: [String: String] = [:],
+        keepsErrors: Bool = false,
+        descriptor: Int32? = nil
+    ) throws(SystemError) -> pid_t {
+        guard let first = program ?? words.first else { throw SystemError(code: ENOENT) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+        posix_spawn_file_actions_adddup2(&actions, 0, 1)
+        if !keepsErrors { posix_spawn_file_actions_adddup2(&actions, 0, 2) }
+        if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        var pid = pid_t()
+        let code = withCStrings(words) { arguments in
+            withCStrings(variables.map { "\($0)=\($1)" }) { variables in
+                posix_spawnp(&pid, first, &actions, &attributes, arguments, variables)
+            }
+        }
+        guard code == 0 else { throw SystemError(code: code) }
+        return pid
+    }
+
+    private static func withCStrings<Result>(
+        _ strings: [String],
+        _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+    ) -> Result {
+        let copies = strings.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        return body(copies + [nil])
+    }
+
+    /// Waits for a child's end: its exit status; nil where a signal ended it or somebody else has asked before.
+    static func wait(for pid: pid_t) -> Int32? {
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 {
+            guard errno == EINTR else { return nil }
+        }
+        return status & 0x7f == 0 ? status >> 8 & 0xff : nil
+    }
+}
+
+/// The command that tells a program that its background transfers are over.
+enum LaunchCommand {
+    static let variable = "CURLNETWORKING_BACKGROUND_SESSION"
+
+    /// Starts it, and says what came of that. The agent ignores its end.
+    static func run(_ command: [String], for session: String) -> String {
+        do throws(SystemError) {
+            let pid = try Spawn.run(command, environment: [variable: session.replacingOccurrences(of: "\0", with: "")])
+            return "process \(pid)"
+        } catch {
+            return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CurlTransport
+import Foundation
+
+/// One question to an agent, without a session.
+enum AgentInquiry {
+    /// Starts an agent where none listens, if there is a launcher.
+    static func ask(_ message: ClientMessage, _ launcher: AgentLauncher) async throws -> AgentMessage {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global(qos: .utility).async {
+                continuation.resume(with: Result { () throws(URLError) in try askNow(message, launcher) })
+            }
+        }
+    }
+
+    /// Blocks.
+    static func askNow(_ message: ClientMessage, _ launcher: AgentLauncher) throws(URLError) -> AgentMessage {
+        if let answer = try askIfRunning(message, launcher.folder) { return answer }
+        try launcher.start()
+        guard let answer = try askIfRunning(message, launcher.folder) else {
+            throw AgentLauncher.failure("The agent was started, and can't be reached.")
+        }
+        return answer
+    }
+
+    /// nil where no agent listens. Blocks.
+    static func askIfRunning(_ message: ClientMessage, _ folder: StateFolder) throws(URLError) -> AgentMessage? {
+        let descriptor: Int32
+        do throws(SystemError) {
+            descriptor = try UnixSocket.connect(StateFolder.socketName, in: folder.url)
+        } catch {
+            if error.code == ENOENT || error.code == ECONNREFUSED { return nil }
+            throw AgentLauncher.failure("The agent can't be reached: \(error).", error)
+        }
+        let queue = DispatchQueue(label: "CurlNetworking.inquiry")
+        let answered = DispatchSemaphore(value: 0)
+        // Written before the semaphore is signalled, and read after it.
+        nonisolated(unsafe) var answer: AgentMessage?
+        let channel = queue.sync {
+            let channel = BackgroundClient.Channel(descriptor, on: queue) { message in
+                guard answer == nil else { return }
+                answer = message
+                answered.signal()
+            } ended: { _ in
+                answered.signal()
+            }
+            channel?.send(message)
+            return channel
+        }
+        guard let channel else { throw AgentLauncher.failure("The agent in \(folder.url.path) is another user's.") }
+        answered.wait()
+        queue.sync { channel.close() }
+        guard let answer else { throw AgentLauncher.failure("The agent didn't answer.") }
+        return answer
+    }
+}

@@ -1,0 +1,59 @@
+import CurlNetworkingLocks
+import CurlTransport
+import Foundation
+import Glibc
+
+/// Finds the agent's program, and starts it.
+struct AgentLauncher: Sendable {
+    static let variable = "CURLNETWORKING_AGENT"
+    static let programName = "curlnetworking-agent"
+
+    /// The running program, where it can be its own agent. A path: what is there later may be a newer one.
+    static let ownProgram = Mutex<String?>(nil)
+
+    let folder: StateFolder
+    let options: CurlOptions.Background
+
+    /// nil where there is none.
+    var program: String? {
+        let environment = ProcessInfo.processInfo.environment
+        if let agent = options.agent { return agent.path }
+        if let named = environment[Self.variable], !named.isEmpty { return named }
+        if let own = Self.ownProgram.withLock({ $0 }) { return own }
+        var folders: [String] = []
+        if let running = Self.runningProgram {
+            let beside = URL(fileURLWithPath: running).deletingLastPathComponent()
+            folders = [beside.path, beside.deletingLastPathComponent().appendingPathComponent("libexec").path]
+        }
+        folders += (environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        return folders.map { $0 + "/" + Self.programName }.first { access($0, X_OK) == 0 }
+    }
+
+    static var runningProgram: String? {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    }
+
+    /// Starts an agent and waits until it listens, or another does. Blocks.
+    func start() throws(URLError) {
+        guard let program else {
+            throw Self.failure("There is no agent. Install \(Self.programName), or begin main with CurlBackgroundAgent.runIfStartedAsAgent().")
+        }
+        let pid: pid_t
+        do throws(SystemError) {
+            let arguments = AgentProcess.arguments(for: folder, idleTime: options.idleTime)
+            pid = try Spawn.run([program] + arguments)
+        } catch {
+            throw Self.failure("The agent \(program) can't be started: \(error).", error)
+        }
+        switch Spawn.wait(for: pid) {
+        // nil where the program waits for all of its children itself: the agent may be there.
+        case AgentProcess.Status.listens, nil: return
+        case AgentProcess.Status.cannotUseFolder: throw Self.failure("The agent can't use its folder, \(folder.url.path).")
+        case let status?: throw Self.failure("The agent \(program) ended with status \(status).")
+        }
+    }
+
+    static func failure(_ text: String, _ error: SystemError? = nil) -> URLError {
+        URLError(.backgroundSessionWasDisconnected, nil, text, error)
+    }
+}

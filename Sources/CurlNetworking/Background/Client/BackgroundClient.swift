@@ -1,0 +1,406 @@
+import CurlNetworkingLocks
+import CurlTransport
+import Foundation
+
+/// A background session's connection to the agent that does its tasks: starts the agent where none listens, finds the tasks that an earlier
+/// program has made, and goes on where it was when an agent was killed.
+///
+/// What an agent must not forget is kept until it confirms it: a new task until there is a record of it, and an acknowledged end until the
+/// record is gone.
+///
+/// `@unchecked Sendable`: used on its queue alone, apart from what never changes.
+final class BackgroundClient: RemoteTasks, @unchecked Sendable {
+    typealias Channel = MessageChannel<AgentMessage, ClientMessage>
+
+    // MARK: Never changes
+
+    let queue = DispatchQueue(label: "CurlNetworking.background")
+    let folder: StateFolder
+    private let identifier: String
+    private let settings: SessionDescription
+    private let launcher: AgentLauncher
+    private weak let core: SessionCore?
+
+    // MARK: Queue
+
+    private enum Phase {
+        /// There is nothing to talk about.
+        case detached
+        /// An agent is looked for, or started.
+        case connecting
+        /// It has been greeted.
+        case greeting(Channel)
+        case attached(Channel)
+        case closed
+    }
+
+    private var phase = Phase.detached
+    /// Since the last success.
+    private var failures = 0
+    /// Tasks whose end the delegate has yet to hear of.
+    private var engines: [UUID: BackgroundEngine] = [:]
+    /// Those among them of which the agent has a record.
+    private var accepted: Set<UUID> = []
+    /// Acknowledged ends that the agent hasn't confirmed.
+    private var unconfirmed: Set<UUID> = []
+    /// Tasks that have failed here because there was no agent: if one turns up with them, it is to drop them.
+    private var abandoned: Set<UUID> = []
+    /// Tasks that had ended before anybody was attached, and whose ends the delegate is being told.
+    private var untold: Set<UUID> = []
+    private var checkpoints: [Int: @Sendable (Data?) -> Void] = [:]
+    private var lastCheckpoint = 0
+    /// Wait until it is certain which tasks there are.
+    private var waiting: [@Sendable () -> Void] = []
+    private var isAttachedOnce = false
+    private var cancelsAll = false
+    /// Whether the session is over, and only confirmations are waited for.
+    private var isClosing = false
+
+    private static let mostFailures = 6
+
+    /// The client of a session that has just been made. `identifiers` are those of the tasks of which there are records.
+    init(_ core: SessionCore, identifier: String, delegate: (any URLSessionDelegate)?) {
+        self.core = core
+        self.identifier = identifier
+        folder = StateFolder(of: core.configuration)
+        settings = SessionDescription(core.configuration, delegate: delegate)
+        launcher = AgentLauncher(folder: folder, options: core.configuration.curl.background)
+    }
+
+    private var files: URL { SessionFolder(url: folder.session(identifier), log: AgentLog.none).files }
+
+    /// Looks for the tasks that are there already, if there are any.
+    func begin() {
+        guard let core else { return }
+        let identifiers = folder.taskIdentifiers(of: identifier)
+        guard let last = identifiers.max() else {
+            return queue.async { self.isAttachedOnce = true }
+        }
+        core.reserveTaskIdentifiers(through: last)
+        core.holdOpen()
+        queue.async { self.attach() }
+    }
+
+    // MARK: - Wishes (any thread)
+
+    func afterAttaching(_ body: @escaping @Sendable () -> Void) {
+        queue.async {
+            if self.isAttachedOnce { body() } else { self.waiting.append(body) }
+        }
+    }
+
+    func sessionWasInvalidated(cancellingTasks cancels: Bool) {
+        guard cancels else { return }
+        queue.async {
+            self.cancelsAll = true
+        }
+    }
+
+    func close() {
+        queue.async {
+            self.isClosing = true
+            self.closeIfConfirmed()
+        }
+    }
+
+    /// The owner wants something else of a task than before, or wants it for the first time.
+    func wishChanged(_ engine: BackgroundEngine) {
+        queue.async {
+            if self.engines[engine.key] == nil {
+                guard !self.isOver(engine) else { return }
+                self.enlist(engine)
+            } else if case .attached(let channel) = self.phase {
+                // After the submission, which is on its way.
+                channel.send(.wish(engine.key, engine.wish))
+            }
+        }
+    }
+
+    private func isOver(_ engine: BackgroundEngine) -> Bool {
+        engine.shared.withLock { [.finished, .completed].contains($0.machine.stage) }
+    }
+
+    private func enlist(_ engine: BackgroundEngine) {
+        engines[engine.key] = engine
+        // It was cancelled before it was resumed: the agent needn't know.
+        if engine.wish.cancellation != nil { return engine.fail(.cancelled(engine.originalRequest?.url)) }
+        switch phase {
+        case .attached(let channel): submit(engine, channel)
+        case .detached: attach()
+        case .connecting, .greeting: break
+        case .closed: engine.fail(AgentLauncher.failure("The session is over."))
+        }
+    }
+
+    private func submit(_ engine: BackgroundEngine, _ channel: Channel) {
+        guard let submission = engine.submission() else {
+            return engine.fail(URLError(.badURL, nil, "The request has no URL."))
+        }
+        if !channel.send(.submit(submission)) {
+            engine.fail(URLError(.dataLengthExceedsMaximum, submission.request.url, "The request is too large for a background agent."))
+        }
+    }
+
+    func checkpoint(_ engine: BackgroundEngine, _ completion: @escaping @Sendable (Data?) -> Void) {
+        queue.async {
+            guard case .attached(let channel) = self.phase, self.engines[engine.key] != nil else {
+                return completion(engine.resumeData)
+            }
+            self.lastCheckpoint += 1
+            self.checkpoints[self.lastCheckpoint] = completion
+            channel.send(.checkpoint(engine.key, self.lastCheckpoint))
+        }
+    }
+
+    /// The delegate has heard of a task's end. Returns when the agent has been told, if one is attached: the program may exit now.
+    func acknowledge(_ engine: BackgroundEngine) {
+        queue.sync {
+            let key = engine.key
+            engines[key] = nil
+            if accepted.remove(key) != nil {
+                unconfirmed.insert(key)
+                if case .attached(let channel) = phase { channel.send(.acknowledge(key)) }
+            }
+            if untold.remove(key) != nil, untold.isEmpty { tellFinished() }
+        }
+    }
+
+    /// While the task that was last to be told of is still there, and so is the session.
+    private func tellFinished() {
+        guard let core, let session = core.session, let delegate = core.delegates.session else { return }
+        core.deliveryQueue.addOperation { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
+    }
+
+    // MARK: - Attaching
+
+    private func attach() {
+        guard case .detached = phase, !isClosing || !unconfirmed.isEmpty else { return }
+        phase = .connecting
+        connect()
+    }
+
+    private func connect() {
+        guard case .connecting = phase else { return }
+        do throws(SystemError) {
+            greet(try UnixSocket.connect(StateFolder.socketName, in: folder.url))
+        } catch {
+            switch error.code {
+            case ENOENT, ECONNREFUSED, ENOTDIR: launch()
+            case EAGAIN, EINTR: again(AgentLauncher.failure("The agent is too busy: \(error).", error))
+            default: fail(AgentLauncher.failure("The agent can't be reached: \(error).", error))
+            }
+        }
+    }
+
+    private func launch() {
+        DispatchQueue.global(qos: .utility).async { [self, launcher] in
+            let result = Result { () throws(URLError) in
+                try launcher.folder.prepare()
+                try launcher.start()
+            }
+            queue.async {
+                guard case .connecting = self.phase else { return }
+                switch result {
+                case .success where self.failures == 0:
+                    self.failures = 1
+                    self.connect()
+                case .success: self.again(AgentLauncher.failure("The agent was started, and can't be reached."))
+                case .failure(let error): self.fail(error)
+                }
+            }
+        }
+    }
+
+    /// Another attempt, a little later; after too many, `error`.
+    private func again(_ error: URLError) {
+        failures += 1
+        guard failures <= Self.mostFailures else { return fail(error) }
+        phase = .connecting
+        queue.asyncAfter(deadline: .now() + .milliseconds(25 << failures)) { self.connect() }
+    }
+
+    private func greet(_ descriptor: Int32) {
+        let channel = Channel(descriptor, on: queue) { [self] message in
+            receive(message)
+        } ended: { [self] reason in
+            lost(reason)
+        }
+        guard let channel else {
+            return fail(AgentLauncher.failure("The agent in \(folder.url.path) is another user's."))
+        }
+        phase = .greeting(channel)
+        channel.send(.hello(Hello(identifier: identifier, settings: settings)))
+    }
+
+    /// The connection is over, and the agent perhaps, too.
+    private func lost(_ reason: String?) {
+        for completion in checkpoints.values { completion(nil) }
+        checkpoints = [:]
+        let error = AgentLauncher.failure("The connection to the agent was lost\(reason.map { ": \($0)" } ?? "").")
+        switch phase {
+        case .greeting:
+            again(error)
+        case .attached:
+            phase = .detached
+            if !engines.isEmpty || !unconfirmed.isEmpty { attach() } else { closeIfConfirmed() }
+        case .detached, .connecting, .closed:
+            break
+        }
+    }
+
+    /// No agent can be had: all tasks end with `error`.
+    private func fail(_ error: URLError) {
+        phase = .detached
+        failures = 0
+        unconfirmed = []
+        for (key, engine) in engines {
+            abandoned.insert(key)
+            accepted.remove(key)
+            engine.fail(error)
+        }
+        attached()
+        closeIfConfirmed()
+    }
+
+    /// It is certain which tasks there are.
+    private func attached() {
+        guard !isAttachedOnce else { return }
+        isAttachedOnce = true
+        core?.letGo()
+        for body in waiting { body() }
+        waiting = []
+    }
+
+    private func closeIfConfirmed() {
+        guard isClosing, unconfirmed.isEmpty else { return }
+        switch phase {
+        case .greeting(let channel), .attached(let channel): channel.close()
+        case .detached, .connecting, .closed: break
+        }
+        phase = .closed
+    }
+
+    // MARK: - What the agent says
+
+    private func receive(_ message: AgentMessage) {
+        switch (message, phase) {
+        case (.welcome(let listings), .greeting(let channel)):
+            phase = .attached(channel)
+            failures = 0
+            welcome(listings, channel)
+        case (.refused(let refusal), .greeting(let channel)):
+            channel.close()
+            refused(refusal)
+        case (.accepted(let key), .attached):
+            if engines[key] != nil { accepted.insert(key) }
+        case (.progress(let all), .attached):
+            for progress in all { engines[progress.key]?.apply(progress) }
+        case (.event(let key, let event), .attached):
+            engines[key]?.apply(event)
+        case (.question(let number, let key, let query), .attached(let channel)):
+            ask(query, key, number, channel)
+        case (.ended(let key, let ending), .attached(let channel)):
+            ended(key, ending, channel)
+        case (.checkpoint(let number, let data), .attached):
+            checkpoints.removeValue(forKey: number)?(data)
+        case (.forgotten(let key), .attached):
+            unconfirmed.remove(key)
+            abandoned.remove(key)
+            closeIfConfirmed()
+        default:
+            break
+        }
+    }
+
+    private func refused(_ refusal: Refusal) {
+        switch refusal {
+        case .inUse(let pid):
+            let text = "The background session \"\(identifier)\" is in use by process \(pid)."
+            fail(URLError(.backgroundSessionInUseByAnotherProcess, nil, text))
+        case .version(let version):
+            again(AgentLauncher.failure("The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."))
+        case .other(let text):
+            fail(AgentLauncher.failure(text))
+        }
+    }
+
+    private func welcome(_ listings: [TaskListing], _ channel: Channel) {
+        let known = Set(listings.map(\.submission.key))
+        for listing in listings { take(listing, channel) }
+        for (key, engine) in engines where !known.contains(key) {
+            if accepted.contains(key) {
+                accepted.remove(key)
+                engine.fail(AgentLauncher.failure("The agent has lost the task."))
+            } else if !isOver(engine) {
+                submit(engine, channel)
+            }
+        }
+        // What the agent doesn't know any more, it has forgotten as it should.
+        unconfirmed.formIntersection(known)
+        attached()
+        if cancelsAll { for engine in engines.values { engine.shared.withLock { $0.task }?.cancel() } }
+        closeIfConfirmed()
+    }
+
+    private func take(_ listing: TaskListing, _ channel: Channel) {
+        let key = listing.submission.key
+        if unconfirmed.contains(key) {
+            channel.send(.acknowledge(key))
+        } else if abandoned.contains(key) {
+            drop(key, hasEnded: listing.ending != nil, channel)
+        } else if let engine = engines[key] {
+            accepted.insert(key)
+            guard !isOver(engine) else { return }
+            if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
+            engine.apply(listing.progress)
+            if let ending = listing.ending { engine.end(ending, files: files) }
+        } else {
+            restore(listing)
+        }
+    }
+
+    /// Makes a task of an earlier program's.
+    private func restore(_ listing: TaskListing) {
+        guard let core, listing.submission.fault == nil else { return }
+        let key = listing.submission.key
+        let wanted = listing.submission.identifier
+        let isFree = !engines.values.contains { $0.identifier == wanted } && core.isFree(identifier: wanted)
+        guard let identifier = isFree ? wanted : core.makeHiddenTaskIdentifier() else { return }
+        core.reserveTaskIdentifiers(through: identifier)
+        let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
+        let task = listing.submission.kind == .download
+            ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)
+        engine.shared.withLock { $0.task = task }
+        engines[key] = engine
+        accepted.insert(key)
+        core.activate(engine)
+        guard let ending = listing.ending else { return }
+        untold.insert(key)
+        engine.end(ending, files: files)
+    }
+
+    private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
+        if let engine = engines[key] {
+            accepted.insert(key)
+            engine.end(ending, files: files)
+        } else if abandoned.contains(key) {
+            drop(key, hasEnded: true, channel)
+        }
+    }
+
+    private func drop(_ key: UUID, hasEnded: Bool, _ channel: Channel) {
+        if hasEnded { return _ = channel.send(.acknowledge(key)) }
+        channel.send(.wish(key, TaskWish(isSuspended: false, cancellation: .discardingBody, settings: TaskSettings())))
+    }
+
+    private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
+        // A connection's question belongs to no task; the delegate is asked about one that goes to the host.
+        let asked = key.flatMap { engines[$0] } ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
+            ?? (key == nil ? engines.values.first : nil)
+        guard let asked else { return }
+        // To this agent alone: after it was started again, numbers mean something else.
+        asked.ask(query) { [queue] reply in
+            queue.async { channel.send(.answer(number, reply)) }
+        }
+    }
+}

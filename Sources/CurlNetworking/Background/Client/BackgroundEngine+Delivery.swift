@@ -1,0 +1,253 @@
+import Foundation
+
+// What a background task tells its delegate. Messages are posted on the client's queue and taken on the delegate queue; no lock is held while
+// the user's code runs.
+
+extension BackgroundEngine {
+    // MARK: - What the agent tells (client's queue)
+
+    func apply(_ progress: TaskProgress) {
+        let schedules = shared.withLock { shared in
+            let old = shared.counters
+            shared.show(progress)
+            let new = shared.counters
+            var schedules = shared.noteProgress()
+            if new.sent != old.sent || new.requests != old.requests && new.sent > 0 {
+                let sent = TaskEvent.SentBytes(total: new.sent, expected: new.expectedToSend, request: new.requests)
+                schedules = shared.mailbox.post(.event(.sent(sent))) || schedules
+            }
+            if case .downloadDelegate = shared.consumer, new.received != old.received {
+                schedules = shared.mailbox.post(.event(.wrote(new.received))) || schedules
+            }
+            return schedules
+        }
+        if schedules { scheduleDelivery() }
+    }
+
+    func apply(_ event: TaskEvent) {
+        switch event {
+        case .resumed(let offset, let expected):
+            shared.withLock { shared in
+                shared.counters.received = offset
+                shared.counters.expectedToReceive = expected
+            }
+            post(.event(event))
+        case .isWaitingForConnectivity, .informational: post(.event(event))
+        // Counted in the progress, or not for other processes.
+        case .becameDownload, .sent, .body, .wrote: break
+        }
+    }
+
+    /// Asks the delegate for the agent; without a delegate that answers, the program's storage does.
+    func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
+        let storage = session.configuration.urlCredentialStorage
+        let stored = query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.defaultCredential(for: query.space)
+        let sender = ChallengeSender { given in
+            var given = given
+            if case .performDefaultHandling = given.disposition, let stored {
+                (given.disposition, given.credential) = (.useCredential, stored)
+            }
+            answer(ChallengeReply(given))
+        }
+        let challenge = query.challenge(proposing: stored, sender: sender)
+        let question = ChallengeQuestion(challenge: challenge, isOfConnection: query.isOfConnection, sender: sender)
+        post(.question(.challenge(question)))
+    }
+
+    // MARK: - The end (client's queue)
+
+    /// The task has ended in the agent. `files` is where its files are.
+    func end(_ ending: TaskEnding, files: URL) {
+        guard shared.withLock({ $0.machine.finish() }) else { return }
+        apply(ending.progress)
+        let temporaryDirectory = session.settings.temporaryDirectory
+        let resumeData = ending.resumeData.flatMap { ResumeData.moved($0, to: temporaryDirectory) }
+        let outcome: Outcome
+        if let description = ending.error {
+            let error = description.error
+            outcome = .failure(resumeData.map(error.with(resumeData:)) ?? error)
+        } else {
+            outcome = result(ending.file, files, temporaryDirectory)
+        }
+        storeCookies(ending.progress.response)
+        let handlers = shared.withLock { shared in
+            shared.outcome = outcome
+            shared.metrics = ending.metrics?.metrics
+            defer { shared.resumeDataHandlers = [] }
+            return shared.resumeDataHandlers
+        }
+        for handler in handlers { post(.resumeData(resumeData, handler)) }
+        readBody()
+    }
+
+    /// The task ends without the agent.
+    func fail(_ error: URLError) {
+        guard shared.withLock({ $0.machine.finish() }) else { return }
+        let handlers = shared.withLock { shared in
+            shared.outcome = .failure(error)
+            defer { shared.resumeDataHandlers = [] }
+            return shared.resumeDataHandlers
+        }
+        for handler in handlers { post(.resumeData(nil, handler)) }
+        post(.completed)
+    }
+
+    private func result(_ name: String?, _ files: URL, _ temporaryDirectory: URL) -> Outcome {
+        let file = name.flatMap { SessionFolder.isFileName($0) ? files.appendingPathComponent($0, isDirectory: false) : nil }
+        switch kind {
+        case .upload:
+            if let file, let handle = try? FileHandle(forReadingFrom: file) { body = .file(handle) }
+            return .delivered
+        case .download:
+            guard let file else { return .failure(URLError(.cannotOpenFile, nil, "The agent named no file.")) }
+            do throws(URLError) {
+                return .file(try DownloadedFile(linking: file, in: temporaryDirectory))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Those of redirects and of other tasks stay in the agent.
+    private func storeCookies(_ response: ResponseDescription?) {
+        let configuration = session.configuration
+        guard let response, let storage = configuration.httpCookieStorage, configuration.httpCookieAcceptPolicy != .never,
+            originalRequest?.httpShouldHandleCookies != false
+        else { return }
+        for cookie in HTTPCookie.cookies(withResponseHeaderFields: response.fields, for: response.url) {
+            storage.setCookie(cookie)
+        }
+    }
+
+    /// Passes on what a server said to an upload, a bit at a time, and completes the task after it. Called when the task has ended, and whenever
+    /// the delegate has taken some.
+    func readBody() {
+        if case .passedOn = body { return }
+        while case .file(let file) = body {
+            guard let bytes = try? file.read(upToCount: 64 << 10), !bytes.isEmpty else { break }
+            let (schedules, isFull) = shared.withLock { shared in
+                bytes.withUnsafeBytes { shared.mailbox.append($0, expected: nil) }
+            }
+            if schedules { scheduleDelivery() }
+            if isFull { return }
+        }
+        body = .passedOn
+        post(.completed)
+    }
+
+    // MARK: - Posting
+
+    private func post(_ message: Mailbox.Message) {
+        if shared.withLock({ $0.mailbox.post(message) }) { scheduleDelivery() }
+    }
+
+    func scheduleDelivery() {
+        guard let task = shared.withLock({ $0.task }) else { return }
+        session.deliveryQueue.add([DeliveryQueue.Delivery(recipient: self, task: task, isForHandler: false)])
+    }
+}
+
+// MARK: - On the delegate queue
+
+extension BackgroundEngine: Deliverable {
+    func deliverNext(about scheduledTask: URLSessionTask) -> Bool {
+        while true {
+            let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
+            guard let message else { return false }
+            guard deliver(message, about: task) else { continue }
+            return shared.withLock { $0.mailbox.delivered() }
+        }
+    }
+
+    /// True when that called the program's code.
+    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
+        switch message {
+        case .progress:
+            showProgress()
+            return false
+        case .resumeData(let data, let handler):
+            handler(data)
+            return true
+        case .event, .question, .completed, .end:
+            break
+        }
+        guard let session = session.session else { return false }
+        let own = shared.withLock { $0.delegates }
+        let messenger = DelegateMessenger(
+            session: session,
+            task: task,
+            delegates: own.session == nil ? self.session.delegates : own.over(self.session.delegates)
+        )
+        switch message {
+        case .event(let event): return deliver(event, messenger)
+        case .question(let question): return messenger.ask(question)
+        case .completed:
+            let steps = endSteps()
+            shared.withLock { $0.mailbox.completes(in: steps) }
+            return false
+        case .end(let step): return deliver(step, messenger)
+        case .progress, .resumeData: return false
+        }
+    }
+
+    private func deliver(_ event: TaskEvent, _ messenger: DelegateMessenger) -> Bool {
+        switch event {
+        case .body(let data):
+            defer {
+                if shared.withLock({ $0.mailbox.consumed(data.count) }) { consumerCaughtUp() }
+            }
+            return messenger.tell(event)
+        case .sent(let sent):
+            return messenger.tell(event, growth: shared.withLock { $0.mailbox.reportSent(sent) })
+        case .wrote(let total):
+            let (growth, expected) = shared.withLock { ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive) }
+            return messenger.tell(event, growth: growth, expected: expected)
+        case .resumed(let offset, _):
+            _ = shared.withLock { $0.mailbox.reportWritten(offset) }
+            return messenger.tell(event)
+        case .becameDownload, .isWaitingForConnectivity, .informational:
+            return messenger.tell(event)
+        }
+    }
+
+    private func showProgress() {
+        let (progress, counts) = shared.withLock { ($0.progress, $0.progressCounts) }
+        if let progress { TaskProgressChanges.show(counts, on: progress) }
+    }
+
+    private func endSteps() -> [TaskEnd] {
+        let metrics = shared.withLock { $0.metrics.take() }
+        let (result, response) = shared.withLock { $0.complete() }
+        showProgress()
+        var download: TaskEnd?
+        if case .success(.file(let file)) = result { download = .downloaded(file) }
+        return [download, metrics.map(TaskEnd.metrics), .result(result, response)].compactMap { $0 }
+    }
+
+    private func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
+        switch step {
+        case .downloaded(let file):
+            return messenger.tell(downloadedTo: file)
+        case .metrics(let metrics):
+            return messenger.tell(metrics)
+        case .result(let result, _):
+            messenger.tellCompletion(with: result.failure?.shown)
+            forget()
+            return true
+        case .over:
+            return false
+        }
+    }
+
+    /// The delegate has heard everything: the agent may forget the task, and the session does.
+    private func forget() {
+        client.acknowledge(self)
+        let (task, delegates) = shared.withLock { shared in
+            defer { shared.delegates = .none }
+            return (shared.task.take(), shared.delegates)
+        }
+        session.remove(identifier: identifier)
+        // Perhaps the last references, whose end takes locks.
+        withExtendedLifetime((task, delegates)) {}
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// What background sessions do, as Apple's: everything else is refused with an error that says so.
+enum BackgroundRules {
+    /// What is wrong with a session; nil if nothing is.
+    static func fault(of configuration: URLSessionConfiguration, hasDelegate: Bool) -> String? {
+        if !hasDelegate { return "A background session needs a delegate." }
+        if configuration.identifier?.isEmpty != false { return "A background session needs an identifier." }
+        if configuration.curl.configureTransfer != nil { return "curl.configureTransfer can't be sent to a background agent." }
+        if configuration.curl.trace != nil { return "curl.trace can't be sent to a background agent." }
+        if configuration.protocolClasses?.isEmpty == false { return "Protocol classes can't be sent to a background agent." }
+        return nil
+    }
+
+    /// What a task is; a failure for what isn't possible.
+    static func kind(
+        _ request: URLRequest?,
+        _ consumer: Consumer,
+        _ body: TaskBody.Source
+    ) -> Result<TaskSubmission.Kind, URLError> {
+        let url = request?.url
+        func refusal(_ text: String, _ code: URLError.Code = .unknown) -> Result<TaskSubmission.Kind, URLError> {
+            .failure(URLError(code, url, text))
+        }
+        if consumer.isHandler { return refusal("Completion handlers are not supported in background sessions: use the delegate.") }
+        if consumer.isAsync { return refusal("Async calls are not supported in background sessions: use tasks and the delegate.") }
+        guard let url, let scheme = Scheme(url), scheme == .http || scheme == .https else {
+            return refusal("Background sessions load http and https URLs only.", .unsupportedURL)
+        }
+        if request?.httpBodyStream != nil { return refusal("A body stream can't be sent to a background agent: use a file.") }
+        switch (consumer, body) {
+        case (.downloadDelegate, _):
+            return .success(.download)
+        case (_, .file(let file)):
+            guard let file = UploadFile(file) else {
+                return .failure(URLError(.fileDoesNotExist, file, "The file to upload doesn't exist."))
+            }
+            return .success(.upload(file))
+        case (_, .data), (_, .stream):
+            return refusal("Background sessions upload from files only.")
+        case (_, .request):
+            return refusal("Data tasks are not supported in background sessions: use download tasks.")
+        }
+    }
+}

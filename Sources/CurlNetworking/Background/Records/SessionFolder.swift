@@ -1,0 +1,161 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// The files of one session: its record, those of its tasks, and what they receive. Used by the agent, on its queue.
+///
+/// A record is written to a temporary file, synced, and renamed: it is there as it was or as it is to be, whatever happens in between. What is
+/// read may have been written by anybody who could, so it is checked, and set aside where it is wrong.
+struct SessionFolder {
+    static let recordName = "session"
+    private static let filesName = "files"
+    private static let asideName = "set-aside"
+    /// In bytes. A record holds a request's body.
+    private static let maximumLength = FrameReader.maximumLength
+
+    let url: URL
+    let log: AgentLog
+
+    /// For partial and complete downloads.
+    var files: URL { url.appendingPathComponent(Self.filesName, isDirectory: true) }
+
+    /// Whether `name` is a file's in `files`, and nothing elsewhere.
+    static func isFileName(_ name: String) -> Bool {
+        TemporaryName.kept.matches(name)
+    }
+
+    func prepare() throws(URLError) {
+        try StateFolder.makePrivate(url)
+        try StateFolder.makePrivate(files)
+    }
+
+    // MARK: - Writing
+
+    func write(_ record: TaskRecord) throws(URLError) {
+        try write(record, named: record.name.text)
+    }
+
+    func write(_ record: SessionRecord) throws(URLError) {
+        try write(record, named: Self.recordName)
+    }
+
+    func remove(_ name: RecordName) {
+        unlink(url.appendingPathComponent(name.text).path)
+    }
+
+    /// Removes the folder and everything in it; what was set aside stays.
+    func remove() {
+        try? FileManager.default.removeItem(at: files)
+        unlink(url.appendingPathComponent(Self.recordName).path)
+        rmdir(url.path)
+    }
+
+    private func write(_ record: some Encodable, named name: String) throws(URLError) {
+        guard let data = try? JSONEncoder().encode(record), data.count <= Self.maximumLength else {
+            throw URLError(.dataLengthExceedsMaximum, nil, "The task is too large to be written down.")
+        }
+        let new = url.appendingPathComponent(name + ".new").path
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure() }
+        let isWritten = Self.write(data, to: descriptor) && fdatasync(descriptor) == 0
+        let error = SystemError.current
+        close(descriptor)
+        guard isWritten, rename(new, url.appendingPathComponent(name).path) == 0 else {
+            let error = isWritten ? SystemError.current : error
+            unlink(new)
+            throw failure(error)
+        }
+    }
+
+    private static func write(_ data: Data, to descriptor: Int32) -> Bool {
+        data.withUnsafeBytes { bytes in
+            var rest = bytes
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return false }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+            return true
+        }
+    }
+
+    private func failure(_ error: SystemError = .current) -> URLError {
+        URLError(.cannotWriteToFile, url, "A background task can't be written down: \(error).", error)
+    }
+
+    // MARK: - Reading
+
+    /// The session's record; nil where there is none that makes sense.
+    func readSession() -> SessionRecord? {
+        guard let record = read(SessionRecord.self, named: Self.recordName) else { return nil }
+        guard record.version == TaskRecord.currentVersion else {
+            setAside(Self.recordName, "version \(record.version)")
+            return nil
+        }
+        return record
+    }
+
+    /// The tasks' records, in the order of their numbers. What isn't one of ours is set aside.
+    func readTasks() -> [TaskRecord] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+        for name in names where name.hasSuffix(".new") { unlink(url.appendingPathComponent(name).path) }
+        var records: [TaskRecord] = []
+        for name in names.filter({ $0.hasSuffix(RecordName.suffix) }) {
+            guard let record = read(TaskRecord.self, named: name) else { continue }
+            let fault = record.fault ?? (record.name == RecordName(name) ? nil : "another task's name")
+            if let fault {
+                setAside(name, fault)
+            } else {
+                records.append(record)
+            }
+        }
+        return records.sorted { $0.submission.identifier < $1.submission.identifier }
+    }
+
+    private func read<Record: Decodable>(_ type: Record.Type, named name: String) -> Record? {
+        let descriptor = open(url.appendingPathComponent(name).path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno != ENOENT { setAside(name, "\(SystemError.current)") }
+            return nil
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+            status.st_mode & 0o077 == 0, status.st_size <= Self.maximumLength
+        else {
+            setAside(name, "not a private file of this user")
+            return nil
+        }
+        guard let data = try? file.read(upToCount: Self.maximumLength),
+            let record = try? JSONDecoder().decode(type, from: data)
+        else {
+            setAside(name, "it can't be read")
+            return nil
+        }
+        return record
+    }
+
+    /// Moves a file out of the way, where somebody may look at it.
+    private func setAside(_ name: String, _ reason: String) {
+        log.write("set aside \(url.lastPathComponent)/\(name): \(reason)")
+        let aside = url.appendingPathComponent(Self.asideName, isDirectory: true)
+        mkdir(aside.path, 0o700)
+        let path = url.appendingPathComponent(name).path
+        if rename(path, aside.appendingPathComponent(name).path) != 0 { unlink(path) }
+    }
+
+    // MARK: - Files
+
+    /// Removes what no task knows: the remains of agents that were killed.
+    func removeFiles(except known: Set<String>) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name) {
+            unlink(files.appendingPathComponent(name).path)
+        }
+    }
+
+    func removeFile(_ name: String) {
+        guard Self.isFileName(name) else { return }
+        unlink(files.appendingPathComponent(name).path)
+    }
+}

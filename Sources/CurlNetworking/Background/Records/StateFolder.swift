@@ -1,0 +1,114 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// Where the state of a program's background sessions is: a folder of this user's with a folder for each session, the agent's lock, its
+/// socket and its log.
+struct StateFolder: Sendable, Hashable {
+    static let socketName = "agent.socket"
+    static let lockName = "agent.lock"
+    static let logName = "agent.log"
+    private static let sessionsName = "sessions"
+
+    let url: URL
+
+    init(_ url: URL) {
+        self.url = URL(fileURLWithPath: url.path, isDirectory: true).standardizedFileURL
+    }
+
+    /// That of a session with `configuration`.
+    init(of configuration: URLSessionConfiguration) {
+        if let folder = configuration.curl.background.folder {
+            self.init(folder)
+        } else {
+            self.init(named: configuration.sharedContainerIdentifier ?? Self.programName)
+        }
+    }
+
+    /// The one in the user's folder for state (XDG Base Directory Specification).
+    init(named name: String) {
+        let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let base = state.map { URL(fileURLWithPath: $0, isDirectory: true) }
+            ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true).appendingPathComponent(".local/state")
+        let safe = name.isEmpty || name.hasPrefix(".") ? "_" + name : name
+        let folder = base.appendingPathComponent("curlnetworking", isDirectory: true)
+        self.init(folder.appendingPathComponent(safe.replacingOccurrences(of: "/", with: "_"), isDirectory: true))
+    }
+
+    /// The running program's.
+    static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
+
+    var sessions: URL { url.appendingPathComponent(Self.sessionsName, isDirectory: true) }
+
+    /// That of one session: identifiers may be anything, so its name is a digest.
+    func session(_ identifier: String) -> URL {
+        sessions.appendingPathComponent(String(SHA256.digest(of: identifier.utf8).prefix(32)), isDirectory: true)
+    }
+
+    /// Makes the folder where it isn't there, and makes sure that it is this user's alone.
+    func prepare() throws(URLError) {
+        try Self.makePrivate(url)
+        try Self.makePrivate(sessions)
+    }
+
+    /// Makes a folder, and those above it, that nobody else can look into. One that is there already is closed to others if it is this user's.
+    static func makePrivate(_ folder: URL) throws(URLError) {
+        if mkdir(folder.path, 0o700) == 0 { return }
+        var code = errno
+        if code == ENOENT, folder.pathComponents.count > 1 {
+            try? FileManager.default.createDirectory(
+                at: folder.deletingLastPathComponent(),
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+            if mkdir(folder.path, 0o700) == 0 { return }
+            code = errno
+        }
+        guard code == EEXIST else {
+            let error = SystemError(code: code)
+            throw URLError(.cannotCreateFile, folder, "The folder for background transfers can't be made: \(error).", error)
+        }
+        let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let error = SystemError.current
+            throw URLError(.cannotOpenFile, folder, "The folder for background transfers can't be opened: \(error).", error)
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
+            status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o700) == 0
+        else {
+            throw URLError(.noPermissionsToReadFile, folder, "The folder for background transfers is another user's.")
+        }
+    }
+
+    /// The numbers of the tasks of which a session has records. They are in the files' names. Any thread; reads the folder.
+    func taskIdentifiers(of session: String) -> [Int] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: self.session(session).path)) ?? []
+        return names.compactMap(RecordName.init).map(\.identifier)
+    }
+}
+
+/// The name of a task's record.
+struct RecordName: Hashable {
+    static let suffix = ".task"
+
+    var identifier: Int
+    var key: UUID
+
+    init(identifier: Int, key: UUID) {
+        self.identifier = identifier
+        self.key = key
+    }
+
+    /// nil for the names of other files.
+    init?(_ name: String) {
+        guard name.hasSuffix(Self.suffix) else { return nil }
+        let parts = name.dropLast(Self.suffix.count).split(separator: "-", maxSplits: 1)
+        guard parts.count == 2, let identifier = Int(parts[0]), identifier > 0, let key = UUID(uuidString: String(parts[1]))
+        else { return nil }
+        self.init(identifier: identifier, key: key)
+    }
+
+    var text: String { "\(identifier)-\(key.uuidString)\(Self.suffix)" }
+}

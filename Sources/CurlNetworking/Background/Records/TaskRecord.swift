@@ -1,0 +1,59 @@
+import Foundation
+
+/// What is kept of a task, so that another agent can go on with it.
+struct TaskRecord: Codable, Sendable {
+    static let currentVersion = 1
+
+    private(set) var version = Self.currentVersion
+    var submission: TaskSubmission
+    /// What a download goes on from: newer than the submission's.
+    var resumeData: Data?
+    /// For how long agents have worked on it, in seconds; with `timeoutIntervalForResource` it ends.
+    var elapsed: TimeInterval = 0
+    /// Set once it is over, until the program has acknowledged that.
+    var ending: TaskEnding?
+
+    init(_ submission: TaskSubmission) {
+        self.submission = submission
+        resumeData = submission.resumeData
+    }
+
+    var name: RecordName { RecordName(identifier: submission.identifier, key: submission.key) }
+
+    /// Why this can't be a record of ours, whoever has written it; nil if it may be.
+    var fault: String? {
+        if version != Self.currentVersion { return "version \(version)" }
+        if submission.identifier < 1 { return "no number" }
+        if let fault = submission.fault { return fault }
+        if let file = ending?.file, !SessionFolder.isFileName(file) { return "a file elsewhere" }
+        return elapsed.isFinite && elapsed >= 0 ? nil : "a time that makes no sense"
+    }
+}
+
+extension TaskSubmission {
+    /// Why an agent can't do this; nil if it may try.
+    var fault: String? {
+        switch Scheme(request.url) {
+        case .http, .https: break
+        default: return "a URL that is neither http nor https"
+        }
+        if Origin(request.url)?.isUnixSocket != false { return "no host" }
+        return identifier < 1 ? "no number" : nil
+    }
+}
+
+/// What is kept of a session while it has tasks.
+struct SessionRecord: Codable, Sendable {
+    private(set) var version = TaskRecord.currentVersion
+    var identifier: String
+    var settings: SessionDescription
+    /// Whether the program's delegate answers challenges about connections; nil as long as nobody has asked it.
+    var answersChallenges: Bool?
+    /// The launch command was run, and nobody has come since.
+    var hasLaunched = false
+
+    init(identifier: String, settings: SessionDescription) {
+        self.identifier = identifier
+        self.settings = settings
+    }
+}

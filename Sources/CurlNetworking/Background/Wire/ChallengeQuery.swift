@@ -1,0 +1,121 @@
+import Foundation
+
+/// A challenge on its way from an agent to the program that is attached.
+struct ChallengeQuery: Codable, Sendable {
+    var host: String
+    var port: Int
+    var scheme: String?
+    var realm: String?
+    var method: String
+    var isProxy: Bool
+    var proxyType: String?
+    var previousFailureCount: Int
+    /// Of a server's certificate.
+    var trust: ServerTrust?
+    /// The authorities whose client certificates a server accepts.
+    var authorities: [Data]?
+    /// The response that asked.
+    var response: ResponseDescription?
+    /// To be put to the session's delegate rather than the task's.
+    var isOfConnection: Bool
+
+    init(_ challenge: URLAuthenticationChallenge, isOfConnection: Bool) {
+        let space = challenge.protectionSpace
+        host = space.host
+        port = space.port
+        scheme = space.protocol
+        realm = space.realm
+        method = space.authenticationMethod
+        isProxy = space.isProxy()
+        proxyType = space.proxyType
+        previousFailureCount = challenge.previousFailureCount
+        trust = space.serverTrust
+        authorities = space.distinguishedNames
+        response = ResponseDescription(challenge.failureResponse)
+        self.isOfConnection = isOfConnection
+    }
+
+    var space: URLProtectionSpace {
+        if let origin = URL(string: "https://\(host.contains(":") ? "[\(host)]" : host):\(port)").flatMap(Origin.init) {
+            if let trust { return HandshakeSpace(trust, at: origin) }
+            if let authorities { return HandshakeSpace(authorities: authorities, at: origin) }
+        }
+        guard isProxy else {
+            return URLProtectionSpace(host: host, port: port, protocol: scheme, realm: realm, authenticationMethod: method)
+        }
+        return URLProtectionSpace(proxyHost: host, port: port, type: proxyType, realm: realm, authenticationMethod: method)
+    }
+
+    /// Whether it is about the server's certificate or the client's.
+    var isOfHandshake: Bool { trust != nil || authorities != nil }
+
+    func challenge(proposing credential: URLCredential?, sender: ChallengeSender) -> URLAuthenticationChallenge {
+        URLAuthenticationChallenge(
+            protectionSpace: space,
+            proposedCredential: credential,
+            previousFailureCount: previousFailureCount,
+            failureResponse: response?.response,
+            error: nil,
+            sender: sender
+        )
+    }
+}
+
+/// The answer.
+struct ChallengeReply: Codable, Sendable {
+    enum Credential: Codable, Sendable {
+        case password(user: String, password: String)
+        case trust(ServerTrust)
+        case identity(TLSIdentity)
+
+        init?(_ credential: URLCredential) {
+            if let trust = credential.trust {
+                self = .trust(trust)
+            } else if let identity = credential.identity {
+                self = .identity(identity)
+            } else if let user = credential.user {
+                self = .password(user: user, password: credential.password ?? "")
+            } else {
+                return nil
+            }
+        }
+
+        var credential: URLCredential {
+            switch self {
+            case .password(let user, let password): URLCredential(user: user, password: password, persistence: .forSession)
+            case .trust(let trust): URLCredential(trust: trust)
+            case .identity(let identity): URLCredential(identity: identity)
+            }
+        }
+    }
+
+    enum Disposition: String, Codable, Sendable {
+        case useCredential, performDefaultHandling, cancel, reject
+    }
+
+    var disposition: Disposition
+    var credential: Credential?
+    /// Whether a delegate of the program implements a method for challenges. If none does, there is no use in asking again.
+    var isOfDelegate: Bool
+
+    init(_ answer: ChallengeAnswer) {
+        disposition =
+            switch answer.disposition {
+            case .useCredential: .useCredential
+            case .performDefaultHandling: .performDefaultHandling
+            case .cancelAuthenticationChallenge: .cancel
+            case .rejectProtectionSpace: .reject
+            }
+        credential = answer.credential.flatMap(Credential.init)
+        isOfDelegate = answer.answerer != .nobody
+    }
+
+    var answer: (URLSession.AuthChallengeDisposition, URLCredential?) {
+        switch disposition {
+        case .useCredential: (.useCredential, credential?.credential)
+        case .performDefaultHandling: (.performDefaultHandling, nil)
+        case .cancel: (.cancelAuthenticationChallenge, nil)
+        case .reject: (.rejectProtectionSpace, nil)
+        }
+    }
+}

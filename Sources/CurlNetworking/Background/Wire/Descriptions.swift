@@ -1,0 +1,180 @@
+import CurlTransport
+import Foundation
+
+// Foundation's types as values that can be written down, and made again from what was.
+
+struct RequestDescription: Codable, Sendable, Equatable {
+    var url: URL
+    var method: String
+    var headers: [String: String]
+    var body: Data?
+    /// In seconds.
+    var timeoutInterval: TimeInterval
+    var handlesCookies: Bool
+    var mainDocumentURL: URL?
+
+    /// nil for a request without a URL.
+    init?(_ request: URLRequest) {
+        guard let url = request.url else { return nil }
+        self.url = url
+        method = request.httpMethod ?? "GET"
+        headers = (request.allHTTPHeaderFields ?? [:]).filter { !RequestProperties.isField($0.key) }
+        body = request.httpBody
+        timeoutInterval = request.timeoutInterval
+        handlesCookies = request.httpShouldHandleCookies
+        mainDocumentURL = request.mainDocumentURL
+    }
+
+    var request: URLRequest {
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        request.httpBody = body
+        request.timeoutInterval = timeoutInterval
+        request.httpShouldHandleCookies = handlesCookies
+        request.mainDocumentURL = mainDocumentURL
+        return request
+    }
+}
+
+struct ResponseDescription: Codable, Sendable, Equatable {
+    var url: URL
+    var status: Int
+    var fields: [String: String]
+
+    /// nil for what isn't HTTP.
+    init?(_ response: URLResponse?) {
+        guard let response = response as? HTTPURLResponse, let url = response.url else { return nil }
+        self.url = url
+        status = response.statusCode
+        fields = Dictionary(
+            response.allHeaderFields.map { ("\($0.key)", "\($0.value)") },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    var response: HTTPURLResponse? {
+        HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
+    }
+}
+
+/// A `URLError`, with as much of its `userInfo` as makes sense elsewhere.
+struct ErrorDescription: Codable, Sendable, Equatable {
+    var code: Int
+    var text: String?
+    var url: URL?
+    var curlCode: Int?
+    var curlText: String?
+    var phase: String?
+    var systemErrno: Int?
+    /// Why a background task was cancelled.
+    var reason: Int?
+
+    init(_ error: URLError) {
+        let info = error.userInfo
+        code = error.code.rawValue
+        text = info[NSLocalizedDescriptionKey] as? String
+        url = info[NSURLErrorFailingURLErrorKey] as? URL
+        curlCode = info[CurlErrorKey.code] as? Int
+        curlText = info[CurlErrorKey.text] as? String
+        phase = info[CurlErrorKey.phase] as? String
+        systemErrno = (info[NSUnderlyingErrorKey] as? NSError).flatMap { $0.domain == NSPOSIXErrorDomain ? $0.code : nil }
+        reason = info[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int
+    }
+
+    var error: URLError {
+        var info: [String: Any] = [:]
+        info[NSLocalizedDescriptionKey] = text
+        info[NSURLErrorFailingURLErrorKey] = url
+        info["NSErrorFailingURLStringKey"] = url?.absoluteString
+        info[CurlErrorKey.code] = curlCode
+        info[CurlErrorKey.text] = curlText
+        info[CurlErrorKey.phase] = phase
+        info[NSUnderlyingErrorKey] = systemErrno.map { NSError(domain: NSPOSIXErrorDomain, code: $0) }
+        info[NSURLErrorBackgroundTaskCancelledReasonKey] = reason
+        return URLError(URLError.Code(rawValue: code) ?? .unknown, userInfo: info)
+    }
+}
+
+struct CookieDescription: Codable, Sendable, Equatable {
+    var name: String
+    var value: String
+    var domain: String
+    var path: String
+    var isSecure: Bool
+    var isHTTPOnly: Bool
+    var expires: Date?
+
+    init(_ cookie: HTTPCookie) {
+        name = cookie.name
+        value = cookie.value
+        domain = cookie.domain
+        path = cookie.path
+        isSecure = cookie.isSecure
+        isHTTPOnly = cookie.isHTTPOnly
+        expires = cookie.expiresDate
+    }
+
+    var cookie: HTTPCookie? {
+        var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: domain, .path: path]
+        if isSecure { properties[.secure] = "TRUE" }
+        if isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
+        properties[.expires] = expires
+        return HTTPCookie(properties: properties)
+    }
+}
+
+/// The file that an upload sends: whether it is still the one that the program meant.
+struct UploadFile: Codable, Sendable, Equatable {
+    var path: String
+    var device: UInt64
+    var inode: UInt64
+    /// In bytes.
+    var length: Int64
+    var modifiedSeconds: Int64
+    var modifiedNanoseconds: Int64
+
+    /// nil where there is no such file, or it isn't a regular one.
+    init?(_ url: URL) {
+        var status = stat()
+        path = url.standardizedFileURL.path
+        guard url.isFileURL, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        length = Int64(status.st_size)
+        modifiedSeconds = Int64(status.st_mtim.tv_sec)
+        modifiedNanoseconds = Int64(status.st_mtim.tv_nsec)
+    }
+
+    var url: URL { URL(fileURLWithPath: path, isDirectory: false) }
+
+    /// Why it can't be sent any more; nil where nothing has happened to it.
+    var problem: URLError? {
+        guard let now = UploadFile(url) else {
+            return URLError(.fileDoesNotExist, url, "The file to upload has been removed since the task was made.")
+        }
+        if now == self { return nil }
+        return URLError(.cannotOpenFile, url, "The file to upload has been changed since the task was made.")
+    }
+}
+
+/// How long a task took. The hops aren't told.
+struct MetricsDescription: Codable, Sendable, Equatable {
+    var start: Date
+    var end: Date
+    var redirectCount: Int
+
+    init(_ metrics: URLSessionTaskMetrics) {
+        start = metrics.taskInterval.start
+        end = metrics.taskInterval.end
+        redirectCount = metrics.redirectCount
+    }
+
+    var metrics: TaskMetrics {
+        TaskMetrics(
+            hops: [],
+            interval: DateInterval(start: start, end: max(start, end)),
+            redirectCount: max(0, redirectCount)
+        )
+    }
+}

@@ -1,0 +1,146 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// A connection over which messages go both ways. Everything happens on its queue, which calls `received` and, once, `ended`.
+///
+/// `@unchecked Sendable`: used on its queue alone.
+final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable & Sendable>: @unchecked Sendable {
+    let peer: UnixSocket.Peer
+    private let descriptor: Int32
+    private let queue: DispatchQueue
+    private let reading: any DispatchSourceRead
+    private let writing: any DispatchSourceWrite
+    private var frames = FrameReader()
+    private var unsent = Data()
+    private var isWritingActive = false
+    private var isOpen = true
+    /// What is left to be released before the descriptor may be closed.
+    private var sources = 2
+
+    private let received: (Incoming) -> Void
+    private let ended: (String?) -> Void
+
+    /// What waits for a peer that doesn't read is bounded, in bytes.
+    private static var maximumUnsent: Int { 256 << 20 }
+
+    /// Takes over `descriptor`. nil, and closed, where the other end is another user's process.
+    ///
+    /// - Parameters:
+    ///   - received: Gets every message.
+    ///   - ended: Called when the connection is over, with the reason if that is anything but its end. Not after `close()`.
+    init?(
+        _ descriptor: Int32,
+        on queue: DispatchQueue,
+        received: @escaping (Incoming) -> Void,
+        ended: @escaping (String?) -> Void
+    ) {
+        guard let peer = UnixSocket.peer(of: descriptor), peer.user == geteuid() else {
+            Glibc.close(descriptor)
+            return nil
+        }
+        self.peer = peer
+        self.descriptor = descriptor
+        self.queue = queue
+        self.received = received
+        self.ended = ended
+        reading = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        writing = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: queue)
+        reading.setEventHandler { [weak self] in self?.read() }
+        writing.setEventHandler { [weak self] in self?.write() }
+        // They hold the channel, so that the descriptor outlives both.
+        reading.setCancelHandler { self.released() }
+        writing.setCancelHandler { self.released() }
+        reading.resume()
+    }
+
+    private func released() {
+        sources -= 1
+        if sources == 0 { Glibc.close(descriptor) }
+    }
+
+    /// Ends the connection; what could not be sent so far is lost.
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        reading.cancel()
+        // A source that was never resumed can't be cancelled.
+        if !isWritingActive { writing.resume() }
+        writing.cancel()
+    }
+
+    private func end(_ reason: String?) {
+        guard isOpen else { return }
+        close()
+        ended(reason)
+    }
+
+    // MARK: - Reading
+
+    /// Reads what there is, such that the end of a process is noticed that has closed its end meanwhile.
+    func read() {
+        guard isOpen else { return }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+        defer { buffer.deallocate() }
+        while isOpen {
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            if count > 0 {
+                frames.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                takeMessages()
+                continue
+            }
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN || errno == EWOULDBLOCK { return }
+                return end("\(SystemError.current)")
+            }
+            return end(frames.isAmidFrame ? "the connection ended amid a message" : nil)
+        }
+    }
+
+    private func takeMessages() {
+        do {
+            while isOpen, let content = try frames.next() {
+                received(try JSONDecoder().decode(Incoming.self, from: content))
+            }
+        } catch let error as FrameReader.Oversized {
+            end("a message of \(error.length) bytes")
+        } catch {
+            end("a message that makes no sense")
+        }
+    }
+
+    // MARK: - Writing
+
+    /// Sends a message, or keeps it until the other end has room. False where it is too long to be sent.
+    @discardableResult
+    func send(_ message: Outgoing) -> Bool {
+        guard isOpen else { return true }
+        guard let content = try? JSONEncoder().encode(message), let frame = FrameReader.frame(content) else { return false }
+        guard unsent.count + frame.count <= Self.maximumUnsent else {
+            end("the other end doesn't read")
+            return true
+        }
+        unsent.append(frame)
+        if !isWritingActive { write() }
+        return true
+    }
+
+    private func write() {
+        while isOpen, !unsent.isEmpty {
+            let count = unsent.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                if errno == EAGAIN || errno == EWOULDBLOCK { break }
+                // The reading end tells of it, after what had come before.
+                unsent = Data()
+                break
+            }
+            unsent = count == unsent.count ? Data() : Data(unsent.dropFirst(count))
+        }
+        guard isOpen, isWritingActive != !unsent.isEmpty else { return }
+        isWritingActive.toggle()
+        if isWritingActive { writing.resume() } else { writing.suspend() }
+    }
+}

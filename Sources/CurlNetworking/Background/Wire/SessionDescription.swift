@@ -1,0 +1,115 @@
+import Foundation
+
+/// A background session's configuration, as far as its agent needs it. It may hold passwords, such as a proxy's.
+struct SessionDescription: Codable, Sendable {
+    /// The program and its delegate's type: while they are the same, the delegate answers as it did.
+    var program: String
+    /// In seconds.
+    var requestTimeout: TimeInterval
+    var resourceTimeout: TimeInterval
+    var maximumConnectionsPerHost: Int
+    var headers: [String: String]
+    var minimumTLS: UInt16
+    var maximumTLS: UInt16
+    /// `connectionProxyDictionary` as a property list; nil for the agent's environment.
+    var proxies: Data?
+    var usesCookies: Bool
+    var acceptsCookies: Bool
+    var isDiscretionary: Bool
+    var launchCommand: [String]
+    var resumableSize: Int64
+
+    var tls: CurlOptions.TLSOptions
+    var strictTransportSecurity: CurlOptions.StrictTransportSecurity
+    var proxy: CurlOptions.Proxy
+    var hosts: CurlOptions.HostTable
+    var names: CurlOptions.Names
+    var maximumConnections: Int?
+    var maximumKeptConnections: Int?
+    var maximumStreamsPerConnection: Int?
+    var httpVersion: CurlOptions.HTTPVersion
+    var connections: CurlOptions.ConnectionOptions
+
+    init(_ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?) {
+        program = Self.program(delegate)
+        requestTimeout = configuration.timeoutIntervalForRequest
+        resourceTimeout = configuration.timeoutIntervalForResource
+        maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
+        headers = Dictionary(
+            (configuration.httpAdditionalHeaders ?? [:]).map { ("\($0.key)", "\($0.value)") },
+            uniquingKeysWith: { first, _ in first }
+        )
+        minimumTLS = configuration.tlsMinimumSupportedProtocolVersion.rawValue
+        maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
+        proxies = configuration.connectionProxyDictionary.flatMap { dictionary in
+            let named = Dictionary(dictionary.map { ("\($0.key.base)", $0.value) }, uniquingKeysWith: { first, _ in first })
+            return try? PropertyListSerialization.data(fromPropertyList: named, format: .xml, options: 0)
+        }
+        usesCookies = configuration.httpShouldSetCookies && configuration.httpCookieStorage != nil
+        acceptsCookies = configuration.httpCookieStorage != nil && configuration.httpCookieAcceptPolicy != .never
+        isDiscretionary = configuration.isDiscretionary
+        let curl = configuration.curl
+        launchCommand = configuration.sessionSendsLaunchEvents ? curl.background.launchCommand : []
+        resumableSize = curl.background.resumableSize
+        tls = curl.tls
+        strictTransportSecurity = curl.strictTransportSecurity
+        proxy = curl.proxy
+        hosts = curl.hosts
+        names = curl.names
+        maximumConnections = curl.maximumConnections
+        maximumKeptConnections = curl.maximumKeptConnections
+        maximumStreamsPerConnection = curl.maximumStreamsPerConnection
+        httpVersion = curl.httpVersion
+        connections = curl.connections
+    }
+
+    private static func program(_ delegate: (any URLSessionDelegate)?) -> String {
+        var status = stat()
+        let type = delegate.map { String(reflecting: Swift.type(of: $0)) } ?? "none"
+        guard stat("/proc/self/exe", &status) == 0 else { return type }
+        return "\(type) \(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+    }
+
+    /// The configuration of the agent's own session, whose files are in `folder`. Throws where it makes no sense: it may have been read
+    /// from a file.
+    func makeConfiguration(in folder: URL) throws -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.waitsForConnectivity = true
+        configuration.timeoutIntervalForRequest = requestTimeout
+        configuration.timeoutIntervalForResource = resourceTimeout
+        configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
+        configuration.httpAdditionalHeaders = headers
+        if let version = tls_protocol_version_t(rawValue: minimumTLS) {
+            configuration.tlsMinimumSupportedProtocolVersion = version
+        }
+        if let version = tls_protocol_version_t(rawValue: maximumTLS) {
+            configuration.tlsMaximumSupportedProtocolVersion = version
+        }
+        if let proxies {
+            let dictionary = try PropertyListSerialization.propertyList(from: proxies, format: nil)
+            configuration.connectionProxyDictionary = dictionary as? [String: Any]
+        }
+        configuration.httpShouldSetCookies = usesCookies
+        if !acceptsCookies { configuration.httpCookieAcceptPolicy = .never }
+        if !usesCookies, !acceptsCookies { configuration.httpCookieStorage = nil }
+        // Only what the program has in its storage is a credential of its own; the agent asks for it.
+        configuration.urlCredentialStorage = nil
+        var curl = CurlOptions()
+        curl.temporaryDirectory = folder
+        curl.tls = tls
+        curl.strictTransportSecurity = strictTransportSecurity
+        curl.proxy = proxy
+        curl.hosts = hosts
+        curl.names = names
+        curl.maximumConnections = maximumConnections
+        curl.maximumKeptConnections = maximumKeptConnections
+        curl.maximumStreamsPerConnection = maximumStreamsPerConnection
+        curl.httpVersion = httpVersion
+        curl.connections = connections
+        try curl.validate()
+        configuration.curl = curl
+        try configuration.validateTLSVersions()
+        return configuration
+    }
+}

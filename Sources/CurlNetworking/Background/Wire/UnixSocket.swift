@@ -1,0 +1,87 @@
+import CCurlNetworkingLinux
+import CurlTransport
+import Foundation
+import Glibc
+
+/// Sockets in the file system, between processes of one user.
+enum UnixSocket {
+    /// Who is at the other end.
+    struct Peer: Equatable {
+        var pid: Int32
+        var user: UInt32
+    }
+
+    private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+
+    /// A socket on which `name` in `folder` can be connected to; in place of one that was left behind. The caller has made sure that nobody
+    /// listens there.
+    static func listen(_ name: String, in folder: URL) throws(SystemError) -> Int32 {
+        try with(name, in: folder) { (path) throws(SystemError) in
+            let descriptor = socket(AF_UNIX, type, 0)
+            guard descriptor >= 0 else { throw .current }
+            unlink(path)
+            // Made without access for others: the permissions count when somebody connects.
+            let mask = umask(0o077)
+            let isBound = withAddress(path) { bind(descriptor, $0, $1) } == 0
+            let error = SystemError.current
+            umask(mask)
+            guard isBound, Glibc.listen(descriptor, 512) == 0 else {
+                let error = isBound ? SystemError.current : error
+                close(descriptor)
+                throw error
+            }
+            return descriptor
+        }
+    }
+
+    /// A connection to `name` in `folder`.
+    static func connect(_ name: String, in folder: URL) throws(SystemError) -> Int32 {
+        try with(name, in: folder) { (path) throws(SystemError) in
+            let descriptor = socket(AF_UNIX, type, 0)
+            guard descriptor >= 0 else { throw .current }
+            guard withAddress(path, { Glibc.connect(descriptor, $0, $1) }) == 0 else {
+                let error = SystemError.current
+                close(descriptor)
+                throw error
+            }
+            return descriptor
+        }
+    }
+
+    /// Who is at the other end of a connection, as the kernel knows it; nil where it doesn't.
+    static func peer(of descriptor: Int32) -> Peer? {
+        // struct ucred
+        var credentials: (pid: Int32, user: UInt32, group: UInt32) = (0, 0, 0)
+        var length = socklen_t(MemoryLayout.size(ofValue: credentials))
+        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else { return nil }
+        return Peer(pid: credentials.pid, user: credentials.user)
+    }
+
+    /// The address has room for 107 bytes of path, and folders may have more: then the way leads through a descriptor of the folder.
+    private static func with<Result>(
+        _ name: String,
+        in folder: URL,
+        _ body: (String) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        let path = folder.appendingPathComponent(name, isDirectory: false).path
+        if path.utf8.count <= 107 { return try body(path) }
+        let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw .current }
+        defer { close(directory) }
+        return try body("/proc/self/fd/\(directory)/\(name)")
+    }
+
+    private static func withAddress(
+        _ path: String,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        return withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/// Who does a session's tasks in another process: the client of a background session. Any thread.
+protocol RemoteTasks: AnyObject, Sendable {
+    /// Calls `body` once it is certain which tasks there are already; at once where it is.
+    func afterAttaching(_ body: @escaping @Sendable () -> Void)
+
+    /// The session takes no more tasks; those that it doesn't know yet are cancelled as well if `cancels`.
+    func sessionWasInvalidated(cancellingTasks cancels: Bool)
+
+    /// The session is over, or was dropped.
+    func close()
+}

@@ -1,0 +1,4 @@
+import CurlNetworking
+import Foundation
+
+exit(AgentCommand.run(Array(CommandLine.arguments.dropFirst())))

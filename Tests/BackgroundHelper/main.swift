@@ -1,0 +1,105 @@
+import CurlNetworking
+import Foundation
+import Glibc
+
+// A program with a background session, for tests that kill it. It is its own agent.
+//
+//     background-helper FOLDER IDENTIFIER OUTPUT
+//
+// It reads lines: `download URL DESCRIPTION`, `upload URL FILE`, `finish` (which lets it exit when all tasks are done). It writes lines: what
+// its delegate is told. A download's file goes to OUTPUT, under its description.
+
+CurlBackgroundAgent.runIfStartedAsAgent()
+
+func say(_ line: String) {
+    let bytes = Array((line + "\n").utf8)
+    _ = write(STDOUT_FILENO, bytes, bytes.count)
+}
+
+final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
+    let output: URL
+
+    init(_ output: URL) {
+        self.output = output
+    }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        let place = output.appendingPathComponent(downloadTask.taskDescription ?? "none")
+        _ = try? FileManager.default.removeItem(at: place)
+        do {
+            try FileManager.default.moveItem(at: location, to: place)
+            say("file \(downloadTask.taskDescription ?? "none")")
+        } catch {
+            say("error \(error)")
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        downloadTask: URLSessionDownloadTask,
+        didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64,
+        totalBytesExpectedToWrite: Int64
+    ) {
+        say("wrote \(downloadTask.taskDescription ?? "none") \(totalBytesWritten)")
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        say("data \(dataTask.taskDescription ?? "none") \(String(decoding: data, as: UTF8.self))")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let code = (error as? URLError).map { "\($0.code.rawValue)" } ?? "ok"
+        say("completed \(task.taskDescription ?? "none") \(code)")
+    }
+
+    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+        say("events")
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        exit(0)
+    }
+}
+
+let arguments = CommandLine.arguments
+guard arguments.count == 4 else { exit(64) }
+let configuration = URLSessionConfiguration.background(withIdentifier: arguments[2])
+configuration.curl.background.folder = URL(fileURLWithPath: arguments[1], isDirectory: true)
+configuration.curl.background.idleTime = .milliseconds(200)
+configuration.curl.background.resumableSize = 1
+let session = URLSession(
+    configuration: configuration,
+    delegate: Listener(URL(fileURLWithPath: arguments[3], isDirectory: true)),
+    delegateQueue: nil
+)
+for task in await session.allTasks.sorted(by: { $0.taskIdentifier < $1.taskIdentifier }) {
+    say("restored \(task.taskIdentifier) \(task.taskDescription ?? "none") \(task.state.rawValue)")
+}
+say("ready")
+while let line = readLine() {
+    let words = line.split(separator: " ").map(String.init)
+    switch words.first {
+    case "download" where words.count == 3:
+        guard let url = URL(string: words[1]) else { continue }
+        let task = session.downloadTask(with: url)
+        task.taskDescription = words[2]
+        task.resume()
+        say("resumed \(words[2]) \(task.taskIdentifier)")
+    case "upload" where words.count == 3:
+        guard let url = URL(string: words[1]) else { continue }
+        var request = URLRequest(url: url)
+        request.httpMethod = "POST"
+        let file = URL(fileURLWithPath: words[2])
+        let task = session.uploadTask(with: request, fromFile: file)
+        task.taskDescription = file.lastPathComponent
+        task.resume()
+        say("resumed \(file.lastPathComponent) \(task.taskIdentifier)")
+    case "finish":
+        session.finishTasksAndInvalidate()
+    default:
+        say("what?")
+    }
+}
+// The test is over: `_exit`, as when it is killed.
+_exit(3)

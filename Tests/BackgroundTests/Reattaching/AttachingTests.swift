@@ -1,0 +1,177 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    @Suite("Programs and their agent")
+    struct Attaching {
+        @Test("A second program with the same identifier is refused, and the first isn't disturbed")
+        func inUse() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/")) one")
+            _ = try await server.request(number: 1)
+
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            let error = try await delegate.completion(of: task)
+            #expect(error?.code == .backgroundSessionInUseByAnotherProcess)
+            #expect(await session.allTasks.isEmpty)
+            session.invalidateAndCancel()
+            gate.open()
+            try await first.line(beginningWith: "completed one ok")
+            await first.crash()
+        }
+
+        @Test("Sessions of different names share an agent, and nothing else")
+        func severalSessions() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { .text($0.path) }
+            defer { server.stop() }
+            let programs = try ["a", "../b"].map { try rig.program(identifier: $0) }
+            for (index, program) in programs.enumerated() {
+                try await program.line(beginningWith: "ready")
+                program.say("download \(server.url("/\(index)")) file\(index)")
+            }
+            for (index, program) in programs.enumerated() {
+                try await program.line(beginningWith: "completed file\(index) ok")
+                #expect(rig.file("file\(index)") == Data("/\(index)".utf8))
+            }
+            #expect(rig.log.components(separatedBy: " started, ").count == 2)
+            for program in programs { await program.crash() }
+        }
+
+        @Test("An agent whose socket is deleted makes another")
+        func deletedSocket() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { _ in .text("hello") }
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/")) one")
+            try await first.line(beginningWith: "completed one ok")
+            let pid = rig.agentPid
+            try FileManager.default.removeItem(at: rig.folder.appendingPathComponent("agent.socket"))
+            try await rig.waitForLog { $0.contains("made its socket anew") }
+
+            let second = try rig.program(identifier: "other")
+            try await second.line(beginningWith: "ready")
+            second.say("download \(server.url("/")) two")
+            try await second.line(beginningWith: "completed two ok")
+            #expect(rig.agentPid == pid)
+            await first.crash()
+            await second.crash()
+        }
+
+        @Test("A command is run when everything is done and nobody is there")
+        func launchCommand() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            let place = rig.directory.url.appendingPathComponent("launched")
+            let script = "printf %s \"$CURLNETWORKING_BACKGROUND_SESSION\" >\(place.path).new; mv \(place.path).new \(place.path)"
+            let task: URLSessionTask
+            do {
+                let delegate = RecordingDelegate()
+                let session = rig.session(delegate) { $0.curl.background.launchCommand = ["/bin/sh", "-c", script] }
+                task = session.downloadTask(with: server.url("/"))
+                task.resume()
+                _ = try await server.request(number: 1)
+                // A program that is stopped for good, as seen by the agent.
+                rig.killAgent()
+                try await rig.wait { rig.agentPid != nil }
+            }
+            // The session of this process goes on with another agent, which doesn't launch anything as long as it's attached.
+            gate.open()
+            try await rig.waitForLog { $0.contains(": done, ") }
+            #expect(!FileManager.default.fileExists(atPath: place.path))
+            withExtendedLifetime(task) {}
+        }
+
+        @Test("The user can end all transfers, and the program is told why")
+        func forceQuit() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let task = session.downloadTask(with: server.url("/a?secret"))
+            task.resume()
+            _ = try await server.request(number: 1)
+            let status = try ChildProcess([BackgroundRig.agent.path, "--status", rig.folder.path])
+            let lines = await status.remainingLines()
+            #expect(lines.contains("    1  download  running  0 bytes  \(server.url("/a"))"))
+            let quitting = try ChildProcess([BackgroundRig.agent.path, "--cancel-all", rig.folder.path])
+            #expect(await quitting.ending() == .exit(0))
+            let error = try await delegate.completion(of: task)
+            #expect(error?.code == .cancelled)
+            #expect(error?.backgroundTaskCancelledReason == .userForceQuitApplication)
+            session.invalidateAndCancel()
+        }
+
+        @Test("Challenges go to the program's delegate, and wait where no program is attached")
+        func challenge() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { request in
+                if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
+                return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            // Its delegate has no method for challenges, so the answer is the default, and the 401 the response.
+            first.say("download \(server.url("/")) one")
+            try await first.line(beginningWith: "completed one ok")
+            await first.crash()
+            #expect(rig.file("one") == Data())
+
+            let delegate = DecidingDelegate(rig)
+            let session = rig.session(delegate)
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            try await delegate.end.wait { $0 }
+            #expect(rig.file("decided") == Data("welcome".utf8))
+            session.invalidateAndCancel()
+        }
+
+        private final class DecidingDelegate: NSObject, URLSessionDownloadDelegate {
+            let end = Watched(false)
+            private let rig: BackgroundRig
+
+            init(_ rig: BackgroundRig) {
+                self.rig = rig
+            }
+
+            func urlSession(
+                _ session: URLSession,
+                task: URLSessionTask,
+                didReceive challenge: URLAuthenticationChallenge
+            ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+                (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
+            }
+
+            func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+                try? FileManager.default.moveItem(at: location, to: rig.directory.url.appendingPathComponent("decided"))
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                end.update { $0 = true }
+            }
+        }
+    }
+}

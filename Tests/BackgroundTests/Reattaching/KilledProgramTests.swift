@@ -1,0 +1,163 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    @Suite("When somebody is killed")
+    struct Killed {
+        /// Sends the first half of 200,000 bytes, and the rest when the gate is open.
+        private func server(_ gate: Gate) throws -> LoopbackServer {
+            let body = LoopbackServer.Body.generated(length: 200_000, seed: 1)
+            return try LoopbackServer { request in
+                if request.header("Range") != nil { return .resource(body, for: request, etag: "a") }
+                return .pieces([.body(body[0..<100_000]), .waitFor(gate), .body(body[100_000..<200_000])])
+                    .headers(["ETag": "\"a\"", "Accept-Ranges": "bytes"])
+            }
+        }
+
+        private let whole = GeneratedBody.bytes(seed: 1, length: 200_000)
+
+        @Test("A download outlives its program, and the next one is told of its end")
+        func program() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try server(gate)
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/")) one")
+            try await first.line(beginningWith: "wrote one")
+            await first.crash()
+            gate.open()
+            try await server.waitUntilNoConnectionIsBusy(rig)
+
+            let second = try rig.program()
+            try await second.line(beginningWith: "file one")
+            try await second.line(beginningWith: "completed one ok")
+            try await second.line(beginningWith: "events")
+            #expect(rig.file("one") == whole)
+            #expect(server.requestCount == 1)
+            second.say("finish")
+            #expect(await second.ending() == .exit(0))
+            // Without anything left to do.
+            rig.waitForAgentToEnd()
+            #expect(rig.stateFiles == [])
+            second.closeInput()
+        }
+
+        @Test("A program that comes back amid a download finds it as it was")
+        func restoration() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try server(gate)
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/")) one")
+            first.say("download \(server.url("/")) two")
+            try await first.line(beginningWith: "wrote two")
+            await first.crash()
+
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let tasks = await session.allTasks
+            #expect(tasks.map(\.taskIdentifier) == [1, 2])
+            #expect(tasks.map(\.taskDescription) == ["one", "two"])
+            #expect(tasks.map(\.state) == [.running, .running])
+            #expect(tasks.allSatisfy { $0 is URLSessionDownloadTask })
+            #expect(tasks[1].originalRequest?.url == server.url("/"))
+            #expect(tasks[1].countOfBytesExpectedToReceive == 200_000)
+            #expect(tasks[1].countOfBytesReceived > 0)
+            let third = session.downloadTask(with: server.url("/"))
+            #expect(third.taskIdentifier == 3)
+            gate.open()
+            for task in tasks {
+                try await delegate.success(of: task)
+                #expect(delegate.body(of: task) == whole)
+                #expect(delegate.completionCount(of: task) == 1)
+            }
+            session.invalidateAndCancel()
+        }
+
+        @Test("A killed agent is started again, and the download goes on from where it was")
+        func agent() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try server(gate)
+            defer {
+                gate.open()
+                server.stop()
+            }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            try await rig.waitForCheckpoint(of: task)
+            rig.killAgent()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == whole)
+            #expect(delegate.completionCount(of: task) == 1)
+            #expect(server.requests.last?.header("Range")?.hasPrefix("bytes=") == true)
+            session.finishTasksAndInvalidate()
+            try await delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
+        }
+
+        @Test("Both are killed: the next program's agent goes on")
+        func both() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try server(gate)
+            defer {
+                gate.open()
+                server.stop()
+            }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/")) one")
+            try await first.line(beginningWith: "wrote one")
+            await first.crash()
+            rig.killAgent()
+
+            let second = try rig.program()
+            #expect(try await second.line(beginningWith: "restored") == "restored 1 one 0")
+            try await second.line(beginningWith: "completed one ok")
+            #expect(rig.file("one") == whole)
+            await second.crash()
+        }
+
+        @Test("An upload outlives its program, and so does what the server said")
+        func upload() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("thanks").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            _ = try rig.directory.file("letter", Data("dear".utf8))
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("upload \(server.url("/")) \(rig.directory.url.appendingPathComponent("letter").path)")
+            _ = try await server.request(number: 1)
+            await first.crash()
+            gate.open()
+            let second = try rig.program()
+            #expect(try await second.line(beginningWith: "data") == "data letter thanks")
+            try await second.line(beginningWith: "completed letter ok")
+            #expect(server.requests.map(\.text) == ["dear"])
+            await second.crash()
+        }
+    }
+}
+
+extension LoopbackServer {
+    /// Returns when the agent has had the whole answer: its record says so.
+    func waitUntilNoConnectionIsBusy(_ rig: BackgroundRig) async throws {
+        try await rig.waitForLog { $0.contains(": done, ") }
+    }
+}

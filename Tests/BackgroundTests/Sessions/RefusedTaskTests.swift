@@ -1,0 +1,93 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    @Suite("What background sessions don't do")
+    struct RefusedTasks {
+        private let url = URL(string: "http://127.0.0.1:9/")
+
+        @Test("Handlers get an error that says so")
+        func handlers() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let session = rig.session(RecordingDelegate())
+            defer { session.invalidateAndCancel() }
+            let result = await session.load(try #require(url))
+            #expect(result.error?.localizedDescription == "Completion handlers are not supported in background sessions: use the delegate.")
+            #expect(rig.agentPid == nil)
+        }
+
+        @Test("Async calls throw one")
+        func async() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let session = rig.session(RecordingDelegate())
+            defer { session.invalidateAndCancel() }
+            let url = try #require(url)
+            let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(error?.localizedDescription == "Async calls are not supported in background sessions: use tasks and the delegate.")
+        }
+
+        @Test("Data tasks, uploads of data, and other schemes fail")
+        func kinds() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            let url = try #require(url)
+            let tasks = [
+                session.dataTask(with: url), session.uploadTask(with: URLRequest(url: url), from: Data()),
+                session.uploadTask(withStreamedRequest: URLRequest(url: url)),
+                session.downloadTask(with: rig.folder),
+            ]
+            for task in tasks {
+                task.resume()
+                let error = try await delegate.completion(of: task)
+                #expect(error?.code == (task === tasks[3] ? .unsupportedURL : .unknown))
+                #expect(error?.localizedDescription.isEmpty == false)
+            }
+        }
+
+        @Test("Closures of the configuration fail every task")
+        func closures() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) { $0.curl.configureTransfer = { _, _ in } }
+            defer { session.invalidateAndCancel() }
+            let task = session.downloadTask(with: try #require(url))
+            task.resume()
+            let error = try await delegate.completion(of: task)
+            #expect(error?.localizedDescription == "curl.configureTransfer can't be sent to a background agent.")
+        }
+
+        @Test("Without a delegate, every task fails")
+        func noDelegate() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let session = rig.session(nil)
+            defer { session.invalidateAndCancel() }
+            let delegate = RecordingDelegate()
+            let task = session.downloadTask(with: try #require(url))
+            task.delegate = delegate
+            task.resume()
+            #expect(try await delegate.completion(of: task)?.localizedDescription == "A background session needs a delegate.")
+        }
+
+        @Test("Without an agent, tasks fail as disconnected")
+        func noAgent() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) { $0.curl.background.agent = rig.directory.url.appendingPathComponent("none") }
+            defer { session.invalidateAndCancel() }
+            let task = session.downloadTask(with: try #require(url))
+            task.resume()
+            #expect(try await delegate.completion(of: task)?.code == .backgroundSessionWasDisconnected)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// All tests of background sessions, one after the other: each has processes of its own.
+@Suite("Background sessions", .serialized, .timeLimit(.minutes(3)))
+enum BackgroundTests {}
+
+/// A folder for the state of one test's sessions, and what there is in it.
+final class BackgroundRig: Sendable {
+    let directory: TemporaryDirectory
+    let identifier = "test"
+    /// Kills the agent if the tests' process doesn't come to it.
+    private let guardian: ChildProcess
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let script = "cat >/dev/null; flock -n \"$0\" true || kill -9 $(cat \"$0\")"
+        let lock = directory.url.appendingPathComponent("state/agent.lock").path
+        guardian = try ChildProcess(["sh", "-c", script, lock], mergesErrors: true)
+    }
+
+    /// To be called when the test is over: nothing that it started goes on. A session that still wants to tell its agent something finds no
+    /// place for another.
+    func end() {
+        let over = directory.url.appendingPathComponent("over", isDirectory: true)
+        if rename(folder.path, over.path) == 0 { FileManager.default.createFile(atPath: folder.path, contents: nil) }
+        kill(agentWith: over.appendingPathComponent("agent.lock"))
+        guardian.kill()
+    }
+
+    var folder: URL { directory.url.appendingPathComponent("state", isDirectory: true) }
+    var sessions: URL { folder.appendingPathComponent("sessions", isDirectory: true) }
+    private var lock: URL { folder.appendingPathComponent("agent.lock") }
+    static let agent = Products.directory.appendingPathComponent("curlnetworking-agent")
+    static let helper = Products.directory.appendingPathComponent("background-helper")
+
+    /// A session of this process.
+    func session(
+        _ delegate: (any URLSessionDelegate)?,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        URLSession(configuration: configuration(configure), delegate: delegate, delegateQueue: nil)
+    }
+
+    func configuration(_ configure: (URLSessionConfiguration) -> Void = { _ in }) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+        configuration.httpCookieStorage = nil
+        configuration.urlCredentialStorage = nil
+        configuration.curl.temporaryDirectory = directory.url
+        configuration.curl.background.folder = folder
+        configuration.curl.background.agent = Self.agent
+        configuration.curl.background.idleTime = .seconds(60)
+        configuration.curl.background.resumableSize = 1
+        configure(configuration)
+        return configuration
+    }
+
+    /// A program with a session of the same name.
+    func program(identifier: String = "test") throws -> ChildProcess {
+        try ChildProcess([Self.helper.path, folder.path, identifier, directory.url.path])
+    }
+
+    // MARK: - The agent
+
+    /// The number of the process that holds the folder's lock; nil where none does.
+    var agentPid: pid_t? { pid(of: lock) }
+
+    private func pid(of lock: URL) -> pid_t? {
+        let descriptor = open(lock.path, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return nil }
+        return (try? String(contentsOf: lock, encoding: .utf8)).flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+    }
+
+    /// Returns when it has ended.
+    func killAgent() {
+        kill(agentWith: lock)
+    }
+
+    private func kill(agentWith lock: URL) {
+        guard let pid = pid(of: lock) else { return }
+        Glibc.kill(pid, SIGKILL)
+        wait(for: lock)
+    }
+
+    /// Blocks until no agent works in the folder.
+    func waitForAgentToEnd() {
+        wait(for: lock)
+    }
+
+    private func wait(for lock: URL) {
+        let descriptor = open(lock.path, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        _ = flock(descriptor, LOCK_EX)
+        close(descriptor)
+    }
+
+    /// The files of all sessions, with the folders they are in.
+    var stateFiles: [String] {
+        (FileManager.default.enumerator(atPath: sessions.path)?.allObjects as? [String] ?? []).sorted()
+    }
+
+    var log: String {
+        (try? String(contentsOf: folder.appendingPathComponent("agent.log"), encoding: .utf8)) ?? ""
+    }
+
+    func file(_ name: String) -> Data? {
+        try? Data(contentsOf: directory.url.appendingPathComponent(name))
+    }
+}
+
+extension ChildProcess {
+    /// Reads on until a line begins with `prefix`; the line. Throws at the end of the output.
+    @discardableResult
+    func line(beginningWith prefix: String) async throws -> String {
+        while let line = await line() {
+            if line.hasPrefix(prefix) { return line }
+        }
+        throw UnexpectedEnd(expected: prefix)
+    }
+
+    /// Ends it as a crash would, and returns when it is gone.
+    func crash() async {
+        kill()
+        _ = await ending()
+    }
+}
+
+/// A program has ended without the line that was waited for.
+struct UnexpectedEnd: Error {
+    let expected: String
+}
