@@ -10,15 +10,10 @@ enum ExampleProgram {
         environment: [String: String] = [:],
         mergesErrors: Bool = false
     ) throws -> ChildProcess {
-        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let program = URL(fileURLWithPath: tests).deletingLastPathComponent()
-            .appendingPathComponent("curlnetworking-\(name)").path
+        let program = try Products.program("curlnetworking-\(name)")
         return try ChildProcess([program] + words, environment: environment, mergesErrors: mergesErrors)
     }
 
-    /// Where the package is.
-    static let package = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     /// Where their sources are.
-    static let sources = package.appendingPathComponent("Tests/Examples")
+    static let sources = Products.sources.appendingPathComponent("Tests/Examples")
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The documentation's page on examples")
@@ -9,7 +10,7 @@ struct ExamplesPageTests {
         var lines: [String] = []
     }
 
-    private static let page = ExampleProgram.package
+    private static let page = Products.sources
         .appendingPathComponent("Sources/CurlNetworking/CurlNetworking.docc/Examples.md")
 
     @Test("Shows lines that are in the sources, one after the other")

@@ -100,14 +100,7 @@ struct APISurfaceTests {
     }
 }
 
-/// Where the build under test is.
-enum Products {
-    static let directory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-
-    /// The repository.
-    static let sources = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
+extension Products {
     /// What lets the compiler find its modules.
     static let moduleArguments =
         ["-I", directory.appendingPathComponent("Modules").path]

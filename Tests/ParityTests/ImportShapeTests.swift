@@ -10,6 +10,7 @@ import PublicAPI5
 import PublicAPI6
 import StockApp5
 import StockApp6
+import TestSupport
 import Testing
 
 /// That the shapes compile is half of the test; the other half is that they work.
@@ -72,14 +73,12 @@ struct ImportShapeTests {
 
     @Test("The aliases are those of the documentation")
     func aliases() throws {
-        let root = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let lines = try [
             "README.md", "Sources/CurlNetworking/CurlNetworking.docc/SwitchingTheImport.md",
             "Tests/ImportShapes/BesideReexport/Shared/Aliases.swift",
             "Tests/ImportShapes/BesideStock/Shared/Aliases.swift",
         ].map { path in
-            try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+            try String(contentsOf: Products.sources.appendingPathComponent(path), encoding: .utf8)
                 .split(separator: "\n").filter { $0.hasPrefix("typealias ") }
         }
         #expect(!lines[0].isEmpty)

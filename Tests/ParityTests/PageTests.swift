@@ -7,7 +7,7 @@ import Testing
 struct PageTests {
     @Test(
         "says what a run says: after a change, `make parity` writes it anew",
-        .enabled(if: !Products.isSanitized, "what the stock module does under a sanitizer is no subject of ours"),
+        .enabled(if: !ProcessUsage.isSanitized, "what the stock module does under a sanitizer is no subject of ours"),
         .timeLimit(.minutes(10))
     )
     func agreesWithARun() async throws {
@@ -32,8 +32,7 @@ struct PageTests {
     }
 
     private static func run() async throws -> (verdicts: Set<String>, ending: ChildProcess.Ending) {
-        let program = Products.directory.appendingPathComponent("urlsession-parity").path
-        let run = try ChildProcess([program, "--markdown"])
+        let run = try ChildProcess([Products.program("urlsession-parity"), "--markdown"])
         let lines = await run.remainingLines()
         return (verdicts(in: lines), await run.ending())
     }
@@ -48,14 +47,5 @@ struct PageTests {
         return Set(rows.map { $0.replacingOccurrences(of: "| ours better |", with: "| same |") })
     }
 
-    private static let page = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Tests/Parity/Parity.md")
-}
-
-extension Products {
-    /// Whether the tests run under a sanitizer, which has its own way with time and memory.
-    static var isSanitized: Bool {
-        ["__tsan_init", "__asan_init"].contains { (name: String) in dlsym(nil, name) != nil }
-    }
+    private static let page = Products.sources.appendingPathComponent("Tests/Parity/Parity.md")
 }

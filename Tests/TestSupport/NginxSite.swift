@@ -92,13 +92,7 @@ package struct NginxSite: Sendable {
 
     private func openssl(_ arguments: [String]) throws {
         let output = path("openssl.log")
-        let command = "exec openssl \"$@\" >\(output) 2>&1 </dev/null"
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", command, "sh"] + arguments
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
+        guard try Spawn.run(#"exec openssl "$@""#, arguments, log: output) == .exit(0) else {
             let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
             throw ChildProcess.Failure(description: "openssl \(arguments[0]) failed: \(text)")
         }

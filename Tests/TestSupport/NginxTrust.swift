@@ -11,13 +11,8 @@ package struct NginxTrust: Sendable {
 
     /// Whether this process may make such a namespace: as root, or where users may make their own.
     package static let isPossible: Bool = {
-        let trial = Process()
-        trial.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        trial.arguments = namespace + ["sh", "-c", "mount --bind /etc/hostname /etc/hostname"]
-        trial.standardError = FileHandle.nullDevice
-        guard (try? trial.run()) != nil else { return false }
-        trial.waitUntilExit()
-        return trial.terminationStatus == 0
+        let words = namespace + ["sh", "-c", "mount --bind /etc/hostname /etc/hostname"]
+        return (try? Spawn.run(#"exec "$@""#, words)) == .exit(0)
     }()
 
     private static let namespace =

@@ -100,20 +100,3 @@ package struct ProcessUsage: Sendable {
 
     package var sockets: Int { descriptors.values.count { $0.hasPrefix("socket:") } }
 }
-
-/// The helper program, which is built beside the tests.
-package enum TestHelper {
-    package static func path(_ name: String = "test-helper") throws -> String {
-        let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let path = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent(name).path
-        guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw ChildProcess.Failure(description: "There is no \(name) beside the tests, at \(path)")
-        }
-        return path
-    }
-
-    /// Starts the helper; its first word says what to do.
-    package static func start(_ words: String...) throws -> ChildProcess {
-        try ChildProcess([path()] + words)
-    }
-}

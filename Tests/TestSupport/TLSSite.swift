@@ -14,13 +14,7 @@ package struct TLSSite: Sendable {
         directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("tls-tests-\(UUID().uuidString)", isDirectory: true)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", "exec >log 2>&1 </dev/null\n" + Self.script]
-        process.currentDirectoryURL = directory
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
+        guard try Spawn.run(Self.script, [directory.path], log: file("log").path) == .exit(0) else {
             let text = (try? String(contentsOf: file("log"), encoding: .utf8)) ?? ""
             throw ChildProcess.Failure(description: "The certificates could not be made: \(text)")
         }
@@ -57,6 +51,7 @@ package struct TLSSite: Sendable {
 
     private static let script = """
         set -e
+        cd "$1"
         mkdir new authorities
         touch index.txt
         echo 1000 >serial

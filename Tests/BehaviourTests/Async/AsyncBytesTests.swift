@@ -8,11 +8,9 @@ import Testing
 struct AsyncBytesTests {
     @Test("The bytes are the body, with the response known before them", arguments: [0, 1, 300_000])
     func bytes(length: Int) async throws {
-        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 5) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, response) = try await session.bytes(from: server.url("/"))
+        let rig = try Rig { _ in .generated(length: Int64(length), seed: 5) }
+        defer { rig.stop() }
+        let (bytes, response) = try await rig.session.bytes(from: rig.url("/"))
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
         #expect(response.expectedContentLength == Int64(length))
         var body = Data()
@@ -24,11 +22,9 @@ struct AsyncBytesTests {
 
     @Test("The chunks are the body, none of them empty")
     func chunks() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 5_000_000, seed: 6) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(for: URLRequest(url: server.url("/")))
+        let rig = try Rig { _ in .generated(length: 5_000_000, seed: 6) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(for: URLRequest(url: rig.url("/")))
         var body = Data()
         for try await chunk in bytes.chunks {
             #expect(!chunk.isEmpty)
@@ -40,11 +36,9 @@ struct AsyncBytesTests {
     @Test("Bytes come as they arrive")
     func asTheyArrive() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .pieces([.bytes("a"), .waitFor(gate), .bytes("b")]) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        var iterator = try await session.bytes(from: server.url("/")).0.makeAsyncIterator()
+        let rig = try Rig { _ in .pieces([.bytes("a"), .waitFor(gate), .bytes("b")]) }
+        defer { rig.stop() }
+        var iterator = try await rig.session.bytes(from: rig.url("/")).0.makeAsyncIterator()
         #expect(try await iterator.next() == UInt8(ascii: "a"))
         gate.open()
         #expect(try await iterator.next() == UInt8(ascii: "b"))
@@ -54,11 +48,9 @@ struct AsyncBytesTests {
 
     @Test("A body that breaks off throws, after what has come of it")
     func brokenBody() async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000)) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        let rig = try Rig { _ in .fault(.insideBody(after: 1000, of: 5000)) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
         let count = Watched(0)
         let error = await #expect(throws: URLError.self) {
             for try await _ in bytes { count.update { $0 += 1 } }
@@ -69,23 +61,19 @@ struct AsyncBytesTests {
 
     @Test("Without a response the call itself throws")
     func noResponse() async throws {
-        let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let error = await #expect(throws: URLError.self) { _ = try await session.bytes(from: server.url("/")) }
+        let rig = try Rig { _ in .fault(.beforeAnyByte) }
+        defer { rig.stop() }
+        let error = await #expect(throws: URLError.self) { _ = try await rig.session.bytes(from: rig.url("/")) }
         #expect(error?.code == .networkConnectionLost)
     }
 
     @Test("Breaking out of the loop stops the transfer")
     func breaking() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        let rig = try Rig { _ in .generated(length: 1 << 40) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
         for try await _ in bytes { break }
-        try await server.waitUntilNoConnections()
+        try await rig.server.waitUntilNoConnections()
         #expect((bytes.task.error as? URLError)?.code == .cancelled)
     }
 
@@ -113,21 +101,17 @@ struct AsyncBytesTests {
 
     @Test("Letting go of the sequence without reading it stops the transfer")
     func dropping() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.bytes(from: server.url("/"))
-        try await server.waitUntilNoConnections()
+        let rig = try Rig { _ in .generated(length: 1 << 40) }
+        defer { rig.stop() }
+        _ = try await rig.session.bytes(from: rig.url("/"))
+        try await rig.server.waitUntilNoConnections()
     }
 
     @Test("Reading goes on when only the iterator is left")
     func iteratorOnly() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 2_000_000, seed: 7) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        var iterator = try await session.bytes(from: server.url("/")).0.chunks.makeAsyncIterator()
+        let rig = try Rig { _ in .generated(length: 2_000_000, seed: 7) }
+        defer { rig.stop() }
+        var iterator = try await rig.session.bytes(from: rig.url("/")).0.chunks.makeAsyncIterator()
         var body = Data()
         while let chunk = try await iterator.next() { body.append(chunk) }
         #expect(body == GeneratedBody.bytes(seed: 7, length: 2_000_000))
@@ -135,11 +119,9 @@ struct AsyncBytesTests {
 
     @Test("Its task can be suspended, resumed and cancelled like any other")
     func task() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        let rig = try Rig { _ in .generated(length: 1 << 40) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
         bytes.task.suspend()
         #expect(bytes.task.state == .suspended)
         bytes.task.resume()
@@ -152,12 +134,10 @@ struct AsyncBytesTests {
 
     @Test("A delegate given with it hears of its creation")
     func delegate() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
         let own = RecordingDelegate()
-        let (bytes, _) = try await session.bytes(from: server.url("/"), delegate: own)
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"), delegate: own)
         #expect(own.events(of: bytes.task).first == .created)
         var count = 0
         for try await _ in bytes { count += 1 }

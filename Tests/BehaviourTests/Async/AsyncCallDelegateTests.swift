@@ -14,12 +14,10 @@ struct AsyncCallDelegateTests {
 
     @Test("Of data as it comes, all of it before the call returns; the session's delegate doesn't")
     func data() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
-        let session = URLSession.forTest(delegate: sessions)
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url("/"), delegate: own)
+        let rig = try Rig(Self.server(), delegate: sessions)
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(from: rig.url("/"), delegate: own)
         #expect(data == Self.body)
         #expect(own.onlyBody == Self.body)
         #expect(Set(own.entries.map(\.event.name)) == ["created", "data"])
@@ -28,12 +26,10 @@ struct AsyncCallDelegateTests {
 
     @Test("Of what is written, up to the whole file; the session's delegate doesn't")
     func download() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
-        let session = URLSession.forTest(delegate: sessions)
-        defer { session.invalidateAndCancel() }
-        let (file, _) = try await session.download(from: server.url("/"), delegate: own)
+        let rig = try Rig(Self.server(), delegate: sessions)
+        defer { rig.stop() }
+        let (file, _) = try await rig.session.download(from: rig.url("/"), delegate: own)
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(try Data(contentsOf: file) == Self.body)
         var written: Int64 = 0
@@ -48,12 +44,10 @@ struct AsyncCallDelegateTests {
 
     @Test("Of data as the reader of bytes gets it")
     func bytes() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let own = RecordingDelegate()
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"), delegate: own)
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"), delegate: own)
         var read = Data()
         for try await chunk in bytes.chunks { read += chunk }
         #expect(read == Self.body)
@@ -70,13 +64,11 @@ struct AsyncCallDelegateTests {
                 didFinishDownloadingTo location: URL
             ) {}
         }
-        let server = try Self.server()
-        defer { server.stop() }
         let sessions = RecordingDelegate()
-        let session = URLSession.forTest(delegate: sessions)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"), delegate: Bare())
-        let (file, _) = try await session.download(from: server.url("/"), delegate: Bare())
+        let rig = try Rig(Self.server(), delegate: sessions)
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"), delegate: Bare())
+        let (file, _) = try await rig.session.download(from: rig.url("/"), delegate: Bare())
         try FileManager.default.removeItem(at: file)
         #expect(Set(sessions.entries.map(\.event.name)) == ["created"])
     }
@@ -84,14 +76,12 @@ struct AsyncCallDelegateTests {
     @Test("Its pace holds up the transfer, and nothing is lost")
     func pace() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .generated(length: 20_000_000, seed: 3) }
-        defer { server.stop() }
         let own = RecordingDelegate(onEvent: { _, event in if case .data = event { gate.waitBlocking() } })
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let call = Task { try await session.data(from: server.url("/"), delegate: own) }
+        let rig = try Rig { _ in .generated(length: 20_000_000, seed: 3) }
+        defer { rig.stop() }
+        let call = Task { try await rig.session.data(from: rig.url("/"), delegate: own) }
         try await own.wait(forAny: "data")
-        let task = try #require(await session.allTasks.first)
+        let task = try #require(await rig.session.allTasks.first)
         #expect(task.countOfBytesReceived < 20_000_000)
         gate.open()
         let (data, _) = try await call.value

@@ -21,50 +21,44 @@ struct AsyncCancellationTests {
 
     @Test("Before the head it cancels the transfer and closes the connection", arguments: Call.allCases)
     func beforeHead(call: Call) async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = Task { try await perform(call, session, server.url("/")) }
-        try await server.waitForRequests(1)
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
+        let task = Task { try await perform(call, rig.session, rig.url("/")) }
+        try await rig.server.waitForRequests(1)
         task.cancel()
         let error = await #expect(throws: URLError.self) { try await task.value }
         #expect(error?.code == .cancelled)
-        try await server.waitUntilNoConnections()
-        #expect(await session.allTasks.isEmpty)
+        try await rig.server.waitUntilNoConnections()
+        #expect(await rig.session.allTasks.isEmpty)
     }
 
     @Test("Within the body it does the same", arguments: Call.allCases)
     func insideBody(call: Call) async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = Task { try await perform(call, session, server.url("/")) }
-        try await server.waitForBytesSent(1000)
-        await session.flush()
+        let rig = try Rig { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { rig.stop() }
+        let task = Task { try await perform(call, rig.session, rig.url("/")) }
+        try await rig.server.waitForBytesSent(1000)
+        await rig.session.flush()
         task.cancel()
         let error = await #expect(throws: URLError.self) { try await task.value }
         #expect(error?.code == .cancelled)
-        try await server.waitUntilNoConnections()
+        try await rig.server.waitUntilNoConnections()
     }
 
     @Test("A task that is cancelled already throws at once, and nothing is sent", arguments: Call.allCases)
     func beforehand(call: Call) async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
         let gate = Gate()
         let task = Task {
             // Cancelled while it waits, and so before it calls.
             try? await gate.wait()
-            try await perform(call, session, server.url("/"))
+            try await perform(call, rig.session, rig.url("/"))
         }
         task.cancel()
         let error = await #expect(throws: URLError.self) { try await task.value }
         #expect(error?.code == .cancelled)
-        #expect(server.requestCount == 0)
+        #expect(rig.server.requestCount == 0)
     }
 
     @Test("At any moment each call ends once, with its data or as cancelled")

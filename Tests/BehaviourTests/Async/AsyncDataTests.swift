@@ -8,29 +8,25 @@ import Testing
 struct AsyncDataTests {
     @Test("data(for:) and data(from:) return the body and the response")
     func data() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 500_000, seed: 5) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .generated(length: 500_000, seed: 5) }
+        defer { rig.stop() }
         let expected = GeneratedBody.bytes(seed: 5, length: 500_000)
-        let (first, firstResponse) = try await session.data(from: server.url("/a"))
-        let (second, secondResponse) = try await session.data(for: URLRequest(server.url("/b"), method: "POST"))
+        let (first, firstResponse) = try await rig.session.data(from: rig.url("/a"))
+        let (second, secondResponse) = try await rig.session.data(for: URLRequest(rig.url("/b"), method: "POST"))
         #expect(first == expected && second == expected)
         #expect((firstResponse as? HTTPURLResponse)?.statusCode == 200)
-        #expect(firstResponse.url == server.url("/a") && secondResponse.url == server.url("/b"))
-        #expect(server.requests.map(\.method) == ["GET", "POST"])
+        #expect(firstResponse.url == rig.url("/a") && secondResponse.url == rig.url("/b"))
+        #expect(rig.server.requests.map(\.method) == ["GET", "POST"])
     }
 
     @Test("upload(for:from:) and upload(for:fromFile:) send the body and return the answer")
     func upload() async throws {
-        let server = try LoopbackServer { .echoBody($0) }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "PUT")
-        let (first, _) = try await session.upload(for: request, from: Data("data".utf8))
-        let (second, _) = try await session.upload(
+        let rig = try Rig { .echoBody($0) }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "PUT")
+        let (first, _) = try await rig.session.upload(for: request, from: Data("data".utf8))
+        let (second, _) = try await rig.session.upload(
             for: request,
             fromFile: directory.file("file", Data("file".utf8))
         )
@@ -55,13 +51,11 @@ struct AsyncDataTests {
 
     @Test("Many at once each get their own answer")
     func concurrently() async throws {
-        let server = try LoopbackServer { .text($0.path) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { .text($0.path) }
+        defer { rig.stop() }
         try await withThrowingTaskGroup(of: (Int, Data).self) { group in
             for index in 0..<100 {
-                group.addTask { (index, try await session.data(from: server.url("/\(index)")).0) }
+                group.addTask { (index, try await rig.session.data(from: rig.url("/\(index)")).0) }
             }
             for try await (index, data) in group { #expect(data == Data("/\(index)".utf8)) }
         }

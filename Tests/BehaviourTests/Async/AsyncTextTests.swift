@@ -27,16 +27,14 @@ struct AsyncTextTests {
     @Test("Server-sent events arrive line by line, each as soon as it's complete")
     func events() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .chunked(
                 [.bytes("data: {\"token\":\"Grüße\"}\n\n"), .waitFor(gate), .bytes("data: [DONE]\n\n")],
                 contentType: "text/event-stream"
             )
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        var lines = try await session.bytes(from: server.url("/")).0.lines.makeAsyncIterator()
+        defer { rig.stop() }
+        var lines = try await rig.session.bytes(from: rig.url("/")).0.lines.makeAsyncIterator()
         #expect(try await lines.next() == "data: {\"token\":\"Grüße\"}")
         gate.open()
         #expect(try await lines.next() == "data: [DONE]")
@@ -74,11 +72,9 @@ struct AsyncTextTests {
     @Test("Errors come through")
     func failure() async throws {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\none\ntw"
-        let server = try LoopbackServer { _ in .raw([.bytes(answer), .close]) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        var lines = try await session.bytes(from: server.url("/")).0.lines.makeAsyncIterator()
+        let rig = try Rig { _ in .raw([.bytes(answer), .close]) }
+        defer { rig.stop() }
+        var lines = try await rig.session.bytes(from: rig.url("/")).0.lines.makeAsyncIterator()
         #expect(try await lines.next() == "one")
         let error = await #expect(throws: URLError.self) { while try await lines.next() != nil {} }
         #expect(error?.code == .networkConnectionLost)

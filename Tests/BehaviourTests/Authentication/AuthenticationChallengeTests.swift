@@ -37,22 +37,20 @@ struct AuthenticationChallengeTests {
 
     @Test("With nobody to answer, the 401 is the response", arguments: [0, 100, 5_000_000])
     func nobody(length: Int64) async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .body(.generated(length: length), status: 401).header("WWW-Authenticate", #"Basic realm="vault""#)
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.error == nil)
         #expect(result.response?.statusCode == 401)
         #expect(result.data?.count == Int(length))
         let bare = URLSession.forTest { $0.urlCredentialStorage = nil }
         defer { bare.invalidateAndCancel() }
-        let (data, response) = try await bare.data(from: server.url("/"))
+        let (data, response) = try await bare.data(from: rig.url("/"))
         #expect((response as? HTTPURLResponse)?.statusCode == 401)
         #expect(data.count == Int(length))
-        #expect(server.requestCount == 2)
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test(
@@ -60,15 +58,13 @@ struct AuthenticationChallengeTests {
         arguments: ["", "Bearer realm=x", "garbage", "Digest realm=\"r\"", "=,\"", "OAuth a=b, Hoba c=d"]
     )
     func unanswerable(challenge: String) async throws {
-        let server = try LoopbackServer { _ in
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let rig = try Rig(delegate: delegate) { _ in
             challenge.isEmpty
                 ? .text("no", status: 401) : .text("no", status: 401).header("WWW-Authenticate", challenge)
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.response?.statusCode == 401)
         #expect(result.text == "no")
         #expect(delegate.challenges.value.isEmpty)

@@ -98,19 +98,17 @@ struct AuthenticationDigestTests {
     @Test("A server that finds every nonce stale doesn't keep its client busy")
     func alwaysStale() async throws {
         let count = Watched(0)
-        let server = try LoopbackServer { _ in
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let rig = try Rig(delegate: delegate) { _ in
             let number = count.update {
                 $0 += 1; return $0
             }
             return .status(401)
                 .header("WWW-Authenticate", #"Digest realm="vault", nonce="\#(number)", qop="auth", stale=true"#)
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate(onChallenge: Self.answering)
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).response?.statusCode == 401)
-        #expect(server.requestCount < 6)
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).response?.statusCode == 401)
+        #expect(rig.server.requestCount < 6)
     }
 
     @Test("A credential that isn't to persist answers the same")
@@ -173,7 +171,8 @@ struct AuthenticationDigestTests {
 
     @Test("Digest is preferred to Basic, and SHA-256 to MD5")
     func preference() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let rig = try Rig(delegate: delegate) { request in
             request.header("Authorization") != nil
                 ? .text("open")
                 : .status(401).headers([
@@ -182,12 +181,9 @@ struct AuthenticationDigestTests {
                     "WWW-Authenticate": #"Digest realm="d", nonce="s", qop="auth", algorithm=SHA-256"#,
                 ])
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate(onChallenge: Self.answering)
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"))
-        #expect(server.requests[1].header("Authorization")?.contains("algorithm=SHA-256") == true)
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        #expect(rig.server.requests[1].header("Authorization")?.contains("algorithm=SHA-256") == true)
         #expect(delegate.challenges.value.count == 1)
     }
 }

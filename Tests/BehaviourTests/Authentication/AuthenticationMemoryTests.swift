@@ -53,7 +53,7 @@ struct AuthenticationMemoryTests {
         let other = try LoopbackServer { _ in .text("arrived") }
         defer { other.stop() }
         let away = other.url("/")
-        let server = try LoopbackServer { request in
+        let rig = try Rig(delegate: DecidingDelegate(onChallenge: Self.answering)) { request in
             guard request.header("Authorization") == Guard.token() else {
                 return .status(401).header("WWW-Authenticate", "Basic realm=vault")
             }
@@ -63,11 +63,9 @@ struct AuthenticationMemoryTests {
             default: return .text("arrived")
             }
         }
-        defer { server.stop() }
-        let session = URLSession.forTest(delegate: DecidingDelegate(onChallenge: Self.answering))
-        defer { session.invalidateAndCancel() }
-        for path in ["/near", "/far"] { _ = try await session.data(from: server.url(path)) }
-        #expect(server.shown == [nil, Guard.token(), Guard.token(), Guard.token()])
+        defer { rig.stop() }
+        for path in ["/near", "/far"] { _ = try await rig.session.data(from: rig.url(path)) }
+        #expect(rig.server.shown == [nil, Guard.token(), Guard.token(), Guard.token()])
         #expect(other.shown == [nil])
     }
 
@@ -181,46 +179,42 @@ struct AuthenticationMemoryTests {
     @Test("A credential that has become wrong is forgotten, and asked for anew")
     func changed() async throws {
         let isChanged = Watched(false)
-        let server = try LoopbackServer { request in
-            let token = isChanged.value ? Guard.token("user", "new") : Guard.token()
-            return request.header("Authorization") == token
-                ? .text("open") : .status(401).header("WWW-Authenticate", "Basic realm=vault")
-        }
-        defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: { asked in
             let new = URLCredential(user: "user", password: "new", persistence: .forSession)
             asked.answer(.useCredential, isChanged.value ? new : .right())
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"))
+        let rig = try Rig(delegate: delegate) { request in
+            let token = isChanged.value ? Guard.token("user", "new") : Guard.token()
+            return request.header("Authorization") == token
+                ? .text("open") : .status(401).header("WWW-Authenticate", "Basic realm=vault")
+        }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
         isChanged.update { $0 = true }
-        for _ in 0..<2 { #expect(await session.load(server.url("/")).text == "open") }
+        for _ in 0..<2 { #expect(await rig.session.load(rig.url("/")).text == "open") }
         let new = Guard.token("user", "new")
-        #expect(server.shown == [nil, Guard.token(), Guard.token(), new, new])
+        #expect(rig.server.shown == [nil, Guard.token(), Guard.token(), new, new])
         // What nobody was asked about is no failure of an answer.
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 0])
     }
 
     @Test("A cached answer is for who was let in, and for nobody else")
     func cached() async throws {
-        let server = try LoopbackServer { request in
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let rig = try Rig(delegate: DecidingDelegate(onChallenge: Self.answering)) { request in
             request.header("Authorization") == Guard.token()
                 ? .text("open").header("Cache-Control", "public, max-age=1000")
                 : .text("closed", status: 401).header("WWW-Authenticate", "Basic realm=vault")
-        }
-        defer { server.stop() }
-        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
-        let session = URLSession.forTest(delegate: DecidingDelegate(onChallenge: Self.answering)) {
+        } configure: {
             $0.urlCache = cache
         }
-        defer { session.invalidateAndCancel() }
-        for _ in 0..<3 { #expect(await session.load(server.url("/")).text == "open") }
-        #expect(server.shown == [nil, Guard.token()])
+        defer { rig.stop() }
+        for _ in 0..<3 { #expect(await rig.session.load(rig.url("/")).text == "open") }
+        #expect(rig.server.shown == [nil, Guard.token()])
         let stranger = URLSession.forTest { $0.urlCache = cache }
         defer { stranger.invalidateAndCancel() }
-        #expect(await stranger.load(server.url("/")).text == "closed")
-        #expect(server.requestCount == 3)
+        #expect(await stranger.load(rig.url("/")).text == "closed")
+        #expect(rig.server.requestCount == 3)
     }
 
     @Test("Resetting a session forgets what it knew")

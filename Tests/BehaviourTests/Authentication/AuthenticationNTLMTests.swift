@@ -49,12 +49,10 @@ struct AuthenticationNTLMTests {
 
     @Test("libcurl leads the conversation, and its steps are nobody's response")
     func conversation() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
@@ -62,21 +60,19 @@ struct AuthenticationNTLMTests {
         let asked = try await delegate.challenge(number: 1)
         #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodNTLM)
         #expect(asked.space.realm == "127.0.0.1")
-        #expect(server.requests.map(Self.kind) == [nil, 1, 3])
-        #expect(server.requests[1].connection == server.requests[2].connection)
+        #expect(rig.server.requests.map(Self.kind) == [nil, 1, 3])
+        #expect(rig.server.requests[1].connection == rig.server.requests[2].connection)
     }
 
     @Test("The connection stays authenticated for later requests")
     func connection() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        for _ in 0..<3 { #expect(await session.load(server.url("/")).text == "open GET ") }
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        for _ in 0..<3 { #expect(await rig.session.load(rig.url("/")).text == "open GET ") }
         #expect(delegate.challenges.value.count == 1)
-        #expect(server.requestCount == 5)
-        #expect(Set(server.requests.suffix(3).map(\.connection)).count == 1)
+        #expect(rig.server.requestCount == 5)
+        #expect(Set(rig.server.requests.suffix(3).map(\.connection)).count == 1)
     }
 
     @Test("A body goes with the last step")
@@ -93,15 +89,13 @@ struct AuthenticationNTLMTests {
 
     @Test("A refusal is the delegate's to answer again")
     func refused() async throws {
-        let server = try Self.server(accepts: false)
-        defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: { asked in
             let isFirst = asked.challenge.previousFailureCount == 0
             asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .wrong() : nil)
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig(Self.server(accepts: false), delegate: delegate)
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.response?.statusCode == 401)
         #expect(result.text == "closed")
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])

@@ -47,34 +47,28 @@ struct AuthenticationStormTests {
 
     @Test("Of all that are challenged at once one asks, and the others take its answer")
     func one() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
-        defer { session.invalidateAndCancel() }
-        #expect(await Self.load(session, server).allSatisfy { $0 == 200 })
+        let rig = try Rig(Self.server(), delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
+        defer { rig.stop() }
+        #expect(await Self.load(rig.session, rig.server).allSatisfy { $0 == 200 })
         #expect(delegate.challenges.value.count == 1)
-        #expect(server.requestCount == 2 * Self.count)
+        #expect(rig.server.requestCount == 2 * Self.count)
     }
 
     @Test("A wrong answer is asked about once more, and not by each of them")
     func wrong() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: { asked in
             asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : .right())
         })
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
-        defer { session.invalidateAndCancel() }
-        #expect(await Self.load(session, server).allSatisfy { $0 == 200 })
+        let rig = try Rig(Self.server(), delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
+        defer { rig.stop() }
+        #expect(await Self.load(rig.session, rig.server).allSatisfy { $0 == 200 })
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
-        #expect(server.requestCount == 3 * Self.count)
+        #expect(rig.server.requestCount == 3 * Self.count)
     }
 
     @Test("Where the answer is none, each asks in its turn")
     func none() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let asking = Watched((now: 0, most: 0))
         let delegate = DecidingDelegate(onChallenge: { asked in
             asking.update { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
@@ -83,9 +77,9 @@ struct AuthenticationStormTests {
                 asked.answer(.performDefaultHandling, nil)
             }
         })
-        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
-        defer { session.invalidateAndCancel() }
-        #expect(await Self.load(session, server).allSatisfy { $0 == 401 })
+        let rig = try Rig(Self.server(), delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
+        defer { rig.stop() }
+        #expect(await Self.load(rig.session, rig.server).allSatisfy { $0 == 401 })
         #expect(delegate.challenges.value.count == Self.count)
         #expect(asking.value.most == 1)
     }
@@ -132,14 +126,12 @@ struct AuthenticationStormTests {
 
     @Test("Different spaces don't wait for each other")
     func spaces() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
             .status(401).header("WWW-Authenticate", "Basic realm=\(request.path.dropFirst())")
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate(onChallenge: { _ in })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        for realm in ["a", "b", "c"] { session.dataTask(with: server.url("/\(realm)")).resume() }
+        defer { rig.stop() }
+        for realm in ["a", "b", "c"] { rig.session.dataTask(with: rig.url("/\(realm)")).resume() }
         _ = try await delegate.challenge(number: 3)
         #expect(Set(delegate.challenges.value.map(\.space.realm)) == ["a", "b", "c"])
     }

@@ -14,21 +14,21 @@ struct BackPressureTests {
 
     @Test("A delegate that doesn't return holds the server up, and then gets everything intact")
     func slowDelegate() async throws {
-        let server = try LoopbackServer { $0.path == "/small" ? .text("") : .generated(length: Self.length, seed: 1) }
-        defer { server.stop() }
         let gate = Gate()
         let delegate = RecordingDelegate(onEvent: { _, event in
             if case .data = event { gate.waitBlocking() }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) {
+            $0.path == "/small" ? .text("") : .generated(length: Self.length, seed: 1)
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
-        try await server.waitUntilBlocked()
-        _ = try await session.data(from: server.url("/small"))
-        try await server.waitUntilBlocked()
+        try await rig.server.waitUntilBlocked()
+        _ = try await rig.session.data(from: rig.url("/small"))
+        try await rig.server.waitUntilBlocked()
         #expect(task.countOfBytesReceived <= Self.limit)
-        #expect(server.bytesSent < Self.length)
+        #expect(rig.server.bytesSent < Self.length)
         gate.open()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 1, length: Int(Self.length)))
@@ -36,16 +36,14 @@ struct BackPressureTests {
 
     @Test("A reader that doesn't read holds the server up, and then gets everything intact")
     func slowReader() async throws {
-        let server = try LoopbackServer { $0.path == "/small" ? .text("") : .generated(length: Self.length, seed: 2) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
-        try await server.waitUntilBlocked()
-        _ = try await session.data(from: server.url("/small"))
-        try await server.waitUntilBlocked()
+        let rig = try Rig { $0.path == "/small" ? .text("") : .generated(length: Self.length, seed: 2) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        try await rig.server.waitUntilBlocked()
+        _ = try await rig.session.data(from: rig.url("/small"))
+        try await rig.server.waitUntilBlocked()
         #expect(bytes.task.countOfBytesReceived <= Self.limit)
-        #expect(server.bytesSent < Self.length)
+        #expect(rig.server.bytesSent < Self.length)
         var body = Data()
         for try await chunk in bytes.chunks { body.append(chunk) }
         #expect(body == GeneratedBody.bytes(seed: 2, length: Int(Self.length)))
@@ -53,16 +51,14 @@ struct BackPressureTests {
 
     @Test("A held-up task doesn't hold up others of its session")
     func independence() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/large" ? .generated(length: Self.length) : .text("hello")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/large"))
-        try await server.waitUntilBlocked()
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/large"))
+        try await rig.server.waitUntilBlocked()
         for _ in 0..<10 {
-            let (data, _) = try await session.data(from: server.url("/small"))
+            let (data, _) = try await rig.session.data(from: rig.url("/small"))
             #expect(data == Data("hello".utf8))
         }
         bytes.task.cancel()
@@ -70,15 +66,15 @@ struct BackPressureTests {
 
     @Test("A held-up task isn't timed out: it's not the server's fault")
     func noTimeout() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/never" ? .never : .generated(length: Self.length, seed: 3)
+        } configure: {
+            $0.timeoutIntervalForRequest = 2
         }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 2 }
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
-        try await server.waitUntilBlocked()
-        let clock = await session.load(URLRequest(server.url("/never"), timeout: 4))
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        try await rig.server.waitUntilBlocked()
+        let clock = await rig.session.load(URLRequest(rig.url("/never"), timeout: 4))
         #expect(clock.error?.code == .timedOut)
         #expect(bytes.task.state == .running)
         var count = 0
@@ -88,14 +84,12 @@ struct BackPressureTests {
 
     @Test("Cancelling a held-up task ends it, and frees the server")
     func cancelling() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
-        try await server.waitUntilBlocked()
+        let rig = try Rig { _ in .generated(length: 1 << 40) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        try await rig.server.waitUntilBlocked()
         bytes.task.cancel()
-        try await server.waitUntilNoConnections()
+        try await rig.server.waitUntilNoConnections()
         var iterator = bytes.makeAsyncIterator()
         // The connection can be gone a moment before the reader is told; what has arrived until then it may still read.
         let error = await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }

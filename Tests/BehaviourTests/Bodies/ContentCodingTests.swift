@@ -54,12 +54,10 @@ struct ContentCodingTests {
 
     @Test("The codings that can be decoded here are offered, once")
     func offered() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"))
-        let offers = server.requests[0].headers(named: "Accept-Encoding")
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        let offers = rig.server.requests[0].headers(named: "Accept-Encoding")
         #expect(offers.count == 1)
         let codings = offers.first?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) } ?? []
         #expect(codings == ["deflate", "gzip", "br", "zstd"])
@@ -81,34 +79,28 @@ struct ContentCodingTests {
 
     @Test("The program can offer others")
     func ownOffer() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(for: URLRequest(server.url("/"), headers: ["Accept-Encoding": "identity"]))
-        #expect(server.requests[0].headers(named: "Accept-Encoding") == ["identity"])
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(for: URLRequest(rig.url("/"), headers: ["Accept-Encoding": "identity"]))
+        #expect(rig.server.requests[0].headers(named: "Accept-Encoding") == ["identity"])
     }
 
     @Test("A body that isn't what its coding says fails the task")
     func damaged() async throws {
-        let server = try LoopbackServer { _ in .text("this is not gzip at all").header("Content-Encoding", "gzip") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).error?.code == .cannotDecodeRawData)
+        let rig = try Rig { _ in .text("this is not gzip at all").header("Content-Encoding", "gzip") }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).error?.code == .cannotDecodeRawData)
     }
 
     @Test("A coded body that is cut short fails the task")
     func truncated() async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             let coded = Data(base64Encoded: Self.codings["gzip"] ?? "") ?? Data()
             return .data(coded.prefix(20)).header("Content-Encoding", "gzip").header("Content-Length", "\(coded.count)")
                 .closing()
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).error?.code == .networkConnectionLost)
     }
 
     // MARK: - What comes
@@ -118,11 +110,9 @@ struct ContentCodingTests {
         headers: [String: String] = [:],
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws -> HandlerResult {
-        let server = try LoopbackServer { _ in response }
-        defer { server.stop() }
-        let session = URLSession.forTest(configure)
-        defer { session.invalidateAndCancel() }
-        return await session.load(URLRequest(server.url("/"), headers: headers))
+        let rig = try Rig(handler: { _ in response }, configure: configure)
+        defer { rig.stop() }
+        return await rig.session.load(URLRequest(rig.url("/"), headers: headers))
     }
 
     private static let forms: [(fields: [String], body: Data)] = [
@@ -187,11 +177,9 @@ struct ContentCodingTests {
         arguments: [("HEAD", 200), ("GET", 204), ("GET", 304), ("GET", 200)]
     )
     func bodiless(method: String, status: Int) async throws {
-        let server = try LoopbackServer { _ in .status(status).header("Content-Encoding", "br, gzip") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(URLRequest(server.url("/"), method: method))
+        let rig = try Rig { _ in .status(status).header("Content-Encoding", "br, gzip") }
+        defer { rig.stop() }
+        let result = await rig.session.load(URLRequest(rig.url("/"), method: method))
         #expect(result.error == nil && result.data == Data() && result.response?.statusCode == status)
     }
 
@@ -233,14 +221,12 @@ struct ContentCodingTests {
 
     @Test("A delegate gets what could be decoded, and then the error")
     func delegateAndError() async throws {
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             .data(CodedBodies.gzip.dropLast(8)).header("Content-Encoding", "gzip")
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         #expect(try await delegate.completion(of: task)?.code == .cannotDecodeRawData)
         #expect(delegate.body(of: task) == CodedBodies.text)
@@ -248,20 +234,18 @@ struct ContentCodingTests {
 
     @Test("What is stored of a coded response is the decoded body")
     func cached() async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .data(CodedBodies.brotli).header("Content-Encoding", "br").header("Cache-Control", "max-age=100")
-        }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        } configure: {
             $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for _ in 0..<2 {
-            let (bytes, _) = try await session.bytes(from: server.url("/"))
+            let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
             var body = Data()
             for try await chunk in bytes.chunks { body.append(chunk) }
             #expect(body == CodedBodies.text)
         }
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 }

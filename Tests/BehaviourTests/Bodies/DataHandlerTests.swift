@@ -8,14 +8,12 @@ import Testing
 struct DataHandlerTests {
     @Test("The handler gets the whole body and the response")
     func success() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1_000_000, seed: 2).header("X-Name", "value") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/path"))
+        let rig = try Rig { _ in .generated(length: 1_000_000, seed: 2).header("X-Name", "value") }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/path"))
         #expect(result.data == GeneratedBody.bytes(seed: 2, length: 1_000_000))
         #expect(result.response?.statusCode == 200)
-        #expect(result.response?.url == server.url("/path"))
+        #expect(result.response?.url == rig.url("/path"))
         #expect(result.response?.value(forHTTPHeaderField: "X-Name") == "value")
         #expect(result.error == nil)
     }
@@ -24,28 +22,24 @@ struct DataHandlerTests {
     func framings(framing: String) async throws {
         let length: Int64 = 300_000
         let body = LoopbackServer.Body.generated(length: length, seed: 6)
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             switch framing {
             case "chunked": .chunked(body, size: 777, trailers: ["X-Trailer": "end"])
             case "untilClose": .body(body).untilClose()
             default: .pieces([.body(body[0..<1]), .pause(.milliseconds(1)), .body(body[1..<length])])
             }
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.data == GeneratedBody.bytes(seed: 6, length: Int(length)))
         #expect(result.error == nil)
     }
 
     @Test("An error status is no error: the body arrives", arguments: [400, 401, 404, 500, 503])
     func errorStatus(status: Int) async throws {
-        let server = try LoopbackServer { _ in .text("sorry", status: status) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig { _ in .text("sorry", status: status) }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.response?.statusCode == status)
         #expect(result.text == "sorry")
         #expect(result.error == nil)
@@ -53,11 +47,9 @@ struct DataHandlerTests {
 
     @Test("When the body breaks off, there is an error and the response, and no data")
     func brokenBody() async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000)) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig { _ in .fault(.insideBody(after: 1000, of: 5000)) }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.error?.code == .networkConnectionLost)
         #expect(result.data == nil)
         #expect(result.response?.statusCode == 200)
@@ -65,11 +57,9 @@ struct DataHandlerTests {
 
     @Test("When there is no response at all, there is an error alone")
     func noResponse() async throws {
-        let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig { _ in .fault(.beforeAnyByte) }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.error?.code == .networkConnectionLost)
         #expect(result.data == nil && result.response == nil)
     }

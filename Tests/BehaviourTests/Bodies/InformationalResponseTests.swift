@@ -12,12 +12,10 @@ struct InformationalResponseTests {
     @Test("They come before the response, each with its own fields")
     func order() async throws {
         let text = "HTTP/1.1 100 Continue\r\n\r\n" + Self.hints + Self.answer
-        let server = try LoopbackServer { _ in .raw([.bytes(text)]) }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .raw([.bytes(text)]) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         let story = try await delegate.completeStory()
         #expect(
@@ -27,7 +25,7 @@ struct InformationalResponseTests {
         )
         let hints = try #require(delegate.record.value.informational.last)
         #expect(hints.value(forHTTPHeaderField: "link") == "</a.css>, </b.js>")
-        #expect(hints.url == server.url("/"))
+        #expect(hints.url == rig.url("/"))
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
         #expect((task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Link") == nil)
     }
@@ -35,12 +33,10 @@ struct InformationalResponseTests {
     @Test("They come as soon as the server sends them")
     func early() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .raw([.bytes(Self.hints), .waitFor(gate), .bytes(Self.answer)]) }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        let rig = try Rig(delegate: delegate) { _ in .raw([.bytes(Self.hints), .waitFor(gate), .bytes(Self.answer)]) }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.wait(for: "informational 103")
         #expect(delegate.story == ["created", "informational 103"])
         gate.open()
@@ -49,16 +45,14 @@ struct InformationalResponseTests {
 
     @Test("The delegates of async calls and of handlers' tasks hear of them too", arguments: [true, false])
     func others(isAsync: Bool) async throws {
-        let server = try LoopbackServer { _ in .raw([.bytes(Self.hints + Self.answer)]) }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: isAsync ? nil : delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: isAsync ? nil : delegate) { _ in .raw([.bytes(Self.hints + Self.answer)]) }
+        defer { rig.stop() }
         if isAsync {
-            let (data, _) = try await session.data(from: server.url("/"), delegate: delegate)
+            let (data, _) = try await rig.session.data(from: rig.url("/"), delegate: delegate)
             #expect(data == Data("hello".utf8))
         } else {
-            let result = await session.load(server.url("/"))
+            let result = await rig.session.load(rig.url("/"))
             #expect(result.text == "hello")
         }
         #expect(delegate.story == ["created", "informational 103"] + (isAsync ? ["data"] : []) + ["metrics"])
@@ -66,30 +60,26 @@ struct InformationalResponseTests {
 
     @Test("101 is no informational response but the last word of HTTP on its connection")
     func switching() async throws {
-        let server = try LoopbackServer { _ in
+        let delegate = TimelineDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             .raw([.bytes("HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n\r\n"), .close])
         }
-        defer { server.stop() }
-        let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         _ = try await delegate.completeStory()
         #expect(delegate.record.value.informational.isEmpty)
     }
 
     @Test("A redirect's hints are of the redirect's URL")
     func redirected() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = TimelineDelegate()
+        let rig = try Rig(delegate: delegate) { request in
             let redirect = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"
             return .raw([.bytes(Self.hints + (request.path == "/a" ? redirect : Self.answer))])
         }
-        defer { server.stop() }
-        let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/a")).resume()
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/a")).resume()
         _ = try await delegate.completeStory()
-        #expect(delegate.record.value.informational.map(\.url) == [server.url("/a"), server.url("/b")])
+        #expect(delegate.record.value.informational.map(\.url) == [rig.url("/a"), rig.url("/b")])
     }
 }

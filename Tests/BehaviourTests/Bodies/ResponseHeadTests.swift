@@ -11,11 +11,9 @@ struct ResponseHeadTests {
     }
 
     private func response(_ head: Data, _ body: String = "hello") async throws -> HTTPURLResponse {
-        let server = try LoopbackServer { _ in .raw([.bytes(head), .bytes(body), .close]) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (data, response) = try await session.data(from: server.url("/"))
+        let rig = try Rig { _ in .raw([.bytes(head), .bytes(body), .close]) }
+        defer { rig.stop() }
+        let (data, response) = try await rig.session.data(from: rig.url("/"))
         #expect(data == Data(body.utf8))
         return try #require(response as? HTTPURLResponse)
     }

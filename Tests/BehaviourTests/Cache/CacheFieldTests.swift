@@ -31,17 +31,15 @@ struct CacheFieldTests {
     }
 
     private static func requestCount(expires: String) async throws -> Int {
-        let server = try LoopbackServer { _ in .text("body").header("Expires", expires) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for _ in 1...2 { #expect(await session.load(server.url("/")).text == "body") }
-        return server.requestCount
+        let rig = try Rig { _ in .text("body").header("Expires", expires) }
+        defer { rig.stop() }
+        for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "body") }
+        return rig.server.requestCount
     }
 
     @Test("Fields of one connection, and those that Connection lists, are delivered and not stored")
     func connection() async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .raw([
                 .bytes(
                     "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nCache-Control: max-age=1000\r\nConnection: keep-alive, X-Hop\r\n"
@@ -49,12 +47,10 @@ struct CacheFieldTests {
                 )
             ])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let first = try #require(await session.load(server.url("/")).response)
-        let second = try #require(await session.load(server.url("/")).response)
-        #expect(server.requestCount == 1)
+        defer { rig.stop() }
+        let first = try #require(await rig.session.load(rig.url("/")).response)
+        let second = try #require(await rig.session.load(rig.url("/")).response)
+        #expect(rig.server.requestCount == 1)
         for name in ["X-Hop", "Keep-Alive", "Proxy-Authenticate", "Connection"] {
             #expect(first.value(forHTTPHeaderField: name) != nil, "\(name)")
             #expect(second.value(forHTTPHeaderField: name) == nil, "\(name)")
@@ -64,16 +60,14 @@ struct CacheFieldTests {
 
     @Test("A response that the server wasn't asked about carries its age")
     func age() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.header("If-None-Match") == nil
                 ? .text("body").headers(["Cache-Control": "max-age=1000", "Age": "500", "ETag": "\"a\""])
                 : .status(304).header("Cache-Control", "max-age=1000")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         func age(_ policy: URLRequest.CachePolicy = .useProtocolCachePolicy) async -> Int? {
-            let response = await session.load(URLRequest(url: server.url("/"), cachePolicy: policy)).response
+            let response = await rig.session.load(URLRequest(url: rig.url("/"), cachePolicy: policy)).response
             return response?.value(forHTTPHeaderField: "Age").flatMap { Int($0) }
         }
         #expect(await age() == 500)
@@ -82,22 +76,20 @@ struct CacheFieldTests {
         #expect(await age(.reloadRevalidatingCacheData) == nil)
         let confirmed = try #require(await age())
         #expect((0...200).contains(confirmed))
-        #expect(server.requestCount == 2)
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("Revalidating says so to caches on the way, unless the request says something else")
     func revalidating() async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .text("body").headers(["Cache-Control": "max-age=1000", "ETag": "\"a\""])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        var request = URLRequest(url: server.url("/"), cachePolicy: .reloadRevalidatingCacheData)
-        for _ in 1...2 { _ = await session.load(request) }
+        defer { rig.stop() }
+        var request = URLRequest(url: rig.url("/"), cachePolicy: .reloadRevalidatingCacheData)
+        for _ in 1...2 { _ = await rig.session.load(request) }
         request.setValue("max-age=5", forHTTPHeaderField: "Cache-Control")
-        _ = await session.load(request)
-        #expect(server.requests.map { $0.header("Cache-Control") } == ["max-age=0", "max-age=0", "max-age=5"])
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", "\"a\""])
+        _ = await rig.session.load(request)
+        #expect(rig.server.requests.map { $0.header("Cache-Control") } == ["max-age=0", "max-age=0", "max-age=5"])
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", "\"a\""])
     }
 }

@@ -31,37 +31,33 @@ struct CacheOfferTests {
     )
     func offered(control: String) async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in
+        let delegate = Delegate()
+        let rig = try Rig(delegate: delegate) { _ in
             let response = LoopbackServer.Response.text("\(count.next())")
             return control.isEmpty ? response : response.header("Cache-Control", control)
         }
-        defer { server.stop() }
-        let delegate = Delegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let stored = URLRequest(url: server.url("/"), cachePolicy: .returnCacheDataDontLoad)
+        defer { rig.stop() }
+        let stored = URLRequest(url: rig.url("/"), cachePolicy: .returnCacheDataDontLoad)
         for number in 1...2 {
-            session.dataTask(with: server.url("/")).resume()
+            rig.session.dataTask(with: rig.url("/")).resume()
             try await delegate.completed.wait { $0 == number }
             #expect(delegate.asked.value == number)
-            #expect(await session.load(stored).text == "\(number)")
+            #expect(await rig.session.load(stored).text == "\(number)")
         }
-        #expect(server.requestCount == 2)
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("What must not be stored isn't offered", arguments: ["no-store", "Vary"])
     func notOffered(kind: String) async throws {
-        let server = try LoopbackServer { _ in
+        let delegate = Delegate()
+        let rig = try Rig(delegate: delegate) { _ in
             kind == "Vary" ? .text("1").header("Vary", "*") : .text("1").header("Cache-Control", "no-store")
         }
-        defer { server.stop() }
-        let delegate = Delegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.completed.wait { $0 == 1 }
         #expect(delegate.asked.value == 0)
-        let stored = URLRequest(url: server.url("/"), cachePolicy: .returnCacheDataDontLoad)
-        #expect(await session.load(stored).error?.code == .resourceUnavailable)
+        let stored = URLRequest(url: rig.url("/"), cachePolicy: .returnCacheDataDontLoad)
+        #expect(await rig.session.load(stored).error?.code == .resourceUnavailable)
     }
 }

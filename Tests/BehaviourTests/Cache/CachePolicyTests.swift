@@ -25,244 +25,214 @@ struct CachePolicyTests {
 
     @Test("Reloading asks the server and stores what it says", arguments: [false, true])
     func reload(pastRemoteCaches: Bool) async throws {
-        let server = try Self.server("max-age=1000")
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server("max-age=1000"))
+        defer { rig.stop() }
         let policy: URLRequest.CachePolicy =
             pastRemoteCaches ? .reloadIgnoringLocalAndRemoteCacheData : .reloadIgnoringLocalCacheData
-        #expect(await session.load(server.url("/")).text == "1")
-        #expect(await session.load(Self.request(server.url("/"), policy)).text == "2")
-        #expect(await session.load(server.url("/")).text == "2")
-        #expect(server.requests[1].header("If-None-Match") == nil)
-        #expect(server.requests[1].header("Cache-Control") == (pastRemoteCaches ? "no-cache" : nil))
-        #expect(server.requests[1].header("Pragma") == (pastRemoteCaches ? "no-cache" : nil))
+        #expect(await rig.session.load(rig.url("/")).text == "1")
+        #expect(await rig.session.load(Self.request(rig.url("/"), policy)).text == "2")
+        #expect(await rig.session.load(rig.url("/")).text == "2")
+        #expect(rig.server.requests[1].header("If-None-Match") == nil)
+        #expect(rig.server.requests[1].header("Cache-Control") == (pastRemoteCaches ? "no-cache" : nil))
+        #expect(rig.server.requests[1].header("Pragma") == (pastRemoteCaches ? "no-cache" : nil))
     }
 
     @Test("Else-load takes what is stored, however old, and stores whatever it can")
     func elseLoad() async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in .text("\(count.next())") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = Self.request(server.url("/"), .returnCacheDataElseLoad)
-        for _ in 1...3 { #expect(await session.load(request).text == "1") }
-        #expect(await session.load(server.url("/")).text == "2")
+        let rig = try Rig { _ in .text("\(count.next())") }
+        defer { rig.stop() }
+        let request = Self.request(rig.url("/"), .returnCacheDataElseLoad)
+        for _ in 1...3 { #expect(await rig.session.load(request).text == "1") }
+        #expect(await rig.session.load(rig.url("/")).text == "2")
     }
 
     @Test("Don't-load takes what is stored, and never asks the server")
     func dontLoad() async throws {
-        let server = try Self.server("max-age=0")
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = Self.request(server.url("/"), .returnCacheDataDontLoad)
-        let failed = await session.load(request)
+        let rig = try Rig(Self.server("max-age=0"))
+        defer { rig.stop() }
+        let request = Self.request(rig.url("/"), .returnCacheDataDontLoad)
+        let failed = await rig.session.load(request)
         #expect(failed.error?.code == .resourceUnavailable)
-        #expect(failed.error?.failingURL == server.url("/"))
+        #expect(failed.error?.failingURL == rig.url("/"))
         #expect(failed.response == nil)
-        _ = await session.load(server.url("/"))
-        #expect(await session.load(request).text == "1")
-        #expect(server.requestCount == 1)
+        _ = await rig.session.load(rig.url("/"))
+        #expect(await rig.session.load(request).text == "1")
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test("Don't-load fails for everything that has no part in the cache", arguments: ["no cache", "POST", "download"])
     func dontLoadWithout(kind: String) async throws {
-        let server = try Self.server("max-age=1000")
-        defer { server.stop() }
-        let session = URLSession.forTest { if kind == "no cache" { $0.urlCache = nil } }
-        defer { session.invalidateAndCancel() }
-        var request = Self.request(server.url("/"), .returnCacheDataDontLoad)
+        let rig = try Rig(Self.server("max-age=1000")) { if kind == "no cache" { $0.urlCache = nil } }
+        defer { rig.stop() }
+        var request = Self.request(rig.url("/"), .returnCacheDataDontLoad)
         if kind == "POST" { request.httpMethod = "POST" }
         let sent = request
         let error = await #expect(throws: URLError.self) {
             if kind == "download" {
-                _ = try await session.download(for: sent)
+                _ = try await rig.session.download(for: sent)
             } else {
-                _ = try await session.data(for: sent)
+                _ = try await rig.session.data(for: sent)
             }
         }
         #expect(error?.code == .resourceUnavailable)
-        #expect(server.requestCount == 0)
+        #expect(rig.server.requestCount == 0)
     }
 
     @Test("Revalidating asks the server even for what is fresh")
     func revalidate() async throws {
-        let server = try Self.server("max-age=1000")
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server("max-age=1000"))
+        defer { rig.stop() }
         for _ in 1...3 {
-            #expect(await session.load(Self.request(server.url("/"), .reloadRevalidatingCacheData)).text == "1")
+            #expect(await rig.session.load(Self.request(rig.url("/"), .reloadRevalidatingCacheData)).text == "1")
         }
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", "\"a\""])
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", "\"a\""])
     }
 
     @Test("The configuration's policy counts for requests that have none of their own")
     func configuration() async throws {
-        let server = try Self.server("max-age=1000")
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "1")
-        #expect(await session.load(URLRequest(server.url("/"))).text == "2")
-        #expect(await session.load(Self.request(server.url("/"), .returnCacheDataElseLoad)).text == "2")
+        let rig = try Rig(Self.server("max-age=1000")) { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "1")
+        #expect(await rig.session.load(URLRequest(rig.url("/"))).text == "2")
+        #expect(await rig.session.load(Self.request(rig.url("/"), .returnCacheDataElseLoad)).text == "2")
     }
 
     @Test("A request's own Cache-Control counts")
     func directives() async throws {
-        let server = try Self.server("max-age=1000")
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server("max-age=1000"))
+        defer { rig.stop() }
         func load(_ control: String) async -> String? {
-            await session.load(URLRequest(server.url("/"), headers: ["Cache-Control": control])).text
+            await rig.session.load(URLRequest(rig.url("/"), headers: ["Cache-Control": control])).text
         }
         #expect(await load("no-store") == "1")
         #expect(await load("max-age=100") == "2")
         #expect(await load("max-age=100") == "2")
         #expect(await load("no-cache") == "2")
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, nil, "\"a\""])
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, nil, "\"a\""])
     }
 
     // MARK: - What else makes a difference
 
     @Test("A response that varies answers only requests of its kind")
     func vary() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             .text(request.header("X-Kind") ?? "none").headers(["Cache-Control": "max-age=1000", "Vary": "X-Kind"])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for kind in ["a", "a", "b", "b", "a"] {
-            #expect(await session.load(URLRequest(server.url("/"), headers: ["X-Kind": kind])).text == kind)
+            #expect(await rig.session.load(URLRequest(rig.url("/"), headers: ["X-Kind": kind])).text == kind)
         }
-        #expect(await session.load(server.url("/")).text == "none")
-        #expect(server.requestCount == 4)
+        #expect(await rig.session.load(rig.url("/")).text == "none")
+        #expect(rig.server.requestCount == 4)
     }
 
     @Test("It may vary by the cookies that go out")
     func varyByCookie() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             .text(request.header("Cookie") ?? "none").headers(["Cache-Control": "max-age=1000", "Vary": "Cookie"])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for _ in 1...2 { #expect(await session.load(server.url("/")).text == "none") }
+        defer { rig.stop() }
+        for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "none") }
         let cookie = HTTPCookie(properties: [.name: "a", .value: "1", .domain: "127.0.0.1", .path: "/"])
-        try session.configuration.httpCookieStorage?.setCookie(#require(cookie))
-        for _ in 1...2 { #expect(await session.load(server.url("/")).text == "a=1") }
-        #expect(server.requestCount == 2)
+        try rig.session.configuration.httpCookieStorage?.setCookie(#require(cookie))
+        for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "a=1") }
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("What was meant for one user is not shown to another, Vary or not")
     func credentials() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             .text(request.header("Authorization") ?? "nobody").header("Cache-Control", "max-age=1000")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for user in ["Bearer a", "Bearer a", "Bearer b"] {
-            #expect(await session.load(URLRequest(server.url("/"), headers: ["Authorization": user])).text == user)
+            #expect(await rig.session.load(URLRequest(rig.url("/"), headers: ["Authorization": user])).text == user)
         }
-        #expect(await session.load(server.url("/")).text == "nobody")
-        #expect(server.requestCount == 3)
+        #expect(await rig.session.load(rig.url("/")).text == "nobody")
+        #expect(rig.server.requestCount == 3)
     }
 
     @Test("A successful change makes what is stored worthless", arguments: ["POST", "PUT", "DELETE"])
     func invalidation(method: String) async throws {
         let count = Counter()
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.method == "GET"
                 ? .text("\(count.next())").header("Cache-Control", "max-age=1000")
                 : .status(request.path == "/refused" ? 403 : 204).header("Location", "/other")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "1")
-        #expect(await session.load(server.url("/other")).text == "2")
-        #expect(await session.load(server.url("/refused")).text == "3")
-        _ = await session.load(URLRequest(server.url("/"), method: method))
-        _ = await session.load(URLRequest(server.url("/refused"), method: method))
-        #expect(await session.load(server.url("/")).text == "4")
-        #expect(await session.load(server.url("/other")).text == "5")
-        #expect(await session.load(server.url("/refused")).text == "3")
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "1")
+        #expect(await rig.session.load(rig.url("/other")).text == "2")
+        #expect(await rig.session.load(rig.url("/refused")).text == "3")
+        _ = await rig.session.load(URLRequest(rig.url("/"), method: method))
+        _ = await rig.session.load(URLRequest(rig.url("/refused"), method: method))
+        #expect(await rig.session.load(rig.url("/")).text == "4")
+        #expect(await rig.session.load(rig.url("/other")).text == "5")
+        #expect(await rig.session.load(rig.url("/refused")).text == "3")
     }
 
     @Test("A redirect's target comes from the cache as well")
     func redirect() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/from"
                 ? .redirect(to: "/to") : .text("arrived").header("Cache-Control", "max-age=1000")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/to"))
-        let result = await session.load(server.url("/from"))
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/to"))
+        let result = await rig.session.load(rig.url("/from"))
         #expect(result.text == "arrived")
-        #expect(result.response?.url == server.url("/to"))
-        #expect(server.requests.map(\.path) == ["/to", "/from"])
+        #expect(result.response?.url == rig.url("/to"))
+        #expect(rig.server.requests.map(\.path) == ["/to", "/from"])
     }
 
     @Test("A redirect that the delegate didn't follow is no answer for others")
     func refusedRedirect() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = RefusingDelegate()
+        let rig = try Rig { request in
             request.path == "/from"
                 ? .redirect(to: "/to", status: 301).header("Cache-Control", "max-age=1000") : .text("arrived")
         }
-        defer { server.stop() }
-        let delegate = RefusingDelegate()
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (_, response) = try await session.data(from: server.url("/from"), delegate: delegate)
+        defer { rig.stop() }
+        let (_, response) = try await rig.session.data(from: rig.url("/from"), delegate: delegate)
         #expect((response as? HTTPURLResponse)?.statusCode == 301)
-        #expect(await session.load(server.url("/from")).text == "arrived")
+        #expect(await rig.session.load(rig.url("/from")).text == "arrived")
     }
 
     @Test("What one session got for its password, another one without it doesn't get")
     func challenges() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.header("Authorization") == nil
                 ? .status(401).headers(["WWW-Authenticate": "Basic realm=\"r\"", "Cache-Control": "max-age=1000"])
                 : .text("secret").header("Cache-Control", "max-age=1000")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let other = URLSession.forTest { $0.urlCache = session.configuration.urlCache }
+        defer { rig.stop() }
+        let other = URLSession.forTest { $0.urlCache = rig.session.configuration.urlCache }
         defer { other.invalidateAndCancel() }
-        let url = try #require(URL(string: "http://user:password@127.0.0.1:\(server.port)/"))
-        #expect(await session.load(url).text == "secret")
-        #expect(await session.load(server.url("/")).response != nil)
-        #expect(await other.load(server.url("/")).response?.statusCode == 401)
+        let url = try #require(URL(string: "http://user:password@127.0.0.1:\(rig.server.port)/"))
+        #expect(await rig.session.load(url).text == "secret")
+        #expect(await rig.session.load(rig.url("/")).response != nil)
+        #expect(await other.load(rig.url("/")).response?.statusCode == 401)
     }
 
     @Test("A suspended task gets a stored response when it is resumed, and a cancelled one gets none")
     func suspended() async throws {
-        let server = try Self.server("max-age=1000")
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server("max-age=1000"), delegate: delegate)
+        defer { rig.stop() }
         for _ in 1...20 {
-            let task = session.dataTask(with: server.url("/"))
+            let task = rig.session.dataTask(with: rig.url("/"))
             task.resume()
             task.suspend()
             task.resume()
             try await delegate.success(of: task)
             #expect(delegate.body(of: task) == Data("1".utf8))
-            let cancelled = session.dataTask(with: server.url("/"))
+            let cancelled = rig.session.dataTask(with: rig.url("/"))
             // Else it could be over before it is cancelled.
-            session.delegateQueue.isSuspended = true
+            rig.session.delegateQueue.isSuspended = true
             cancelled.resume()
             cancelled.cancel()
-            session.delegateQueue.isSuspended = false
+            rig.session.delegateQueue.isSuspended = false
             #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
         }
     }

@@ -16,29 +16,31 @@ struct CacheProcessTests {
     )
     func secondProcess(count: Int, kibibytes: Int) async throws {
         let body = String(repeating: "x", count: kibibytes << 10)
-        let server = try LoopbackServer { _ in .text(body).headers(["Cache-Control": "max-age=1000"]) }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory)
-        let session = URLSession.forTest { $0.urlCache = cache }
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in
+            .text(body).headers(["Cache-Control": "max-age=1000"])
+        } configure: {
+            $0.urlCache = cache
+        }
+        defer { rig.stop() }
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<count {
                 if number >= 8 { await group.next() }
-                let url = server.url("/?\(number)")
+                let url = rig.url("/?\(number)")
                 group.addTask {
-                    #expect(await session.load(url).text == body)
+                    #expect(await rig.session.load(url).text == body)
                     // Nobody has waited for anything.
                     #expect(cache.cachedResponse(for: URLRequest(url: url))?.data.count == body.utf8.count)
                 }
             }
         }
-        #expect(server.requestCount == count)
-        await session.flush()
-        let helper = try TestHelper.start("cached", directory.url.path, server.url("/?").absoluteString, "\(count)")
+        #expect(rig.server.requestCount == count)
+        await rig.session.flush()
+        let helper = try TestHelper.start("cached", directory.url.path, rig.url("/?").absoluteString, "\(count)")
         let words = await helper.line()?.split(separator: " ") ?? []
         #expect(words.prefix(2) == ["\(count)", "\(count * body.utf8.count)"])
-        #expect(server.requestCount == count)
+        #expect(rig.server.requestCount == count)
     }
 
     @Test("An answer from another process's files costs less CPU than one from the network")

@@ -30,20 +30,18 @@ struct CacheRangeTests {
         ]
     )
     func part(range: String, text: String, contentRange: String) async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        let result = await Self.load(range, session, server.url("/"))
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        let result = await Self.load(range, rig.session, rig.url("/"))
         #expect(result.text == text)
         #expect(result.response?.statusCode == 206)
         #expect(result.response?.value(forHTTPHeaderField: "Content-Range") == contentRange)
         #expect(result.response?.value(forHTTPHeaderField: "Content-Length") == "\(text.utf8.count)")
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
         // The whole is still there.
-        #expect(await session.load(server.url("/")).text == "0123456789")
-        #expect(server.requestCount == 1)
+        #expect(await rig.session.load(rig.url("/")).text == "0123456789")
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test(
@@ -53,53 +51,47 @@ struct CacheRangeTests {
         ]
     )
     func elsewhere(range: String) async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        #expect(await Self.load(range, session, server.url("/")).text == "server")
-        #expect(server.requests.last?.header("Range") == range)
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        #expect(await Self.load(range, rig.session, rig.url("/")).text == "server")
+        #expect(rig.server.requests.last?.header("Range") == range)
     }
 
     @Test("One that is stale, or was coded, doesn't", arguments: ["Cache-Control", "Content-Encoding"])
     func unsuitable(field: String) async throws {
-        let server = try Self.server(
-            field == "Cache-Control"
-                ? ["Cache-Control": "max-age=0", "ETag": "\"a\""]
-                : ["Cache-Control": "max-age=1000", "Content-Encoding": "x-unknown"]
+        let rig = try Rig(
+            Self.server(
+                field == "Cache-Control"
+                    ? ["Cache-Control": "max-age=0", "ETag": "\"a\""]
+                    : ["Cache-Control": "max-age=1000", "Content-Encoding": "x-unknown"]
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        #expect(await Self.load("bytes=0-1", session, server.url("/")).text == "server")
-        #expect(server.requests.last?.header("If-None-Match") == nil)
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        #expect(await Self.load("bytes=0-1", rig.session, rig.url("/")).text == "server")
+        #expect(rig.server.requests.last?.header("If-None-Match") == nil)
     }
 
     @Test("A condition of the program's own is the server's business")
     func condition() async throws {
-        let server = try Self.server(["Cache-Control": "max-age=1000", "ETag": "\"a\""])
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        let request = URLRequest(server.url("/"), headers: ["Range": "bytes=0-1", "If-Range": "\"a\""])
-        #expect(await session.load(request).text == "server")
+        let rig = try Rig(Self.server(["Cache-Control": "max-age=1000", "ETag": "\"a\""]))
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        let request = URLRequest(rig.url("/"), headers: ["Range": "bytes=0-1", "If-Range": "\"a\""])
+        #expect(await rig.session.load(request).text == "server")
     }
 
     @Test("Don't-load gets its part, or fails")
     func dontLoad() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        var request = URLRequest(server.url("/"), headers: ["Range": "bytes=1-2"])
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        var request = URLRequest(rig.url("/"), headers: ["Range": "bytes=1-2"])
         request.cachePolicy = .returnCacheDataDontLoad
-        #expect(await session.load(request).text == "12")
+        #expect(await rig.session.load(request).text == "12")
         request.setValue("bytes=10-", forHTTPHeaderField: "Range")
-        #expect(await session.load(request).error?.code == .resourceUnavailable)
-        #expect(server.requestCount == 1)
+        #expect(await rig.session.load(request).error?.code == .resourceUnavailable)
+        #expect(rig.server.requestCount == 1)
     }
 }

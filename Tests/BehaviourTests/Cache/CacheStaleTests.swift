@@ -10,17 +10,15 @@ struct CacheStaleTests {
     @Test("stale-if-error holds without a validator as well", arguments: [500, 502, 503, 504, 404])
     func staleIfError(status: Int) async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             count.next() == 1
                 ? .text("body").header("Cache-Control", "max-age=0, stale-if-error=1000")
                 : .text("trouble", status: status)
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "body")
-        #expect(await session.load(server.url("/")).text == (status == 404 ? "trouble" : "body"))
-        #expect(server.requestCount == 2)
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "body")
+        #expect(await rig.session.load(rig.url("/")).text == (status == 404 ? "trouble" : "body"))
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("And where the server can't be reached")
@@ -75,65 +73,63 @@ struct CacheStaleTests {
     func staleWhileRevalidate(hasValidator: Bool) async throws {
         let count = Counter()
         let answer = Gate()
-        let server = try LoopbackServer { _ in
+        let cache = WatchedCache()
+        let rig = try Rig { _ in
             let number = count.next()
             let control = number == 1 ? "max-age=0, stale-while-revalidate=1000" : "max-age=1000"
             let response = LoopbackServer.Response.text("\(number)").header("Cache-Control", control)
             return (hasValidator ? response.header("ETag", "\"\(number)\"") : response)
                 .after(number == 1 ? [] : [.waitFor(answer)])
+        } configure: {
+            $0.urlCache = cache
         }
-        defer { server.stop() }
-        let cache = WatchedCache()
-        let session = URLSession.forTest { $0.urlCache = cache }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "1")
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "1")
         // Tasks that overlap with the revalidation get the same, and ask for nothing.
-        for _ in 1...5 { #expect(await session.load(server.url("/")).text == "1") }
+        for _ in 1...5 { #expect(await rig.session.load(rig.url("/")).text == "1") }
         answer.open()
         try await cache.stored.wait { $0.last == "2" }
-        #expect(await session.load(server.url("/")).text == "2")
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, hasValidator ? "\"1\"" : nil])
+        #expect(await rig.session.load(rig.url("/")).text == "2")
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, hasValidator ? "\"1\"" : nil])
     }
 
     @Test("Nobody sees the task that revalidates, and nobody is asked about it but for challenges")
     func hidden() async throws {
         let count = Counter()
         let (isAsked, answer) = (Gate(), Gate())
-        let server = try LoopbackServer { _ in
+        let (cache, listener) = (WatchedCache(), Listener())
+        let rig = try Rig(delegate: listener) { _ in
             let number = count.next()
             return .text("\(number)")
                 .header("Cache-Control", number == 1 ? "max-age=0, stale-while-revalidate=1000" : "max-age=1000")
                 .after(number == 1 ? [] : [.open(isAsked), .waitFor(answer)])
+        } configure: {
+            $0.urlCache = cache
         }
-        defer { server.stop() }
-        let (cache, listener) = (WatchedCache(), Listener())
-        let session = URLSession.forTest(delegate: listener) { $0.urlCache = cache }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for number in 1...2 {
-            session.dataTask(with: server.url("/")).resume()
+            rig.session.dataTask(with: rig.url("/")).resume()
             try await listener.events.wait { $0["completed"] == number }
         }
         try await isAsked.wait()
-        #expect(await session.allTasks.isEmpty)
+        #expect(await rig.session.allTasks.isEmpty)
         answer.open()
         try await cache.stored.wait { $0.last == "2" }
-        session.dataTask(with: server.url("/")).resume()
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await listener.events.wait { $0["completed"] == 3 }
         #expect(listener.events.value == ["created": 3, "data": 3, "metrics": 3, "completed": 3])
-        #expect(server.requestCount == 2)
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("A task with a delegate of its own waits for the server")
     func ownDelegate() async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .text("\(count.next())").header("Cache-Control", "max-age=0, stale-while-revalidate=1000")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "1")
-        let (data, _) = try await session.data(from: server.url("/"), delegate: Listener())
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "1")
+        let (data, _) = try await rig.session.data(from: rig.url("/"), delegate: Listener())
         #expect(data == Data("2".utf8))
     }
 
@@ -167,13 +163,11 @@ struct CacheStaleTests {
     )
     func refused(control: String, request: String?) async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in .text("\(count.next())").header("Cache-Control", control) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .text("\(count.next())").header("Cache-Control", control) }
+        defer { rig.stop() }
         let headers = request.map { ["Cache-Control": $0] } ?? [:]
         for number in 1...3 {
-            #expect(await session.load(URLRequest(server.url("/"), headers: headers)).text == "\(number)")
+            #expect(await rig.session.load(URLRequest(rig.url("/"), headers: headers)).text == "\(number)")
         }
     }
 }

@@ -45,13 +45,11 @@ struct CacheStorageTests {
 
     @Test("What holds credentials is not written to disk", arguments: [true, false])
     func secrets(isOurs: Bool) async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let cache = Self.diskCache(directory, isOurs: isOurs)
-        let session = URLSession.forTest { $0.urlCache = cache }
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(URLRequest(server.url("/"), headers: ["Authorization": "Bearer secret"]))
+        let rig = try Rig(Self.server()) { $0.urlCache = cache }
+        defer { rig.stop() }
+        _ = await rig.session.load(URLRequest(rig.url("/"), headers: ["Authorization": "Bearer secret"]))
         CacheStores.store(over: cache).waitForWrites()
         #expect(directory.content == [])
     }
@@ -61,92 +59,82 @@ struct CacheStorageTests {
         arguments: ["memory", "ours", "stock"]
     )
     func found(kind: String) async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let session = URLSession.forTest {
+        let rig = try Rig(Self.server()) {
             if kind != "memory" { $0.urlCache = Self.diskCache(directory, isOurs: kind == "ours") }
         }
-        defer { session.invalidateAndCancel() }
-        let cache = try #require(session.configuration.urlCache)
-        _ = await session.load(server.url("/"))
-        let cached = try #require(cache.cachedResponse(for: URLRequest(url: server.url("/"))))
+        defer { rig.stop() }
+        let cache = try #require(rig.session.configuration.urlCache)
+        _ = await rig.session.load(rig.url("/"))
+        let cached = try #require(cache.cachedResponse(for: URLRequest(url: rig.url("/"))))
         #expect(cached.data == Data("1".utf8))
         #expect((cached.response as? HTTPURLResponse)?.statusCode == 200)
     }
 
     @Test("What the program removes is gone")
     func removal() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let cache = try #require(session.configuration.urlCache)
-        #expect(await session.load(server.url("/")).text == "1")
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        let cache = try #require(rig.session.configuration.urlCache)
+        #expect(await rig.session.load(rig.url("/")).text == "1")
         CacheStores.store(over: cache).waitForWrites()
-        cache.removeCachedResponse(for: URLRequest(url: server.url("/")))
-        #expect(await session.load(server.url("/")).text == "2")
-        await session.reset()
-        #expect(cache.cachedResponse(for: URLRequest(url: server.url("/"))) == nil)
-        #expect(await session.load(server.url("/")).text == "3")
+        cache.removeCachedResponse(for: URLRequest(url: rig.url("/")))
+        #expect(await rig.session.load(rig.url("/")).text == "2")
+        await rig.session.reset()
+        #expect(cache.cachedResponse(for: URLRequest(url: rig.url("/"))) == nil)
+        #expect(await rig.session.load(rig.url("/")).text == "3")
     }
 
     @Test("Flushing waits for what is being written")
     func flush() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let session = URLSession.forTest { $0.urlCache = Self.diskCache(directory, isOurs: true) }
-        defer { session.invalidateAndCancel() }
-        for number in 1...50 { _ = await session.load(server.url("/?\(number)")) }
-        await session.flush()
+        let rig = try Rig(Self.server()) { $0.urlCache = Self.diskCache(directory, isOurs: true) }
+        defer { rig.stop() }
+        for number in 1...50 { _ = await rig.session.load(rig.url("/?\(number)")) }
+        await rig.session.flush()
         let other = Self.diskCache(directory, isOurs: true)
         for number in 1...50 {
             #expect(
-                other.cachedResponse(for: URLRequest(url: server.url("/?\(number)")))?.data == Data("\(number)".utf8)
+                other.cachedResponse(for: URLRequest(url: rig.url("/?\(number)")))?.data == Data("\(number)".utf8)
             )
         }
     }
 
     @Test("What the program has stored itself is used by policies that take anything, and by others while it is fresh")
     func storedByProgram() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let cache = try #require(session.configuration.urlCache)
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        let cache = try #require(rig.session.configuration.urlCache)
         func store(_ fields: [String: String], at url: URL) throws {
             let response = HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields)
             let cached = CachedURLResponse(response: try #require(response), data: Data("own".utf8))
             cache.storeCachedResponse(cached, for: URLRequest(url: url))
         }
-        try store([:], at: server.url("/a"))
-        let anything = URLRequest(url: server.url("/a"), cachePolicy: .returnCacheDataDontLoad)
-        #expect(await session.load(anything).text == "own")
-        #expect(await session.load(server.url("/a")).text == "1")
+        try store([:], at: rig.url("/a"))
+        let anything = URLRequest(url: rig.url("/a"), cachePolicy: .returnCacheDataDontLoad)
+        #expect(await rig.session.load(anything).text == "own")
+        #expect(await rig.session.load(rig.url("/a")).text == "1")
         try store(
             ["Expires": "Sun, 06 Nov 2094 08:49:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"],
-            at: server.url("/b")
+            at: rig.url("/b")
         )
-        #expect(await session.load(server.url("/b")).text == "own")
+        #expect(await rig.session.load(rig.url("/b")).text == "own")
     }
 
     @Test("Storing over and over, and being thrown out, does no harm to the stock cache")
     func eviction() async throws {
-        let server = try LoopbackServer { _ in
-            .text(String(repeating: "x", count: 900)).headers(["ETag": "\"a\"", "Cache-Control": "max-age=1000"])
-        }
-        defer { server.stop() }
         let cache = URLCache(memoryCapacity: 20_000, diskCapacity: 0, diskPath: "/dev/null/none")
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .text(String(repeating: "x", count: 900)).headers(["ETag": "\"a\"", "Cache-Control": "max-age=1000"])
+        } configure: {
             $0.urlCache = cache
             $0.requestCachePolicy = .reloadIgnoringLocalCacheData
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for round in 1...3 {
             for path in 1...30 {
-                _ = await session.load(server.url("/\(path % 7)"))
-                _ = await session.load(server.url("/\(round)/\(path)"))
+                _ = await rig.session.load(rig.url("/\(path % 7)"))
+                _ = await rig.session.load(rig.url("/\(round)/\(path)"))
             }
         }
         CacheStores.store(over: cache).waitForWrites()
@@ -174,8 +162,6 @@ struct CacheStorageTests {
 
     @Test("The delegate is asked behind the body and before the completion; what it answers is stored")
     func willCache() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = CachingDelegate { proposed in
             CachedURLResponse(
                 response: proposed.response,
@@ -184,39 +170,35 @@ struct CacheStorageTests {
                 storagePolicy: .allowed
             )
         }
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        #expect(try await delegate.load(server.url("/"), session) == ["data 1", "will cache 1", "completed"])
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        #expect(try await delegate.load(rig.url("/"), rig.session) == ["data 1", "will cache 1", "completed"])
         try await delegate.answered(1)
-        #expect(try await delegate.load(server.url("/"), session) == ["data changed 1", "completed"])
-        let cache = try #require(session.configuration.urlCache)
+        #expect(try await delegate.load(rig.url("/"), rig.session) == ["data changed 1", "completed"])
+        let cache = try #require(rig.session.configuration.urlCache)
         CacheStores.store(over: cache).waitForWrites()
-        #expect(cache.cachedResponse(for: URLRequest(url: server.url("/")))?.userInfo?["own"] as? String == "1")
+        #expect(cache.cachedResponse(for: URLRequest(url: rig.url("/")))?.userInfo?["own"] as? String == "1")
     }
 
     @Test("It is asked on the delegate queue, and nil prevents storing")
     func willNotCache() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = CachingDelegate { _ in nil }
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
         for number in 1...2 {
-            let story = try await delegate.load(server.url("/"), session)
+            let story = try await delegate.load(rig.url("/"), rig.session)
             #expect(story == ["data \(number)", "will cache \(number)", "completed"])
             try await delegate.answered(number)
         }
-        #expect(delegate.queues.value.allSatisfy { $0 === session.delegateQueue })
+        #expect(delegate.queues.value.allSatisfy { $0 === rig.session.delegateQueue })
     }
 
     @Test("It isn't asked about what is not to be stored")
     func notAsked() async throws {
-        let server = try LoopbackServer { _ in .text("1").header("Cache-Control", "no-store") }
-        defer { server.stop() }
         let delegate = CachingDelegate { $0 }
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        #expect(try await delegate.load(server.url("/"), session) == ["data 1", "completed"])
+        let rig = try Rig(delegate: delegate) { _ in .text("1").header("Cache-Control", "no-store") }
+        defer { rig.stop() }
+        #expect(try await delegate.load(rig.url("/"), rig.session) == ["data 1", "completed"])
     }
 }
 

@@ -42,26 +42,22 @@ struct CacheTests {
         ["handler", "data", "bytes", "delegate"]
     )
     func fresh(first: String, second: String) async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(try await Self.load(server.url("/"), session, as: first) == "1")
-        #expect(try await Self.load(server.url("/"), session, as: second) == "1")
-        #expect(server.requestCount == 1)
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        #expect(try await Self.load(rig.url("/"), rig.session, as: first) == "1")
+        #expect(try await Self.load(rig.url("/"), rig.session, as: second) == "1")
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test("Its response is what the server sent")
     func response() async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .text("hello", status: 203).headers(["Cache-Control": "max-age=9", "X-Own": "1"])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let first = await session.load(server.url("/a?b#c"))
-        let second = await session.load(server.url("/a?b#c"))
-        #expect(server.requestCount == 1)
+        defer { rig.stop() }
+        let first = await rig.session.load(rig.url("/a?b#c"))
+        let second = await rig.session.load(rig.url("/a?b#c"))
+        #expect(rig.server.requestCount == 1)
         #expect(second.response?.statusCode == 203)
         #expect(second.response?.value(forHTTPHeaderField: "x-own") == "1")
         #expect(second.response?.expectedContentLength == 5)
@@ -70,17 +66,17 @@ struct CacheTests {
 
     @Test("Metrics tell what came from the cache, also where the server only confirmed it")
     func metrics() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             let response: LoopbackServer.Response =
                 request.header("If-None-Match") == nil ? .text("body") : .status(304)
             return response.headers(["Cache-Control": "max-age=1000", "ETag": "\"a\""])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         func fetchTypes(_ policy: URLRequest.CachePolicy) async throws -> [URLSessionTaskMetrics.ResourceFetchType] {
-            let request = URLRequest(url: server.url("/"), cachePolicy: policy)
-            return try await MetricsTests.metrics(of: request, in: session).transactionMetrics.map(\.resourceFetchType)
+            let request = URLRequest(url: rig.url("/"), cachePolicy: policy)
+            return try await MetricsTests.metrics(of: request, in: rig.session).transactionMetrics.map(
+                \.resourceFetchType
+            )
         }
         #expect(try await fetchTypes(.useProtocolCachePolicy) == [.networkLoad])
         #expect(try await fetchTypes(.useProtocolCachePolicy) == [.localCache])
@@ -90,13 +86,11 @@ struct CacheTests {
 
     @Test("The task shows the same as after a transfer")
     func task() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
         for _ in 1...2 {
-            let task = session.dataTask(with: server.url("/"))
+            let task = rig.session.dataTask(with: rig.url("/"))
             task.resume()
             try await delegate.success(of: task)
             #expect(task.state == .completed)
@@ -104,7 +98,7 @@ struct CacheTests {
             #expect(task.countOfBytesExpectedToReceive == 1)
             #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
         }
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test(
@@ -112,39 +106,35 @@ struct CacheTests {
         arguments: [true, false]
     )
     func query(isStock: Bool) async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig(Self.server()) {
             if isStock { $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none") }
         }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/?a")).text == "1")
-        #expect(await session.load(server.url("/?b")).text == "2")
-        #expect(await session.load(server.url("/?b")).text == "2")
-        #expect(await session.load(server.url("/?a")).text == (isStock ? "3" : "1"))
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/?a")).text == "1")
+        #expect(await rig.session.load(rig.url("/?b")).text == "2")
+        #expect(await rig.session.load(rig.url("/?b")).text == "2")
+        #expect(await rig.session.load(rig.url("/?a")).text == (isStock ? "3" : "1"))
     }
 
     @Test("Many tasks at once get the same response, and all of them complete")
     func many() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = server.url("/")
-        _ = await session.load(url)
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        let url = rig.url("/")
+        _ = await rig.session.load(url)
         let texts = await withTaskGroup(of: String?.self) { group in
-            for _ in 0..<200 { group.addTask { await session.load(url).text } }
+            for _ in 0..<200 { group.addTask { await rig.session.load(url).text } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(texts == Array(repeating: "1", count: 200))
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 
     // MARK: - Validation
 
     @Test("A stale response is validated with its tag and date; a 304's fields replace the stored ones")
     func validation() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             let fields: KeyValuePairs = [
                 "ETag": "\"v1\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Cache-Control": "no-cache",
             ]
@@ -152,58 +142,50 @@ struct CacheTests {
                 request.header("If-None-Match") == nil ? .text("body") : .status(304).header("X-News", "1")
             return response.headers(fields)
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "body")
-        let second = await session.load(server.url("/"))
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "body")
+        let second = await rig.session.load(rig.url("/"))
         #expect(second.text == "body")
         #expect(second.response?.statusCode == 200)
         #expect(second.response?.value(forHTTPHeaderField: "X-News") == "1")
         #expect(second.response?.value(forHTTPHeaderField: "Content-Type") == "text/plain; charset=utf-8")
-        #expect(server.requests[1].header("If-None-Match") == "\"v1\"")
-        #expect(server.requests[1].header("If-Modified-Since") == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(rig.server.requests[1].header("If-None-Match") == "\"v1\"")
+        #expect(rig.server.requests[1].header("If-Modified-Since") == "Sun, 06 Nov 1994 08:49:37 GMT")
     }
 
     @Test("What a 304 has made fresh is used without asking again")
     func refreshed() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.header("If-None-Match") == nil
                 ? .text("body").headers(["ETag": "\"a\"", "Cache-Control": "max-age=10", "Age": "100"])
                 : .status(304).headers(["ETag": "\"a\"", "Cache-Control": "max-age=10"])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for _ in 1...4 { #expect(await session.load(server.url("/")).text == "body") }
-        #expect(server.requestCount == 2)
+        defer { rig.stop() }
+        for _ in 1...4 { #expect(await rig.session.load(rig.url("/")).text == "body") }
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("A 200 to a validation replaces what was stored")
     func replaced() async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             let number = count.next()
             return .text("\(number)").headers(["ETag": "\"\(number)\"", "Cache-Control": "no-cache"])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for number in 1...3 { #expect(await session.load(server.url("/")).text == "\(number)") }
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"1\"", "\"2\""])
+        defer { rig.stop() }
+        for number in 1...3 { #expect(await rig.session.load(rig.url("/")).text == "\(number)") }
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, "\"1\"", "\"2\""])
     }
 
     @Test("A 304 to a condition set by hand is the program's")
     func conditionByHand() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.header("If-None-Match") == nil
                 ? .text("body").headers(["ETag": "\"a\"", "Cache-Control": "max-age=100"]) : .status(304)
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        let result = await session.load(URLRequest(server.url("/"), headers: ["If-None-Match": "\"a\""]))
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        let result = await rig.session.load(URLRequest(rig.url("/"), headers: ["If-None-Match": "\"a\""]))
         #expect(result.response?.statusCode == 304)
         #expect(result.data == Data())
     }
@@ -213,16 +195,14 @@ struct CacheTests {
     @Test("A stale response stands in for a server's error where it allows that", arguments: [500, 503])
     func staleIfError(status: Int) async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             count.next() == 1
                 ? .text("body").headers(["ETag": "\"a\"", "Cache-Control": "max-age=0, stale-if-error=1000"])
                 : .text("trouble", status: status)
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for _ in 1...2 { #expect(await session.load(server.url("/")).text == "body") }
-        #expect(server.requestCount == 2)
+        defer { rig.stop() }
+        for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "body") }
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("And for a server that can't be reached; without leave the error is the task's")
@@ -249,103 +229,89 @@ struct CacheTests {
         arguments: ["no-store", "max-age=0", "no-store, max-age=10"]
     )
     func notStored(control: String) async throws {
-        let server = try Self.server(control)
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for number in 1...3 { #expect(await session.load(server.url("/")).text == "\(number)") }
+        let rig = try Rig(Self.server(control))
+        defer { rig.stop() }
+        for number in 1...3 { #expect(await rig.session.load(rig.url("/")).text == "\(number)") }
     }
 
     @Test("Without a cache nothing is stored")
     func noCache() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = nil }
-        defer { session.invalidateAndCancel() }
-        for number in 1...2 { #expect(await session.load(server.url("/")).text == "\(number)") }
+        let rig = try Rig(Self.server()) { $0.urlCache = nil }
+        defer { rig.stop() }
+        for number in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "\(number)") }
     }
 
     @Test("Downloads are neither stored nor answered from the cache")
     func downloads() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
         func download() async throws -> String {
-            let (file, _) = try await session.download(from: server.url("/"))
+            let (file, _) = try await rig.session.download(from: rig.url("/"))
             defer { try? FileManager.default.removeItem(at: file) }
             return try String(contentsOf: file, encoding: .utf8)
         }
         #expect(try await download() == "1")
-        #expect(await session.load(server.url("/")).text == "2")
+        #expect(await rig.session.load(rig.url("/")).text == "2")
         #expect(try await download() == "3")
-        #expect(await session.load(server.url("/")).text == "2")
+        #expect(await rig.session.load(rig.url("/")).text == "2")
     }
 
     @Test("Uploads and other methods are neither")
     func uploads() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
         for number in 1...2 {
-            #expect(await session.load(URLRequest(server.url("/"), method: "POST")).text == "\(number)")
+            #expect(await rig.session.load(URLRequest(rig.url("/"), method: "POST")).text == "\(number)")
         }
-        let (data, _) = try await session.upload(for: URLRequest(server.url("/"), method: "PUT"), from: Data("x".utf8))
+        let (data, _) = try await rig.session.upload(for: URLRequest(rig.url("/"), method: "PUT"), from: Data("x".utf8))
         #expect(String(decoding: data, as: UTF8.self) == "3")
-        #expect(await session.load(server.url("/")).text == "4")
+        #expect(await rig.session.load(rig.url("/")).text == "4")
     }
 
     @Test("A part that was asked for isn't stored as the whole")
     func ranges() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.header("Range") == nil
                 ? .text("whole").header("Cache-Control", "max-age=10")
                 : .text("wh", status: 206).headers(["Content-Range": "bytes 0-1/5", "Cache-Control": "max-age=10"])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let part = URLRequest(server.url("/"), headers: ["Range": "bytes=0-1"])
-        #expect(await session.load(part).text == "wh")
-        #expect(await session.load(server.url("/")).text == "whole")
-        #expect(await session.load(part).text == "wh")
+        defer { rig.stop() }
+        let part = URLRequest(rig.url("/"), headers: ["Range": "bytes=0-1"])
+        #expect(await rig.session.load(part).text == "wh")
+        #expect(await rig.session.load(rig.url("/")).text == "whole")
+        #expect(await rig.session.load(part).text == "wh")
     }
 
     @Test("A body of more than a twentieth of the cache is not stored, announced or not", arguments: [true, false])
     func tooLarge(isAnnounced: Bool) async throws {
         let count = Counter()
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             let text = String(repeating: "x", count: request.path == "/large" ? 51_000 : 50_000) + "\(count.next())"
             let response: LoopbackServer.Response = isAnnounced ? .text(text) : .chunked([text])
             return response.header("Cache-Control", "max-age=10")
-        }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        } configure: {
             $0.urlCache = URLCache(memoryCapacity: 1_010_000, diskCapacity: 0, diskPath: "/dev/null/none")
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for kind in ["handler", "bytes"] {
-            let (large, small) = (server.url("/large?\(kind)"), server.url("/small-\(kind)"))
-            let first = try await Self.load(large, session, as: kind)
-            #expect(try await Self.load(large, session, as: kind) != first)
-            let second = try await Self.load(small, session, as: kind)
-            #expect(try await Self.load(small, session, as: kind) == second)
+            let (large, small) = (rig.url("/large?\(kind)"), rig.url("/small-\(kind)"))
+            let first = try await Self.load(large, rig.session, as: kind)
+            #expect(try await Self.load(large, rig.session, as: kind) != first)
+            let second = try await Self.load(small, rig.session, as: kind)
+            #expect(try await Self.load(small, rig.session, as: kind) == second)
         }
     }
 
     @Test("A body that was cut off is not stored")
     func incomplete() async throws {
         let count = Counter()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             count.next() == 1
                 ? .pieces([.bytes("half"), .close, .bytes("rest")]).header("Cache-Control", "max-age=10")
                 : .text("whole")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).error != nil)
-        #expect(await session.load(server.url("/")).text == "whole")
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).error != nil)
+        #expect(await rig.session.load(rig.url("/")).text == "whole")
     }
 }

@@ -32,51 +32,51 @@ struct CacheUpdateTests {
 
     @Test("It counts also where it leaves the response stale: must-revalidate is heeded from then on")
     func stale() async throws {
-        let server = try Self.server(
-            Self.body("ETag: \"a\"", "Cache-Control: max-age=0, stale-if-error=1000"),
-            Self.head("ETag: \"a\"", "Cache-Control: max-age=0, must-revalidate, stale-if-error=1000"),
-            .text("trouble", status: 503)
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "Cache-Control: max-age=0, stale-if-error=1000"),
+                Self.head("ETag: \"a\"", "Cache-Control: max-age=0, must-revalidate, stale-if-error=1000"),
+                .text("trouble", status: 503)
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "body")
-        #expect(await session.load(server.url("/")).text == "body")
-        #expect(await session.load(server.url("/")).text == "trouble")
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "body")
+        #expect(await rig.session.load(rig.url("/")).text == "body")
+        #expect(await rig.session.load(rig.url("/")).text == "trouble")
     }
 
     @Test(
         "It changes all fields, those about the content as well, but not what tells how the stored body is to be read"
     )
     func fields() async throws {
-        let server = try Self.server(
-            Self.body(
-                "ETag: \"a\"",
-                "Content-Type: text/plain",
-                "Content-Language: de",
-                "X-A: old",
-                "X-Kept: 1",
-                "Set-Cookie: a=1"
-            ),
-            Self.head(
-                "ETag: \"a\"",
-                "Content-Type: text/html",
-                "Content-Language: en",
-                "Content-Length: 99",
-                "X-A: new",
-                "Content-Security-Policy: default-src 'none'",
-                "Connection: X-Hop",
-                "X-Hop: 1",
-                "Keep-Alive: timeout=5"
+        let rig = try Rig(
+            Self.server(
+                Self.body(
+                    "ETag: \"a\"",
+                    "Content-Type: text/plain",
+                    "Content-Language: de",
+                    "X-A: old",
+                    "X-Kept: 1",
+                    "Set-Cookie: a=1"
+                ),
+                Self.head(
+                    "ETag: \"a\"",
+                    "Content-Type: text/html",
+                    "Content-Language: en",
+                    "Content-Length: 99",
+                    "X-A: new",
+                    "Content-Security-Policy: default-src 'none'",
+                    "Connection: X-Hop",
+                    "X-Hop: 1",
+                    "Keep-Alive: timeout=5"
+                )
             )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        _ = await session.load(server.url("/"))
-        let request = URLRequest(url: server.url("/"), cachePolicy: .returnCacheDataDontLoad)
-        let response = try #require(await session.load(request).response)
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        _ = await rig.session.load(rig.url("/"))
+        let request = URLRequest(url: rig.url("/"), cachePolicy: .returnCacheDataDontLoad)
+        let response = try #require(await rig.session.load(request).response)
         func value(_ name: String) -> String? { response.value(forHTTPHeaderField: name) }
         #expect(value("Content-Type") == "text/html")
         #expect(value("Content-Language") == "en")
@@ -91,79 +91,79 @@ struct CacheUpdateTests {
 
     @Test("One about another strong tag updates nothing: the server is asked again, without conditions")
     func otherTag() async throws {
-        let server = try Self.server(
-            Self.body("ETag: \"a\"", "X-A: old", "Cache-Control: max-age=0"),
-            Self.head("ETag: \"b\"", "X-A: new", "Cache-Control: max-age=1000"),
-            .text("newer").headers(["ETag": "\"b\"", "Cache-Control": "max-age=1000"])
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "X-A: old", "Cache-Control: max-age=0"),
+                Self.head("ETag: \"b\"", "X-A: new", "Cache-Control: max-age=1000"),
+                .text("newer").headers(["ETag": "\"b\"", "Cache-Control": "max-age=1000"])
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        let second = await session.load(server.url("/"))
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        let second = await rig.session.load(rig.url("/"))
         #expect(second.text == "newer")
         #expect(second.response?.value(forHTTPHeaderField: "X-A") == nil)
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", nil])
-        #expect(await session.load(server.url("/")).text == "newer")
-        #expect(server.requestCount == 3)
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", nil])
+        #expect(await rig.session.load(rig.url("/")).text == "newer")
+        #expect(rig.server.requestCount == 3)
     }
 
     @Test("A server that says so of every request gets no more than two for a task")
     func contradiction() async throws {
-        let server = try Self.server(
-            Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
-            Self.head("ETag: \"b\"")
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
+                Self.head("ETag: \"b\"")
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
-        #expect(await session.load(server.url("/")).response?.statusCode == 304)
-        #expect(server.requestCount == 3)
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        #expect(await rig.session.load(rig.url("/")).response?.statusCode == 304)
+        #expect(rig.server.requestCount == 3)
     }
 
     @Test("One whose tag is the same but for its strength confirms, and updates nothing")
     func weakly() async throws {
-        let server = try Self.server(
-            Self.body("ETag: W/\"a\"", "X-A: old", "Cache-Control: max-age=0"),
-            Self.head("ETag: \"a\"", "X-A: new", "Cache-Control: max-age=1000")
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: W/\"a\"", "X-A: old", "Cache-Control: max-age=0"),
+                Self.head("ETag: \"a\"", "X-A: new", "Cache-Control: max-age=1000")
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for number in 1...3 {
-            let result = await session.load(server.url("/"))
+            let result = await rig.session.load(rig.url("/"))
             #expect(result.text == "body")
             #expect(result.response?.value(forHTTPHeaderField: "X-A") == "old")
-            #expect(server.requestCount == number)
+            #expect(rig.server.requestCount == number)
         }
     }
 
     @Test("One without a date has the time of its receipt: what is stored is as young as that")
     func date() async throws {
-        let server = try Self.server(
-            Self.body("ETag: \"a\"", "Date: \(Self.past)", "Cache-Control: max-age=100"),
-            Self.head("ETag: \"a\"")
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "Date: \(Self.past)", "Cache-Control: max-age=100"),
+                Self.head("ETag: \"a\"")
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for _ in 1...4 { #expect(await session.load(server.url("/")).text == "body") }
-        #expect(server.requestCount == 2)
+        defer { rig.stop() }
+        for _ in 1...4 { #expect(await rig.session.load(rig.url("/")).text == "body") }
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("One that says no-store takes the response out of the cache")
     func noStore() async throws {
-        let server = try Self.server(
-            Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
-            Self.head("ETag: \"a\"", "Cache-Control: no-store"),
-            .text("newer")
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
+                Self.head("ETag: \"a\"", "Cache-Control: no-store"),
+                .text("newer")
+            )
         )
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for text in ["body", "body", "newer"] { #expect(await session.load(server.url("/")).text == text) }
-        #expect(server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", nil])
+        defer { rig.stop() }
+        for text in ["body", "body", "newer"] { #expect(await rig.session.load(rig.url("/")).text == text) }
+        #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, "\"a\"", nil])
     }
 }
 

@@ -9,27 +9,25 @@ struct ConnectionLimitTests {
     @Test("No more are opened, and the requests that wait are sent as others finish", arguments: [1, 3, 6])
     func limit(count: Int) async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
-            request.path == "/other" ? .text("other") : .text("hello").after([.waitFor(gate)])
-        }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/other" ? .text("other") : .text("hello").after([.waitFor(gate)])
+        } configure: {
             $0.httpMaximumConnectionsPerHost = count
             $0.urlCache = nil
         }
-        defer { session.invalidateAndCancel() }
-        let tasks = (0..<20).map { _ in session.dataTask(with: server.url("/")) }
+        defer { rig.stop() }
+        let tasks = (0..<20).map { _ in rig.session.dataTask(with: rig.url("/")) }
         for task in tasks { task.resume() }
-        try await server.waitForRequests(count)
-        await session.flush()
-        #expect(server.requestCount == count)
-        #expect(server.connectionCount == count)
+        try await rig.server.waitForRequests(count)
+        await rig.session.flush()
+        #expect(rig.server.requestCount == count)
+        #expect(rig.server.connectionCount == count)
         #expect(tasks.allSatisfy { $0.state == .running })
         gate.open()
         for task in tasks { try await delegate.success(of: task) }
-        #expect(server.connectionCount <= count * 2)
-        #expect(server.requestCount == 20)
+        #expect(rig.server.connectionCount <= count * 2)
+        #expect(rig.server.requestCount == 20)
     }
 
     @Test("Six is the default")
@@ -80,12 +78,14 @@ struct ConnectionLimitTests {
 
     @Test("Failed requests make room as well")
     func failures() async throws {
-        let server = try LoopbackServer { _ in .fault(.beforeAnyByte, then: .reset) }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in
+            .fault(.beforeAnyByte, then: .reset)
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
         await withTaskGroup(of: HandlerResult.self) { group in
-            for _ in 0..<20 { group.addTask { await session.load(server.url("/")) } }
+            for _ in 0..<20 { group.addTask { await rig.session.load(rig.url("/")) } }
             for await result in group { #expect(result.error?.code == .networkConnectionLost) }
         }
     }

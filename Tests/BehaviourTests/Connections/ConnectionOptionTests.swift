@@ -27,13 +27,11 @@ struct ConnectionOptionTests {
 
     @Test("The defaults: no delay, and no probes")
     func defaults() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"))
-        #expect(Self.option(Int32(IPPROTO_TCP), TCP_NODELAY, ofSocketTo: server.port) == 1)
-        #expect(Self.option(SOL_SOCKET, SO_KEEPALIVE, ofSocketTo: server.port) == 0)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        #expect(Self.option(Int32(IPPROTO_TCP), TCP_NODELAY, ofSocketTo: rig.server.port) == 1)
+        #expect(Self.option(SOL_SOCKET, SO_KEEPALIVE, ofSocketTo: rig.server.port) == 0)
     }
 
     @Test("Probes and delay reach the socket, and a host's values go before the session's")
@@ -61,12 +59,14 @@ struct ConnectionOptionTests {
 
     @Test("A connection that is too old is not used again, however busy it is")
     func lifetime() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.curl.connections.lifetime = .seconds(1) }
-        defer { session.invalidateAndCancel() }
-        while server.connectionCount < 3 { _ = try await session.data(from: server.url("/")) }
-        #expect(server.openConnections <= 2)
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.curl.connections.lifetime = .seconds(1)
+        }
+        defer { rig.stop() }
+        while rig.server.connectionCount < 3 { _ = try await rig.session.data(from: rig.url("/")) }
+        #expect(rig.server.openConnections <= 2)
     }
 
     @Test("A connection that was idle for too long is closed rather than used again")
@@ -101,13 +101,13 @@ struct ConnectionOptionTests {
 
     @Test("A transfer that is too slow for too long fails")
     func lowSpeed() async throws {
-        let server = try LoopbackServer { _ in .pieces([.bytes("x"), .never, .bytes("y")]) }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .pieces([.bytes("x"), .never, .bytes("y")])
+        } configure: {
             $0.curl.connections.lowSpeedLimit = .init(bytesPerSecond: 1000, duration: .seconds(1))
         }
-        defer { session.invalidateAndCancel() }
-        let error = await session.load(server.url("/")).error
+        defer { rig.stop() }
+        let error = await rig.session.load(rig.url("/")).error
         #expect(error?.code == .timedOut)
         #expect(error?.curlText?.contains("too slow") == true)
     }
@@ -115,21 +115,19 @@ struct ConnectionOptionTests {
     @Test("A suspended task isn't too slow")
     func lowSpeedWhileSuspended() async throws {
         let content = GeneratedBody.bytes(seed: 5, length: 4_000_000)
-        let server = try LoopbackServer {
-            $0.path == "/" ? .data(content) : .text("hello").after([.pause(.seconds(4))])
-        }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) {
+            $0.path == "/" ? .data(content) : .text("hello").after([.pause(.seconds(4))])
+        } configure: {
             $0.curl.hosts["*"].connections.lowSpeedLimit = .init(bytesPerSecond: 1000, duration: .seconds(1))
         }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task, bytes: 1)
         task.suspend()
         let other = URLSession.forTest()
-        _ = try await other.data(from: server.url("/slow"))
+        _ = try await other.data(from: rig.url("/slow"))
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == content)
@@ -139,15 +137,15 @@ struct ConnectionOptionTests {
     func rates(method: String) async throws {
         // At its rate the limited transfer takes minutes.
         let content = GeneratedBody.bytes(seed: 6, length: 16 << 20)
-        let server = try LoopbackServer { $0.method == "PUT" ? .text("\($0.bodyLength)") : .data(content) }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig {
+            $0.method == "PUT" ? .text("\($0.bodyLength)") : .data(content)
+        } configure: {
             $0.curl.connections.maximumReceiveRate = 100_000
             $0.curl.connections.maximumSendRate = 100_000
         }
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: method, body: method == "PUT" ? content : nil)
-        let limited = session.dataTask(with: request)
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: method, body: method == "PUT" ? content : nil)
+        let limited = rig.session.dataTask(with: request)
         limited.resume()
         let free = URLSession.forTest()
         defer { free.invalidateAndCancel() }
@@ -162,14 +160,14 @@ struct ConnectionOptionTests {
     )
     func buffers(receive: Int, send: Int) async throws {
         let content = GeneratedBody.bytes(seed: 7, length: 3_000_000)
-        let server = try LoopbackServer { $0.method == "PUT" ? .data($0.body) : .data(content) }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig {
+            $0.method == "PUT" ? .data($0.body) : .data(content)
+        } configure: {
             $0.curl.connections.receiveBufferSize = receive
             $0.curl.connections.sendBufferSize = send
         }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).data == content)
-        #expect(await session.load(URLRequest(server.url("/"), method: "PUT", body: content)).data == content)
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).data == content)
+        #expect(await rig.session.load(URLRequest(rig.url("/"), method: "PUT", body: content)).data == content)
     }
 }

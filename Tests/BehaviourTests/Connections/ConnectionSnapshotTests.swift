@@ -13,33 +13,33 @@ struct ConnectionSnapshotTests {
     @Test("Open, in use, idle, waiting and reused are what the server saw")
     func numbers() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) { _ in
+            .text("hello").after([.waitFor(gate)])
+        } configure: {
             $0.httpMaximumConnectionsPerHost = 2
             $0.urlCache = nil
         }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.connections.isEmpty)
-        let tasks = (0..<5).map { _ in session.dataTask(with: server.url("/")) }
+        defer { rig.stop() }
+        #expect(await rig.session.connections.isEmpty)
+        let tasks = (0..<5).map { _ in rig.session.dataTask(with: rig.url("/")) }
         for task in tasks { task.resume() }
-        try await server.waitForRequests(2)
-        let busy = try await Self.only(session, server.port)
+        try await rig.server.waitForRequests(2)
+        let busy = try await Self.only(rig.session, rig.server.port)
         #expect((busy.scheme, busy.host) == ("http", "127.0.0.1"))
-        #expect(busy.open == server.openConnections)
+        #expect(busy.open == rig.server.openConnections)
         #expect((busy.open, busy.inUse, busy.idle, busy.running, busy.waiting) == (2, 2, 0, 2, 3))
         #expect((busy.reuseCount, busy.protocolName) == (0, nil))
         gate.open()
         for task in tasks { try await delegate.success(of: task) }
-        let idle = try await Self.only(session, server.port)
-        #expect(idle.open == server.openConnections)
+        let idle = try await Self.only(rig.session, rig.server.port)
+        #expect(idle.open == rig.server.openConnections)
         #expect((idle.open, idle.inUse, idle.idle, idle.running, idle.waiting) == (2, 0, 2, 0, 0))
-        #expect(idle.reuseCount == server.requestCount - server.connectionCount)
+        #expect(idle.reuseCount == rig.server.requestCount - rig.server.connectionCount)
         #expect(idle.protocolName == "http/1.1")
-        await session.flush()
-        try await server.waitUntilNoConnections()
-        #expect(try await Self.only(session, server.port).open == 0)
+        await rig.session.flush()
+        try await rig.server.waitUntilNoConnections()
+        #expect(try await Self.only(rig.session, rig.server.port).open == 0)
     }
 
     @Test("A connection is that of the origin it was opened for, and a cancelled task's is closed")
@@ -65,27 +65,25 @@ struct ConnectionSnapshotTests {
     @Test("Requests that share an HTTP/2 connection are in use on one, however many run")
     func multiplexed() async throws {
         let gate = Gate()
-        let server = try LoopbackServer {
-            $0.path == "/first" ? .text("first") : .text("hello").after([.waitFor(gate)])
-        }
-        defer { server.stop() }
         let nginx = try NginxHTTP2.shared()
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) {
+            $0.path == "/first" ? .text("first") : .text("hello").after([.waitFor(gate)])
+        } configure: {
             $0.curl.httpVersion = .http2PriorKnowledge
             $0.urlCache = nil
         }
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: nginx.url(.plain, "/proxy/\(server.port)/first"))
-        let tasks = (0..<20).map { _ in session.dataTask(with: nginx.url(.plain, "/proxy/\(server.port)/")) }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: nginx.url(.plain, "/proxy/\(rig.server.port)/first"))
+        let tasks = (0..<20).map { _ in rig.session.dataTask(with: nginx.url(.plain, "/proxy/\(rig.server.port)/")) }
         for task in tasks { task.resume() }
-        try await server.waitForRequests(21)
-        let busy = try await Self.only(session, nginx.port(of: .plain))
+        try await rig.server.waitForRequests(21)
+        let busy = try await Self.only(rig.session, nginx.port(of: .plain))
         #expect((busy.open, busy.inUse, busy.running, busy.waiting) == (1, 1, 20, 0))
         #expect(busy.protocolName == "h2")
         gate.open()
         for task in tasks { try await delegate.success(of: task) }
-        let idle = try await Self.only(session, nginx.port(of: .plain))
+        let idle = try await Self.only(rig.session, nginx.port(of: .plain))
         #expect((idle.open, idle.idle, idle.reuseCount) == (1, 1, 20))
     }
 }

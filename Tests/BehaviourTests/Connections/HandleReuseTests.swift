@@ -8,71 +8,73 @@ import Testing
 struct HandleReuseTests {
     @Test("No request inherits anything of the one before")
     func sequence() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
-        var post = URLRequest(url: server.url("/post"))
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        var post = URLRequest(url: rig.url("/post"))
         post.httpMethod = "POST"
         post.httpBody = Data("body".utf8)
-        var head = URLRequest(url: server.url("/head"))
+        var head = URLRequest(url: rig.url("/head"))
         head.httpMethod = "HEAD"
-        var marked = URLRequest(url: server.url("/marked"))
+        var marked = URLRequest(url: rig.url("/marked"))
         marked.setValue("yes", forHTTPHeaderField: "X-Mark")
-        var deletion = URLRequest(url: server.url("/deletion"))
+        var deletion = URLRequest(url: rig.url("/deletion"))
         deletion.httpMethod = "DELETE"
-        let kinds = [URLRequest(url: server.url("/get")), marked, head, post, deletion]
+        let kinds = [URLRequest(url: rig.url("/get")), marked, head, post, deletion]
         // Every kind behind every other.
         let requests = kinds.flatMap { first in kinds.flatMap { [first, $0] } }
         for request in requests {
-            let (data, response) = try await session.data(for: request)
+            let (data, response) = try await rig.session.data(for: request)
             #expect((response as? HTTPURLResponse)?.statusCode == 200)
             #expect(String(decoding: data, as: UTF8.self) == (request.httpMethod == "HEAD" ? "" : "hello"))
         }
-        for (request, seen) in zip(requests, server.requests) {
+        for (request, seen) in zip(requests, rig.server.requests) {
             #expect(seen.method == request.httpMethod)
             #expect(seen.path == request.url?.path)
             #expect(seen.body == request.httpBody ?? Data())
             #expect(seen.headers(named: "X-Mark").first == request.value(forHTTPHeaderField: "X-Mark"))
             #expect((!seen.headers(named: "Content-Length").isEmpty) == (request.httpBody != nil))
         }
-        #expect(server.requestCount == requests.count)
-        #expect(server.connectionCount == 1)
+        #expect(rig.server.requestCount == requests.count)
+        #expect(rig.server.connectionCount == 1)
     }
 
     /// libcurl 7.88.1 appends such a field to one of the handle's last response, which is freed memory:
     /// https://github.com/curl/curl/issues/11101
     @Test("A response whose first field begins with a space harms nobody on a kept connection")
     func foldedFirstField() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/folded"
                 ? .raw([.bytes("HTTP/1.1 200 OK\r\n folded: x\r\nContent-Length: 2\r\n\r\nok")]) : .text("hello")
+        } configure: {
+            $0.useOneConnection()
         }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for _ in 0..<20 {
-            #expect(await session.load(server.url("/")).text == "hello")
-            let folded = await session.load(server.url("/folded"))
+            #expect(await rig.session.load(rig.url("/")).text == "hello")
+            let folded = await rig.session.load(rig.url("/folded"))
             // Newer versions of libcurl leave the space out.
             #expect(folded.text == "ok" || folded.error?.code == .badServerResponse)
         }
-        #expect(server.requestCount == 40)
+        #expect(rig.server.requestCount == 40)
     }
 
     @Test("Credentials of one URL don't go out with the next")
     func credentials() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
             $0.useOneConnection()
             $0.urlCredentialStorage = nil
         }
-        defer { session.invalidateAndCancel() }
-        var components = try #require(URLComponents(url: server.url("/private/"), resolvingAgainstBaseURL: false))
+        defer { rig.stop() }
+        var components = try #require(URLComponents(url: rig.url("/private/"), resolvingAgainstBaseURL: false))
         (components.user, components.password) = ("me", "secret")
-        _ = try await session.data(from: try #require(components.url))
-        _ = try await session.data(from: server.url("/public/"))
-        #expect(server.requests.map { !$0.headers(named: "Authorization").isEmpty } == [true, false])
+        _ = try await rig.session.data(from: try #require(components.url))
+        _ = try await rig.session.data(from: rig.url("/public/"))
+        #expect(rig.server.requests.map { !$0.headers(named: "Authorization").isEmpty } == [true, false])
     }
 }

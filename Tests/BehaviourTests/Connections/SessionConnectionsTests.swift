@@ -8,12 +8,10 @@ import Testing
 struct SessionConnectionsTests {
     @Test("A connection is used again")
     func reuse() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        for _ in 0..<5 { _ = try await session.data(from: server.url("/")) }
-        #expect(server.connectionCount == 1)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        for _ in 0..<5 { _ = try await rig.session.data(from: rig.url("/")) }
+        #expect(rig.server.connectionCount == 1)
     }
 
     @Test("Each session has connections of its own")
@@ -28,91 +26,83 @@ struct SessionConnectionsTests {
 
     @Test("After flush, requests use new connections, and the idle one is closed")
     func flush() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"))
-        await session.flush()
-        try await server.waitUntilNoConnections()
-        _ = try await session.data(from: server.url("/"))
-        #expect(server.requests.map(\.connection) == [1, 2])
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        await rig.session.flush()
+        try await rig.server.waitUntilNoConnections()
+        _ = try await rig.session.data(from: rig.url("/"))
+        #expect(rig.server.requests.map(\.connection) == [1, 2])
     }
 
     @Test("flush calls its handler on the delegate queue, and lets tasks under way keep their connection")
     func flushDuringTask() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { request in
             request.path == "/slow" ? .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) : .text("hello")
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/slow"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/slow"))
         task.resume()
         try await delegate.wait(for: task, bytes: 6)
-        let queue = session.delegateQueue
+        let queue = rig.session.delegateQueue
         let isOnQueue = await withCheckedContinuation { continuation in
-            session.flush { continuation.resume(returning: OperationQueue.current === queue) }
+            rig.session.flush { continuation.resume(returning: OperationQueue.current === queue) }
         }
         #expect(isOnQueue)
-        _ = try await session.data(from: server.url("/"))
+        _ = try await rig.session.data(from: rig.url("/"))
         gate.open()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == Data("first second".utf8))
-        #expect(server.requests.map(\.connection) == [1, 2])
+        #expect(rig.server.requests.map(\.connection) == [1, 2])
         // What the task leaves behind belongs to nobody.
-        try await server.waitForOpenConnections(atMost: 1)
+        try await rig.server.waitForOpenConnections(atMost: 1)
     }
 
     @Test("reset empties the storages and has later requests use new connections")
     func reset() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let configuration = session.configuration
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let configuration = rig.session.configuration
         let cookie = try #require(
             HTTPCookie(properties: [.name: "a", .value: "b", .domain: "127.0.0.1", .path: "/"])
         )
         configuration.httpCookieStorage?.setCookie(cookie)
         let space = URLProtectionSpace(
             host: "127.0.0.1",
-            port: server.port,
+            port: rig.server.port,
             protocol: "http",
             realm: nil,
             authenticationMethod: NSURLAuthenticationMethodHTTPBasic
         )
         let credential = URLCredential(user: "u", password: "p", persistence: .forSession)
         configuration.urlCredentialStorage?.set(credential, for: space)
-        let request = URLRequest(url: server.url("/cached"))
+        let request = URLRequest(url: rig.url("/cached"))
         let cached = CachedURLResponse(
-            response: URLResponse(url: server.url("/"), mimeType: nil, expectedContentLength: 1, textEncodingName: nil),
+            response: URLResponse(url: rig.url("/"), mimeType: nil, expectedContentLength: 1, textEncodingName: nil),
             data: Data("x".utf8)
         )
         configuration.urlCache?.storeCachedResponse(cached, for: request)
         #expect(configuration.httpCookieStorage?.cookies?.count == 1)
         #expect(configuration.urlCredentialStorage?.credentials(for: space)?.isEmpty == false)
 
-        _ = try await session.data(from: server.url("/"))
-        await session.reset()
+        _ = try await rig.session.data(from: rig.url("/"))
+        await rig.session.reset()
         #expect(configuration.httpCookieStorage?.cookies?.isEmpty ?? false)
         #expect(configuration.urlCredentialStorage?.credentials(for: space)?.isEmpty ?? true)
         #expect(configuration.urlCache?.cachedResponse(for: request) == nil)
-        _ = try await session.data(from: server.url("/"))
-        #expect(server.requests.map(\.connection) == [1, 2])
+        _ = try await rig.session.data(from: rig.url("/"))
+        #expect(rig.server.requests.map(\.connection) == [1, 2])
     }
 
     @Test("A connection that the server has closed meanwhile is replaced without the program noticing")
     func staleConnection() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"))
-        server.dropIdleConnections()
-        let (data, _) = try await session.data(from: server.url("/"))
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        rig.server.dropIdleConnections()
+        let (data, _) = try await rig.session.data(from: rig.url("/"))
         #expect(data == Data("hello".utf8))
     }
 }

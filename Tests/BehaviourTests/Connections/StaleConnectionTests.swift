@@ -9,33 +9,37 @@ struct StaleConnectionTests {
     @Test("Any number of them are replaced without the program noticing")
     func many() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { $0.ordinal <= 6 ? .text("hello").after([.waitFor(gate)]) : .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = nil }
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig {
+            $0.ordinal <= 6 ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+        } configure: {
+            $0.urlCache = nil
+        }
+        defer { rig.stop() }
         for isFirst in [true, false] {
-            if !isFirst { server.dropIdleConnections() }
+            if !isFirst { rig.server.dropIdleConnections() }
             await withTaskGroup(of: HandlerResult.self) { group in
-                for _ in 0..<6 { group.addTask { await session.load(server.url("/")) } }
+                for _ in 0..<6 { group.addTask { await rig.session.load(rig.url("/")) } }
                 if isFirst {
-                    try? await server.waitForRequests(6)
+                    try? await rig.server.waitForRequests(6)
                     gate.open()
                 }
                 for await result in group { #expect(result.text == "hello", "\(result.error?.userInfo as Any)") }
             }
         }
-        #expect(server.requestCount == 12)
+        #expect(rig.server.requestCount == 12)
     }
 
     @Test("One that dies at the request, without a byte, is replaced", arguments: ["GET", "DELETE", "POST"])
     func withoutByte(method: String) async throws {
-        let server = try LoopbackServer { $0.ordinal == 2 ? .raw([.close]) : .text("\($0.ordinal)") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = nil }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "1")
-        #expect(await session.load(URLRequest(server.url("/"), method: method)).text == "3")
-        #expect(server.requests.map(\.connection) == [1, 1, 2])
+        let rig = try Rig {
+            $0.ordinal == 2 ? .raw([.close]) : .text("\($0.ordinal)")
+        } configure: {
+            $0.urlCache = nil
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "1")
+        #expect(await rig.session.load(URLRequest(rig.url("/"), method: method)).text == "3")
+        #expect(rig.server.requests.map(\.connection) == [1, 1, 2])
     }
 
     @Test(
@@ -43,23 +47,27 @@ struct StaleConnectionTests {
         arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"]
     )
     func begun(answer: String) async throws {
-        let server = try LoopbackServer { $0.ordinal == 2 ? .raw([.bytes(answer), .close]) : .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = nil }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "hello")
-        #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
-        #expect(server.requestCount == 2)
+        let rig = try Rig {
+            $0.ordinal == 2 ? .raw([.bytes(answer), .close]) : .text("hello")
+        } configure: {
+            $0.urlCache = nil
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "hello")
+        #expect(await rig.session.load(rig.url("/")).error?.code == .networkConnectionLost)
+        #expect(rig.server.requestCount == 2)
     }
 
     @Test("Its replacement is not replaced")
     func once() async throws {
-        let server = try LoopbackServer { $0.ordinal == 1 ? .text("hello") : .raw([.close]) }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = nil }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "hello")
-        #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
-        #expect(server.requests.map(\.connection) == [1, 1, 2])
+        let rig = try Rig {
+            $0.ordinal == 1 ? .text("hello") : .raw([.close])
+        } configure: {
+            $0.urlCache = nil
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "hello")
+        #expect(await rig.session.load(rig.url("/")).error?.code == .networkConnectionLost)
+        #expect(rig.server.requests.map(\.connection) == [1, 1, 2])
     }
 }

@@ -47,21 +47,21 @@ struct TotalConnectionsTests {
     @Test("No more idle connections are kept than asked for")
     func kept() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) { _ in
+            .text("hello").after([.waitFor(gate)])
+        } configure: {
             $0.curl.eventLoops = 1
             $0.curl.maximumKeptConnections = 2
             $0.urlCache = nil
         }
-        defer { session.invalidateAndCancel() }
-        let tasks = (0..<5).map { _ in session.dataTask(with: server.url("/")) }
+        defer { rig.stop() }
+        let tasks = (0..<5).map { _ in rig.session.dataTask(with: rig.url("/")) }
         for task in tasks { task.resume() }
-        try await server.waitForRequests(5)
+        try await rig.server.waitForRequests(5)
         gate.open()
         for task in tasks { try await delegate.success(of: task) }
-        try await server.waitForOpenConnections(atMost: 2)
-        #expect(await session.connections.first?.idle == 2)
+        try await rig.server.waitForOpenConnections(atMost: 2)
+        #expect(await rig.session.connections.first?.idle == 2)
     }
 }

@@ -100,12 +100,10 @@ struct CookiePolicyTests {
 
     @Test("Without a storage nothing is sent, nothing stored, and a header set by hand goes out as it is")
     func noStorage() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.httpCookieStorage = nil }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == "none")
-        #expect(await session.load(URLRequest(server.url("/"), headers: ["Cookie": "hand=1"])).text == "hand=1")
+        let rig = try Rig(Self.server()) { $0.httpCookieStorage = nil }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "none")
+        #expect(await rig.session.load(URLRequest(rig.url("/"), headers: ["Cookie": "hand=1"])).text == "hand=1")
     }
 
     @Test("A header set by hand is joined by the stored cookies whose names it doesn't have")

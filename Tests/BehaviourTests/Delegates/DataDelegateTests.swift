@@ -8,12 +8,10 @@ import Testing
 struct DataDelegateTests {
     @Test("The delegate hears of creation, response, data and completion, in this order")
     func order() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.success(of: task)
         #expect(
@@ -45,12 +43,10 @@ struct DataDelegateTests {
 
     @Test("The pieces of data make up the body", arguments: [1, 4096, 1_000_003])
     func pieces(length: Int) async throws {
-        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 8) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: Int64(length), seed: 8) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 8, length: length))
@@ -61,12 +57,10 @@ struct DataDelegateTests {
 
     @Test("What has arrived before a failure is delivered before it")
     func failure() async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000)) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000)) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         let error = try await delegate.completion(of: task)
         #expect(error?.code == .networkConnectionLost)
@@ -77,12 +71,10 @@ struct DataDelegateTests {
     @Test("Data is delivered as it comes, not only at the end")
     func asItComes() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task, bytes: 6)
         #expect(delegate.body(of: task) == Data("first ".utf8))

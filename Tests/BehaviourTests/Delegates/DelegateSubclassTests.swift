@@ -32,12 +32,10 @@ struct DelegateSubclassTests {
         "What it overrides is called; what the conforming base class lacks is not, as Swift binds it where the class conforms"
     )
     func subclass() async throws {
-        let server = try LoopbackServer { _ in .text("ok") }
-        defer { server.stop() }
         let delegate = Derived()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        let rig = try Rig(delegate: delegate) { _ in .text("ok") }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.calls.wait { $0.last?.hasSuffix("completed") == true }
         #expect(delegate.calls.value == ["derived completed"])
     }

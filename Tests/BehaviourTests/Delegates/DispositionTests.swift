@@ -11,8 +11,6 @@ struct DispositionTests {
 
     @Test("allow delivers the body, whenever and from whichever thread", arguments: ["at once", "later", "elsewhere"])
     func allow(when: String) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let answers = Answers([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in
             switch when {
@@ -21,9 +19,9 @@ struct DispositionTests {
             default: onOtherThread { answer(.allow) }
             }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         if when == "later" {
             try await answers.wait { !$0.isEmpty }
@@ -35,21 +33,23 @@ struct DispositionTests {
 
     @Test("No body byte and no completion come before the answer, whether the body has arrived or not")
     func nothingBeforeTheAnswer() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let answers = Answers([])
         let delegate = RecordingDelegate(onResponse: { task, _, answer in
             guard task.taskDescription == "late" else { return answer(.allow) }
             answers.update { $0.append(answer) }
         })
-        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in
+            .text("hello")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.taskDescription = "late"
         task.resume()
         try await answers.wait { !$0.isEmpty }
         // The other task gets the one connection when the first transfer is over, and the delegate queue after it.
-        let other = session.dataTask(with: server.url("/"))
+        let other = rig.session.dataTask(with: rig.url("/"))
         other.resume()
         try await delegate.success(of: other)
         #expect(delegate.events(of: task) == [.created, .response(status: 200)])
@@ -62,17 +62,15 @@ struct DispositionTests {
     @Test("While the answer is awaited a large body doesn't pile up in memory")
     func boundedWhileWaiting() async throws {
         let length: Int64 = 64 << 20
-        let server = try LoopbackServer { _ in .generated(length: length, seed: 9) }
-        defer { server.stop() }
         let answers = Answers([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: length, seed: 9) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await answers.wait { !$0.isEmpty }
-        try await server.waitUntilBlocked()
-        await session.flush()
+        try await rig.server.waitUntilBlocked()
+        await rig.session.flush()
         #expect(task.countOfBytesReceived <= 2 << 20)
         answers.value[0](.allow)
         try await delegate.success(of: task)
@@ -81,15 +79,13 @@ struct DispositionTests {
 
     @Test("cancel ends the task as cancelled, with no body, and closes the connection", arguments: [true, false])
     func cancel(isLate: Bool) async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
-        defer { server.stop() }
         let answers = Answers([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in
             if isLate { answers.update { $0.append(answer) } } else { answer(.cancel) }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         if isLate {
             try await answers.wait { !$0.isEmpty }
@@ -97,7 +93,7 @@ struct DispositionTests {
         }
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
         #expect(delegate.events(of: task) == [.created, .response(status: 200), .completed(.cancelled)])
-        try await server.waitUntilNoConnections()
+        try await rig.server.waitUntilNoConnections()
     }
 
     @Test("Only the first answer counts")
@@ -140,20 +136,18 @@ struct DispositionTests {
     @Test("A task whose connection breaks while it awaits the answer fails after the answer")
     func brokenMeanwhile() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
-            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .waitFor(gate), .close])
-        }
-        defer { server.stop() }
         let answers = Answers([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), .waitFor(gate), .close])
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await answers.wait { !$0.isEmpty }
         gate.open()
-        try await server.waitUntilNoConnections()
-        await session.flush()
+        try await rig.server.waitUntilNoConnections()
+        await rig.session.flush()
         #expect(delegate.completionCount(of: task) == 0)
         answers.value[0](.allow)
         #expect(try await delegate.completion(of: task)?.code == .networkConnectionLost)
@@ -214,12 +208,10 @@ struct DispositionTests {
 
     @Test("Upload tasks ask for it as well")
     func upload() async throws {
-        let server = try LoopbackServer { .echoBody($0) }
-        defer { server.stop() }
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.cancel) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: Data("x".utf8))
+        let rig = try Rig(delegate: delegate) { .echoBody($0) }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), from: Data("x".utf8))
         task.resume()
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
     }

@@ -65,14 +65,12 @@ struct MessageOperationTests {
 
     @Test("A queue that a message suspends delivers nothing more until it goes on")
     func suspendedByMessage() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let delegate = AddingDelegate { _ in queue.isSuspended = true }
-        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .text("hello") }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         for (index, name) in ["response", "data", "metrics", "completed"].enumerated() {
             try await delegate.story.wait { $0.count == index + 1 }
             #expect(delegate.story.value.last == name)
@@ -83,22 +81,20 @@ struct MessageOperationTests {
 
     @Test("Handlers that wait together keep their order, and one that suspends the queue holds up the others")
     func handlers() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
-        let session = URLSession.forTest(delegateQueue: queue)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegateQueue: queue) { _ in .text("hello") }
+        defer { rig.stop() }
         let handled = Watched(0)
         queue.isSuspended = true
         let tasks = (0..<5).map { _ in
-            session.dataTask(with: server.url("/")) { _, _, _ in
+            rig.session.dataTask(with: rig.url("/")) { _, _, _ in
                 queue.isSuspended = true
                 handled.update { $0 += 1 }
             }
         }
         for task in tasks { task.resume() }
-        try await server.waitForRequests(5)
+        try await rig.server.waitForRequests(5)
         for count in 1...5 {
             queue.isSuspended = false
             try await handled.wait { $0 == count }

@@ -54,7 +54,8 @@ struct PartsTests {
     @Test("The delegate gets the whole's response, and then a response and the bytes of each part as it comes")
     func parts() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let delegate = Parts()
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces(
                 [
                     .bytes("preamble\r\n" + Self.part(1) + Self.part(2) + "--frame\r\nX-Nu"), .waitFor(gate),
@@ -63,11 +64,8 @@ struct PartsTests {
                 contentType: Self.mixedReplace
             ).header("X-Whole", "yes")
         }
-        defer { server.stop() }
-        let delegate = Parts()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         let beginning = [
             "200 multipart/x-mixed-replace none true", "200 text/plain 1 true", "data part 1", "200 text/plain 2 true",
             "data part 2",
@@ -83,17 +81,15 @@ struct PartsTests {
 
     @Test("A part's delegate can end the task; nothing more of it is delivered")
     func cancelled() async throws {
-        let server = try LoopbackServer { _ in
+        let delegate = Parts { $0?.value(forHTTPHeaderField: "X-Number") == "2" ? .cancel : .allow }
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces(
                 [.bytes(Self.part(1) + Self.part(2) + Self.part(3)), .never],
                 contentType: Self.mixedReplace
             )
         }
-        defer { server.stop() }
-        let delegate = Parts { $0?.value(forHTTPHeaderField: "X-Number") == "2" ? .cancel : .allow }
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
         #expect(
             delegate.story.value == [
@@ -107,16 +103,14 @@ struct PartsTests {
     func manyParts() async throws {
         let count = 5000
         let body = (0..<count).map(Self.part).joined() + "--frame--"
-        let server = try LoopbackServer { _ in .text(body, contentType: Self.mixedReplace) }
-        defer { server.stop() }
         let gate = Gate()
         let delegate = Parts { _ in
             gate.waitBlocking()
             return .allow
         }
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        let rig = try Rig(delegate: delegate) { _ in .text(body, contentType: Self.mixedReplace) }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.story.wait { !$0.isEmpty }
         gate.open()
         try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
@@ -127,17 +121,15 @@ struct PartsTests {
 
     @Test("A part whose head has no end fails the task")
     func endlessHead() async throws {
-        let server = try LoopbackServer { _ in
+        let delegate = Parts()
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces(
                 [.bytes("--frame\r\n" + String(repeating: "X: 1\r\n", count: 10_000)), .never],
                 contentType: Self.mixedReplace
             )
         }
-        defer { server.stop() }
-        let delegate = Parts()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
         #expect(delegate.story.value.last == "completed \(URLError.Code.cannotParseResponse.rawValue)")
     }
@@ -145,12 +137,10 @@ struct PartsTests {
     @Test("Handlers and async calls get the body as it is")
     func handlers() async throws {
         let body = Self.part(1) + "--frame--"
-        let server = try LoopbackServer { _ in .text(body, contentType: Self.mixedReplace) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).text == body)
-        let (data, _) = try await session.data(from: server.url("/"))
+        let rig = try Rig { _ in .text(body, contentType: Self.mixedReplace) }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == body)
+        let (data, _) = try await rig.session.data(from: rig.url("/"))
         #expect(data == Data(body.utf8))
     }
 }

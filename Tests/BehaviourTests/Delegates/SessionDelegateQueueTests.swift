@@ -8,8 +8,6 @@ import Testing
 struct SessionDelegateQueueTests {
     @Test("Without one the session makes a serial queue of its own")
     func ownSerialQueue() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let busy = Watched(0)
         let overlaps = Watched(0)
         let delegate = RecordingDelegate(onEvent: { _, event in
@@ -19,12 +17,12 @@ struct SessionDelegateQueueTests {
             usleep(100)
             busy.update { $0 -= 1 }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        #expect(session.delegateQueue.maxConcurrentOperationCount == 1)
-        #expect(session.delegateQueue !== OperationQueue.main)
-        #expect(URLSession.forTest().delegateQueue !== session.delegateQueue)
-        let tasks = (0..<20).map { _ in session.dataTask(with: server.url("/")) }
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        #expect(rig.session.delegateQueue.maxConcurrentOperationCount == 1)
+        #expect(rig.session.delegateQueue !== OperationQueue.main)
+        #expect(URLSession.forTest().delegateQueue !== rig.session.delegateQueue)
+        let tasks = (0..<20).map { _ in rig.session.dataTask(with: rig.url("/")) }
         for task in tasks { task.resume() }
         for task in tasks { try await delegate.success(of: task) }
         #expect(overlaps.value == 0)
@@ -59,8 +57,6 @@ struct SessionDelegateQueueTests {
 
     @Test("On a concurrent queue each task's messages keep their order and never overlap")
     func concurrentQueue() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 300_000, seed: 7) }
-        defer { server.stop() }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 8
         let busy = Watched<[Int: Int]>([:])
@@ -73,9 +69,9 @@ struct SessionDelegateQueueTests {
             usleep(50)
             busy.update { $0[identifier, default: 0] -= 1 }
         })
-        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
-        defer { session.invalidateAndCancel() }
-        let tasks = (0..<16).map { _ in session.dataTask(with: server.url("/")) }
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .generated(length: 300_000, seed: 7) }
+        defer { rig.stop() }
+        let tasks = (0..<16).map { _ in rig.session.dataTask(with: rig.url("/")) }
         for task in tasks { task.resume() }
         let expected = GeneratedBody.bytes(seed: 7, length: 300_000)
         for task in tasks {
@@ -88,21 +84,19 @@ struct SessionDelegateQueueTests {
 
     @Test("On a concurrent queue a slow delegate method of one task doesn't hold up another task")
     func independentTasks() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 2
         let gate = Gate()
         let delegate = RecordingDelegate(onEvent: { task, event in
             if task?.taskDescription == "slow", event == .response(status: 200) { gate.waitBlocking() }
         })
-        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
-        defer { session.invalidateAndCancel() }
-        let slow = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .text("hello") }
+        defer { rig.stop() }
+        let slow = rig.session.dataTask(with: rig.url("/"))
         slow.taskDescription = "slow"
         slow.resume()
         try await delegate.wait(for: slow) { $0 == .response(status: 200) }
-        let quick = session.dataTask(with: server.url("/"))
+        let quick = rig.session.dataTask(with: rig.url("/"))
         quick.resume()
         try await delegate.success(of: quick)
         #expect(delegate.completionCount(of: slow) == 0)

@@ -71,12 +71,10 @@ struct TaskDelegateTests {
 
     @Test("It works on a session without a delegate")
     func alone() async throws {
-        let server = try LoopbackServer { .echoBody($0) }
-        defer { server.stop() }
         let own = RecordingDelegate()
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: Data("hello".utf8))
+        let rig = try Rig { .echoBody($0) }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), from: Data("hello".utf8))
         task.delegate = own
         task.resume()
         try await own.success(of: task)
@@ -85,12 +83,10 @@ struct TaskDelegateTests {
 
     @Test("Tasks of one session each have their own")
     func several() async throws {
-        let server = try LoopbackServer { .text($0.path) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { .text($0.path) }
+        defer { rig.stop() }
         let pairs = (0..<5).map { index in
-            let task = session.dataTask(with: server.url("/\(index)"))
+            let task = rig.session.dataTask(with: rig.url("/\(index)"))
             let delegate = RecordingDelegate()
             task.delegate = delegate
             task.resume()
@@ -123,17 +119,15 @@ struct TaskDelegateTests {
 
     @Test("It can configure the task when it hears of its creation")
     func configuring() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
         let created = Watched<URLSessionTask?>(nil)
         let own = RecordingDelegate(onEvent: { task, event in
             guard event == .created else { return }
             task?.taskDescription = "mine"
             created.update { $0 = task }
         })
-        _ = try await session.data(from: server.url("/"), delegate: own)
+        _ = try await rig.session.data(from: rig.url("/"), delegate: own)
         #expect(created.value?.taskDescription == "mine")
         #expect(created.value?.state == .completed)
     }
@@ -155,12 +149,10 @@ struct TaskDelegateTests {
                 completed.open()
             }
         }
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
         let (completed, released) = (Gate(), Gate())
-        let task = session.dataTask(with: server.url("/"))
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.delegate = Probe(completed, released)
         #expect(!released.isOpen)
         task.resume()

@@ -9,16 +9,14 @@ struct BecomeDownloadTests {
     @Test("The delegate hears that the task became a download, and gets the body as a file")
     func becomes() async throws {
         let length = 3_000_000
-        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 12) }
-        defer { server.stop() }
         let location = Watched<URL?>(nil)
         let delegate = RecordingDelegate(
             onResponse: { _, _, answer in answer(.becomeDownload) },
             onDownload: { url in location.update { $0 = url } }
         )
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: Int64(length), seed: 12) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task) { $0 == .becameDownload }
         let download = try #require(delegate.download(of: task))
@@ -40,18 +38,16 @@ struct BecomeDownloadTests {
     @Test("The data task is over then: it says so, and is on no list")
     func dataTaskIsOver() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task) { $0 == .becameDownload }
         let download = try #require(delegate.download(of: task))
         #expect(task.state == .completed)
         #expect(download.state == .running)
-        #expect(await session.allTasks == [download])
+        #expect(await rig.session.allTasks == [download])
         gate.open()
         try await delegate.success(of: download)
         #expect(delegate.body(of: download) == Data("first second".utf8))
@@ -60,28 +56,28 @@ struct BecomeDownloadTests {
     @Test("Its file is the body, byte for byte, wherever the body stood at the answer", arguments: [true, false])
     func content(isBodyComplete: Bool) async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let answers = DispositionTests.Answers([])
+        let delegate = RecordingDelegate(onResponse: { task, _, answer in
+            guard task.taskDescription == "becoming" else { return answer(.allow) }
+            answers.update { $0.append(answer) }
+        })
+        let rig = try Rig(delegate: delegate) { _ in
             isBodyComplete
                 ? .generated(length: 10_000, seed: 13)
                 : .pieces([
                     .body(.generated(length: 10_000, seed: 13)[0..<4000]), .waitFor(gate),
                     .body(.generated(length: 10_000, seed: 13)[4000..<10_000]),
                 ])
+        } configure: {
+            $0.useOneConnection()
         }
-        defer { server.stop() }
-        let answers = DispositionTests.Answers([])
-        let delegate = RecordingDelegate(onResponse: { task, _, answer in
-            guard task.taskDescription == "becoming" else { return answer(.allow) }
-            answers.update { $0.append(answer) }
-        })
-        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.taskDescription = "becoming"
         task.resume()
         try await answers.wait { !$0.isEmpty }
         // The next request gets the only connection when the body is complete.
-        if isBodyComplete { _ = try await session.data(from: server.url("/")) }
+        if isBodyComplete { _ = try await rig.session.data(from: rig.url("/")) }
         answers.value[0](.becomeDownload)
         try await delegate.wait(for: task) { $0 == .becameDownload }
         gate.open()
@@ -93,13 +89,11 @@ struct BecomeDownloadTests {
 
     @Test("What had arrived before the answer counts as written too")
     func earlyBytes() async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
-        defer { server.stop() }
         let answers = DispositionTests.Answers([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await answers.wait { !$0.isEmpty }
         answers.value[0](.becomeDownload)
@@ -108,17 +102,15 @@ struct BecomeDownloadTests {
 
     @Test("The download takes the data task's place in the session's list")
     func list() async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
-        defer { server.stop() }
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task) { $0 == .becameDownload }
         let download = try #require(delegate.download(of: task))
-        #expect(await session.allTasks == [download])
-        #expect(download.originalRequest?.url == server.url("/"))
+        #expect(await rig.session.allTasks == [download])
+        #expect(download.originalRequest?.url == rig.url("/"))
         download.cancel()
         #expect(try await delegate.completion(of: download)?.code == .cancelled)
     }
@@ -126,12 +118,14 @@ struct BecomeDownloadTests {
     @Test("Cancelling it leaves no file behind", arguments: [true, false])
     func litter(cancelsDataTask: Bool) async throws {
         let directory = try TemporaryDirectory()
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
-        defer { server.stop() }
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
-        let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = directory.url }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in
+            .fault(.insideBody(after: 1000, of: 5000), then: .hang)
+        } configure: {
+            $0.curl.temporaryDirectory = directory.url
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task) { $0 == .becameDownload }
         #expect(directory.content.count == 1)
@@ -143,14 +137,14 @@ struct BecomeDownloadTests {
 
     @Test("Where no file can be made the task fails with a clear error")
     func unwritable() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) { _ in
+            .text("hello")
+        } configure: {
             $0.curl.temporaryDirectory = URL(fileURLWithPath: "/nonexistent")
         }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         #expect(try await delegate.completion(of: task)?.code == .cannotCreateFile)
     }

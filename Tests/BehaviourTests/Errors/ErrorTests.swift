@@ -98,18 +98,16 @@ struct ErrorTests {
         ]
     )
     func garbage(answer: String) async throws {
-        let server = try LoopbackServer { _ in .raw([.bytes(answer), .close]) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig { _ in .raw([.bytes(answer), .close]) }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         // Some of it libcurl takes for the best it can be; none of it may pass for more than it is.
         if let error = result.error {
             let codes: [URLError.Code] = [
                 .cannotParseResponse, .badServerResponse, .networkConnectionLost, .cannotDecodeContentData,
             ]
             #expect(codes.contains(error.code))
-            #expect(error.failingURL == server.url("/"))
+            #expect(error.failingURL == rig.url("/"))
             #expect(error.phase != nil)
         } else {
             #expect(answer.hasPrefix("HTTP/1.1 200"))
@@ -136,17 +134,15 @@ struct ErrorTests {
 
     @Test("More body than the length says is not part of it, and the connection isn't used again")
     func tooMuch() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/bad" ? .fault(.lengthTooShort(claimed: 1000, sent: 5000), then: .hang) : .text("good")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/bad"))
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/bad"))
         #expect(result.data == GeneratedBody.bytes(seed: 0, length: 1000))
-        let next = await session.load(server.url("/good"))
+        let next = await rig.session.load(rig.url("/good"))
         #expect(next.text == "good")
-        #expect(server.connectionCount == 2)
+        #expect(rig.server.connectionCount == 2)
     }
 
     @Test("Half a head and then silence: timedOut, with the phase")
@@ -180,15 +176,13 @@ struct ErrorTests {
 
     @Test("The delegate, the handler and the async call get the same error")
     func everywhere() async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 10, of: 20)) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 10, of: 20)) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
-        var errors = [try await delegate.completion(of: task), await session.load(server.url("/")).error]
-        errors.append(await #expect(throws: URLError.self) { _ = try await session.data(from: server.url("/")) })
+        var errors = [try await delegate.completion(of: task), await rig.session.load(rig.url("/")).error]
+        errors.append(await #expect(throws: URLError.self) { _ = try await rig.session.data(from: rig.url("/")) })
         errors.append(task.error as? URLError)
         #expect(errors.map { $0?.code } == Array(repeating: .networkConnectionLost, count: 4))
         #expect(errors.allSatisfy { $0?.curlText != nil && $0?.phase == "receiving" && $0?.failingURL != nil })

@@ -8,20 +8,18 @@ import Testing
 struct StockTextTests {
     @Test("A cancelled task says \"cancelled\"", arguments: [true, false])
     func cancelled(isRunning: Bool) async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .never }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         if isRunning {
             task.resume()
-            try await server.waitForRequests(1)
+            try await rig.server.waitForRequests(1)
         }
         task.cancel()
         let error = try #require(try await delegate.completion(of: task))
         #expect(error.code == .cancelled && error.localizedDescription == "cancelled")
-        #expect(error.failingURL == server.url("/"))
+        #expect(error.failingURL == rig.url("/"))
     }
 
     @Test("So does one whose challenge was cancelled")
@@ -37,11 +35,9 @@ struct StockTextTests {
 
     @Test("One that was redirected too often says \"too many HTTP redirects\"")
     func redirects() async throws {
-        let server = try LoopbackServer { _ in .redirect(to: "/") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let error = try #require(await session.load(server.url("/")).error)
+        let rig = try Rig { _ in .redirect(to: "/") }
+        defer { rig.stop() }
+        let error = try #require(await rig.session.load(rig.url("/")).error)
         #expect(error.code == .httpTooManyRedirects && error.localizedDescription == "too many HTTP redirects")
     }
 

@@ -245,21 +245,19 @@ struct BombTests {
 
     @Test("One that isn't worth keeping isn't kept in the cache, and nobody waits for it")
     func cache() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/bomb" ? Bomb.gzip.response.header("Cache-Control", "max-age=100") : .text("hello")
-        }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        } configure: {
             $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for _ in 0..<2 {
             var count: Int64 = 0
-            for try await chunk in try await session.bytes(from: server.url("/bomb")).0.chunks {
+            for try await chunk in try await rig.session.bytes(from: rig.url("/bomb")).0.chunks {
                 count += Int64(chunk.count)
             }
             #expect(count == Bomb.gzip.length)
         }
-        #expect(server.requestCount == 2)
+        #expect(rig.server.requestCount == 2)
     }
 }

@@ -99,18 +99,18 @@ struct EndlessServerTests {
 
     @Test("Kept connections that are dead whenever they are used: a task tries again, and gives up")
     func deadConnections() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/warm" ? .text("warm") : .fault(.beforeAnyByte)
+        } configure: {
+            $0.urlCache = nil
         }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.urlCache = nil }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for _ in 0..<5 {
-            #expect(await session.load(server.url("/warm")).text == "warm")
-            let before = server.requestCount
-            #expect(await session.load(server.url("/")).error?.code == .networkConnectionLost)
+            #expect(await rig.session.load(rig.url("/warm")).text == "warm")
+            let before = rig.server.requestCount
+            #expect(await rig.session.load(rig.url("/")).error?.code == .networkConnectionLost)
             // Once over the kept connection; libcurl itself, and the task, may send it again on new ones.
-            #expect((1...4).contains(server.requestCount - before))
+            #expect((1...4).contains(rig.server.requestCount - before))
         }
     }
 }

@@ -154,20 +154,18 @@ struct ExtremeNumberTests {
     @Test("The sum of what is to be sent and received may be beyond all numbers", arguments: [0, 1, 2])
     func sum(position: Int) async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             let head = "HTTP/1.1 200 OK\r\nContent-Length: \(Int64.max)\r\n\r\n"
             return .raw([.bytes(head + "ok"), .waitFor(gate), .close])
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "POST", body: Data("body".utf8))
-        let task = session.dataTask(with: request)
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "POST", body: Data("body".utf8))
+        let task = rig.session.dataTask(with: request)
         if position == 0 { _ = task.progress }
         task.resume()
         try await delegate.wait(for: task, bytes: 2)
-        await session.flush()
+        await rig.session.flush()
         if position < 2 {
             #expect(task.progress.totalUnitCount == .max)
             #expect(task.countOfBytesExpectedToReceive == .max)

@@ -16,61 +16,59 @@ struct UnaskedBytesTests {
 
     @Test("They are not the next answer where they come with the one before", arguments: heads, ["GET", "POST"])
     func together(answer: String, method: String) async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/first" ? .raw([.bytes(answer + Self.poison)]) : .text("second")
+        } configure: {
+            $0.useOneConnection()
         }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         for _ in 0..<5 {
-            #expect(await session.load(server.url("/first")).error == nil)
-            #expect(await session.load(URLRequest(server.url("/second"), method: method)).text == "second")
+            #expect(await rig.session.load(rig.url("/first")).error == nil)
+            #expect(await rig.session.load(URLRequest(rig.url("/second"), method: method)).text == "second")
         }
-        #expect(server.requestCount == 10)
+        #expect(rig.server.requestCount == 10)
     }
 
     @Test("They close the connection where they come later, without another request")
     func idle() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/first"
                 ? .raw([.bytes(Self.heads[1]), .waitFor(gate), .bytes(Self.poison)]) : .text("second")
+        } configure: {
+            $0.useOneConnection()
         }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/first")).text == "hello")
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/first")).text == "hello")
         gate.open()
-        try await server.waitUntilNoConnections()
-        #expect(await session.load(server.url("/second")).text == "second")
-        #expect(server.connectionCount == 2)
+        try await rig.server.waitUntilNoConnections()
+        #expect(await rig.session.load(rig.url("/second")).text == "second")
+        #expect(rig.server.connectionCount == 2)
     }
 
     @Test("They are not the answer to a request that takes the connection before anybody has looked at it")
     func atTheSameMoment() async throws {
         let (gate, sent) = (Gate(), Gate())
-        let server = try LoopbackServer { request in
+        let hold = LoopHold()
+        let rig = try Rig { request in
             guard request.path == "/first" else { return .text(request.path) }
             return .raw([.bytes(Self.heads[1]), .waitFor(gate), .bytes(Self.poison), .open(sent)])
-        }
-        defer { server.stop() }
-        let hold = LoopHold()
-        let session = URLSession.forTest {
+        } configure: {
             $0.urlCache = nil
             $0.curl.eventLoops = 1
             hold.install(in: $0)
         }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/first")).text == "hello")
-        async let held = session.load(server.url("/hold"))
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/first")).text == "hello")
+        async let held = rig.session.load(rig.url("/hold"))
         try await hold.isHeldUp.wait()
         gate.open()
         try await sent.wait()
-        async let second = session.load(URLRequest(server.url("/second"), method: "POST", body: Data("body".utf8)))
+        async let second = rig.session.load(URLRequest(rig.url("/second"), method: "POST", body: Data("body".utf8)))
         hold.end()
         #expect(await held.text == "/hold")
         #expect(await second.text == "/second")
-        #expect(!server.requests.dropFirst().contains { $0.connection == 1 })
+        #expect(!rig.server.requests.dropFirst().contains { $0.connection == 1 })
     }
 
     @Test("Over TLS they are not the next answer, with the one before or later", arguments: [true, false])
@@ -97,17 +95,17 @@ struct UnaskedBytesTests {
     @Test("Connections on which nothing comes are used again, over TLS as well", arguments: [false, true])
     func healthy(isSecure: Bool) async throws {
         let nginx = try TLSNginx.shared()
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
             $0.useOneConnection()
             $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         // TLS 1.3 sends tickets after the handshake.
-        let url = isSecure ? nginx.url(.new) : server.url("/")
-        for _ in 0..<20 { #expect(await session.load(url).response?.statusCode == 200) }
-        let connections = await session.connections
+        let url = isSecure ? nginx.url(.new) : rig.url("/")
+        for _ in 0..<20 { #expect(await rig.session.load(url).response?.statusCode == 200) }
+        let connections = await rig.session.connections
         #expect(connections.map(\.open) == [1])
         #expect(connections.map(\.reuseCount) == [19])
     }

@@ -8,35 +8,29 @@ import Testing
 struct MetricsDeliveryTests {
     @Test("A delegate gets them before the completion")
     func delegate() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
         #expect(try await delegate.completeStory().suffix(2) == ["metrics", "completed"])
     }
 
     @Test("A handler is called behind them")
     func handler() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        _ = await session.load(server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
         delegate.note("handler")
         #expect(delegate.story == ["created", "metrics", "handler"])
     }
 
     @Test("A download's file comes before them")
     func download() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        session.downloadTask(with: server.url("/")).resume()
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        rig.session.downloadTask(with: rig.url("/")).resume()
         let story = try await delegate.completeStory()
         #expect(story == ["created", "wrote", "finished downloading", "metrics", "completed"])
     }
@@ -46,41 +40,37 @@ struct MetricsDeliveryTests {
         arguments: [true, false]
     )
     func async(isOwn: Bool) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: isOwn ? nil : delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: isOwn ? nil : delegate) { _ in .text("hello") }
+        defer { rig.stop() }
         let own = isOwn ? delegate : nil
-        _ = try await session.data(from: server.url("/"), delegate: own)
-        if !isOwn { try await session.allTasksCompleted() }
+        _ = try await rig.session.data(from: rig.url("/"), delegate: own)
+        if !isOwn { try await rig.session.allTasksCompleted() }
         #expect(delegate.record.value.metrics.count == 1)
-        let (file, _) = try await session.download(from: server.url("/"), delegate: own)
+        let (file, _) = try await rig.session.download(from: rig.url("/"), delegate: own)
         try? FileManager.default.removeItem(at: file)
-        if !isOwn { try await session.allTasksCompleted() }
+        if !isOwn { try await rig.session.allTasksCompleted() }
         #expect(delegate.record.value.metrics.count == 2)
-        _ = try await session.upload(
-            for: URLRequest(server.url("/"), method: "PUT"),
+        _ = try await rig.session.upload(
+            for: URLRequest(rig.url("/"), method: "PUT"),
             from: Data("hello".utf8),
             delegate: own
         )
-        if !isOwn { try await session.allTasksCompleted() }
+        if !isOwn { try await rig.session.allTasksCompleted() }
         #expect(delegate.record.value.metrics.count == 3)
-        let (bytes, _) = try await session.bytes(from: server.url("/"), delegate: own)
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"), delegate: own)
         for try await _ in bytes {}
-        if !isOwn { try await session.allTasksCompleted() }
+        if !isOwn { try await rig.session.allTasksCompleted() }
         #expect(delegate.record.value.metrics.count == 4)
         #expect(!delegate.story.contains("completed"))
     }
 
     @Test("A task's own delegate gets them instead of the session's")
     func precedence() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let (own, ofSession) = (TimelineDelegate(), TimelineDelegate())
-        let session = URLSession.forTest(delegate: ofSession)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"), delegate: own)
+        let rig = try Rig(delegate: ofSession) { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"), delegate: own)
         #expect(own.story == ["created", "data", "metrics"])
         #expect(ofSession.story == [])
     }
@@ -88,24 +78,20 @@ struct MetricsDeliveryTests {
     @Test("Own delegates that don't implement them pass them on")
     func passedOn() async throws {
         final class Nothing: NSObject, URLSessionTaskDelegate {}
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let ofSession = TimelineDelegate()
-        let session = URLSession.forTest(delegate: ofSession)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/"), delegate: Nothing())
+        let rig = try Rig(delegate: ofSession) { _ in .text("hello") }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"), delegate: Nothing())
         #expect(ofSession.story == ["created", "metrics"])
     }
 
     @Test("Tasks that fail, in the middle or before their first request, have them too", arguments: [true, false])
     func failed(beginsLoading: Bool) async throws {
-        let server = try LoopbackServer { _ in .fault(.insideBody(after: 10, of: 20)) }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let url = beginsLoading ? server.url("/") : try #require(URL(string: "nonsense://host/"))
-        session.dataTask(with: url).resume()
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 10, of: 20)) }
+        defer { rig.stop() }
+        let url = beginsLoading ? rig.url("/") : try #require(URL(string: "nonsense://host/"))
+        rig.session.dataTask(with: url).resume()
         #expect(try await delegate.completeStory().suffix(2) == ["metrics", "completed"])
         #expect(delegate.record.value.error != nil)
         let metrics = try await delegate.metrics()
@@ -115,12 +101,10 @@ struct MetricsDeliveryTests {
 
     @Test("A cancelled task has them, with what it had received", arguments: [true, false])
     func cancelled(isUnderWay: Bool) async throws {
-        let server = try LoopbackServer { _ in .pieces([.bytes("0123456789"), .never, .bytes("x")]) }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .pieces([.bytes("0123456789"), .never, .bytes("x")]) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         if isUnderWay {
             task.resume()
             try await delegate.wait(for: "data")

@@ -16,12 +16,10 @@ struct MetricsTests {
 
     @Test("A first request has all its dates, in order, within the task's interval")
     func dates() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
         let before = Date()
-        let metrics = try await Self.metrics(of: URLRequest(url: server.url("/")), in: session)
+        let metrics = try await Self.metrics(of: URLRequest(url: rig.url("/")), in: rig.session)
         #expect(metrics.transactionMetrics.count == 1)
         #expect(metrics.redirectCount == 0)
         let transaction = try #require(metrics.transactionMetrics.first)
@@ -45,58 +43,52 @@ struct MetricsTests {
 
     @Test("The request, the response, the protocol, both addresses and ports, and where it came from")
     func connection() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let metrics = try await Self.metrics(of: URLRequest(url: server.url("/a?b")), in: session)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let metrics = try await Self.metrics(of: URLRequest(url: rig.url("/a?b")), in: rig.session)
         let transaction = try #require(metrics.transactionMetrics.first)
-        #expect(transaction.request.url == server.url("/a?b"))
+        #expect(transaction.request.url == rig.url("/a?b"))
         #expect((transaction.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(transaction.networkProtocolName == "http/1.1")
         #expect(transaction.remoteAddress == "127.0.0.1")
-        #expect(transaction.remotePort == "\(server.port)")
+        #expect(transaction.remotePort == "\(rig.server.port)")
         #expect(transaction.localAddress == "127.0.0.1")
         #expect(transaction.localPort.flatMap { Int($0) } ?? 0 > 0)
         #expect(transaction.resourceFetchType == .networkLoad)
         #expect(!transaction.isReusedConnection)
         #expect(!transaction.isProxyConnection)
         #expect(!transaction.isCellular && !transaction.isExpensive && !transaction.isConstrained)
-        #expect(metrics.description.contains("GET \(server.url("/a?b").absoluteString): 200, http/1.1, 127.0.0.1"))
+        #expect(metrics.description.contains("GET \(rig.url("/a?b").absoluteString): 200, http/1.1, 127.0.0.1"))
     }
 
     @Test("A connection used again is nothing looked up or connected, and says so")
     func reused() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(url: server.url("/"))
-        let first = try await Self.metrics(of: request, in: session)
-        let second = try await Self.metrics(of: request, in: session)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let request = URLRequest(url: rig.url("/"))
+        let first = try await Self.metrics(of: request, in: rig.session)
+        let second = try await Self.metrics(of: request, in: rig.session)
         let transaction = try #require(second.transactionMetrics.first)
         #expect(transaction.isReusedConnection)
         #expect(transaction.domainLookupStartDate == nil && transaction.domainLookupEndDate == nil)
         #expect(transaction.connectStartDate == nil && transaction.connectEndDate == nil)
         #expect(transaction.requestStartDate != nil && transaction.responseEndDate != nil)
         #expect(transaction.localPort == first.transactionMetrics.first?.localPort)
-        #expect(server.connectionCount == 1)
+        #expect(rig.server.connectionCount == 1)
     }
 
     @Test("Bytes of heads and bodies are counted in both directions")
     func counts() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 12_345) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "PUT", body: Data(count: 54_321))
-        let metrics = try await Self.metrics(of: request, in: session)
+        let rig = try Rig { _ in .generated(length: 12_345) }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "PUT", body: Data(count: 54_321))
+        let metrics = try await Self.metrics(of: request, in: rig.session)
         let transaction = try #require(metrics.transactionMetrics.first)
         #expect(transaction.countOfRequestBodyBytesSent == 54_321)
         #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 54_321)
         #expect(transaction.countOfResponseBodyBytesReceived == 12_345)
         #expect(transaction.countOfResponseBodyBytesAfterDecoding == 12_345)
-        #expect(transaction.countOfResponseHeaderBytesReceived == server.bytesSent - 12_345)
+        #expect(transaction.countOfResponseHeaderBytesReceived == rig.server.bytesSent - 12_345)
         #expect(transaction.countOfRequestHeaderBytesSent > 60)
         #expect(try #require(transaction.requestEndDate) >= #require(transaction.requestStartDate))
     }
@@ -115,17 +107,15 @@ struct MetricsTests {
 
     @Test("Each redirect is a transaction of its own")
     func redirects() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             switch request.path {
             case "/a": .redirect(to: "/b")
             case "/b": .redirect(to: "/c", status: 307)
             default: .text("there")
             }
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let metrics = try await Self.metrics(of: URLRequest(url: server.url("/a")), in: session)
+        defer { rig.stop() }
+        let metrics = try await Self.metrics(of: URLRequest(url: rig.url("/a")), in: rig.session)
         #expect(metrics.redirectCount == 2)
         let transactions = metrics.transactionMetrics
         #expect(transactions.map(\.request.url?.path) == ["/a", "/b", "/c"])

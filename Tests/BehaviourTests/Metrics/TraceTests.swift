@@ -38,20 +38,22 @@ struct TraceTests {
 
     @Test("It tells what goes out and comes in, line by line, and what libcurl does, but no bodies")
     func story() async throws {
-        let server = try LoopbackServer { _ in .text("the body").header("X-A", "b") }
-        defer { server.stop() }
         let log = Log()
-        let session = URLSession.forTest { $0.curl.trace = log.trace() }
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/path"), method: "POST", body: Data("sent body".utf8))
-        #expect(await session.load(request).text == "the body")
+        let rig = try Rig { _ in
+            .text("the body").header("X-A", "b")
+        } configure: {
+            $0.curl.trace = log.trace()
+        }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/path"), method: "POST", body: Data("sent body".utf8))
+        #expect(await rig.session.load(request).text == "the body")
         try await log.waitForHeads(1)
         #expect(log.lines(.headerOut).first == "POST /path HTTP/1.1")
         #expect(log.lines(.headerOut).last == "")
-        #expect(log.lines(.headerOut).contains("Host: 127.0.0.1:\(server.port)"))
+        #expect(log.lines(.headerOut).contains("Host: 127.0.0.1:\(rig.server.port)"))
         #expect(log.lines(.headerIn).first == "HTTP/1.1 200 OK")
         #expect(log.lines(.headerIn).contains("X-A: b"))
-        #expect(log.lines(.text).contains { $0.contains("127.0.0.1:\(server.port)") })
+        #expect(log.lines(.text).contains { $0.contains("127.0.0.1:\(rig.server.port)") })
         #expect(log.entries.value.allSatisfy { ![.bodyIn, .bodyOut, .omitted].contains($0.event.kind) })
         #expect(!log.text.contains("body"))
         let times = log.entries.value.map(\.event.time)
@@ -61,13 +63,15 @@ struct TraceTests {
 
     @Test("Bodies come where they are wanted")
     func bodies() async throws {
-        let server = try LoopbackServer { _ in .text("the body") }
-        defer { server.stop() }
         let log = Log()
-        let session = URLSession.forTest { $0.curl.trace = log.trace { $0.includesBodies = true } }
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "POST", body: Data("sent body".utf8))
-        #expect(await session.load(request).text == "the body")
+        let rig = try Rig { _ in
+            .text("the body")
+        } configure: {
+            $0.curl.trace = log.trace { $0.includesBodies = true }
+        }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "POST", body: Data("sent body".utf8))
+        #expect(await rig.session.load(request).text == "the body")
         try await log.entries.wait { $0.contains { $0.event.kind == .bodyIn } }
         #expect(log.lines(.bodyOut).joined() == "sent body")
         #expect(log.lines(.bodyIn).joined() == "the body")
@@ -75,15 +79,15 @@ struct TraceTests {
 
     @Test("Each task's events are its own, over all its hops")
     func tasks() async throws {
-        let server = try LoopbackServer { request in
-            request.path == "/a" ? .redirect(to: "/b") : .text("hello")
-        }
-        defer { server.stop() }
         let log = Log()
-        let session = URLSession.forTest { $0.curl.trace = log.trace() }
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { request in
+            request.path == "/a" ? .redirect(to: "/b") : .text("hello")
+        } configure: {
+            $0.curl.trace = log.trace()
+        }
+        defer { rig.stop() }
         let delegate = RecordingDelegate()
-        let tasks = ["/a", "/c"].map { session.dataTask(with: server.url($0)) }
+        let tasks = ["/a", "/c"].map { rig.session.dataTask(with: rig.url($0)) }
         for task in tasks {
             task.delegate = delegate
             task.resume()
@@ -106,23 +110,21 @@ struct TraceTests {
 
     @Test("Credentials are taken out")
     func credentials() async throws {
-        let server = try LoopbackServer { _ in
-            .text("hello").headers(["Set-Cookie": "b=s3cret", "Location": "http://me:s3cret@elsewhere.test/"])
-        }
-        defer { server.stop() }
         let log = Log()
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .text("hello").headers(["Set-Cookie": "b=s3cret", "Location": "http://me:s3cret@elsewhere.test/"])
+        } configure: {
             $0.curl.trace = log.trace {
                 $0.redactedFields.insert("x-api-key")
                 $0.includesBodies = true
             }
         }
-        defer { session.invalidateAndCancel() }
-        let url = try Self.url(server.url("/"), credentials: "me:s3cret")
-        for _ in 0..<2 { #expect(await session.load(URLRequest(url, headers: Self.secretFields)).text == "hello") }
+        defer { rig.stop() }
+        let url = try Self.url(rig.url("/"), credentials: "me:s3cret")
+        for _ in 0..<2 { #expect(await rig.session.load(URLRequest(url, headers: Self.secretFields)).text == "hello") }
         try await log.waitForHeads(2)
         let token = Data("me:s3cret".utf8).base64EncodedString()
-        #expect(server.requests.last?.header("Authorization") == "Basic \(token)")
+        #expect(rig.server.requests.last?.header("Authorization") == "Basic \(token)")
         #expect(!log.text.contains("s3cret"))
         #expect(!log.text.contains(token))
         let sent = log.lines(.headerOut)
@@ -135,12 +137,14 @@ struct TraceTests {
 
     @Test("They stay where that is wanted")
     func unredacted() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let log = Log()
-        let session = URLSession.forTest { $0.curl.trace = log.trace { $0.redactsCredentials = false } }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(URLRequest(server.url("/"), headers: Self.secretFields)).text == "hello")
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.curl.trace = log.trace { $0.redactsCredentials = false }
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(URLRequest(rig.url("/"), headers: Self.secretFields)).text == "hello")
         try await log.waitForHeads(1)
         #expect(log.lines(.headerOut).contains("Cookie: a=s3cret"))
     }
@@ -171,19 +175,21 @@ struct TraceTests {
     func largeHead() async throws {
         var options = LoopbackServer.Options()
         options.headLimit = 2 << 20
-        let server = try LoopbackServer(options: options) { .text($0.text) }
-        defer { server.stop() }
         let log = Log()
-        let session = URLSession.forTest { $0.curl.trace = log.trace { $0.includesBodies = true } }
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(options: options) {
+            .text($0.text)
+        } configure: {
+            $0.curl.trace = log.trace { $0.includesBodies = true }
+        }
+        defer { rig.stop() }
         // No field has more than 300 KiB: such a one newer libcurls don't send.
         let secret = String(repeating: "s3cret", count: 40_000)
         let padding = String(repeating: "p", count: 240_000)
         let headers = ["Authorization": "Bearer \(secret)", "X-A": "b", "X-B": padding, "X-C": padding, "X-D": padding]
-        let request = URLRequest(server.url("/"), method: "POST", headers: headers, body: Data("sent body".utf8))
-        #expect(await session.load(request).text == "sent body")
+        let request = URLRequest(rig.url("/"), method: "POST", headers: headers, body: Data("sent body".utf8))
+        #expect(await rig.session.load(request).text == "sent body")
         try await log.entries.wait { $0.contains { $0.event.kind == .bodyIn } }
-        #expect(server.requests.first?.header("Authorization")?.utf8.count == 240_007)
+        #expect(rig.server.requests.first?.header("Authorization")?.utf8.count == 240_007)
         #expect(log.lines(.headerOut).contains("Authorization: Bearer <redacted>"))
         #expect(log.lines(.headerOut).contains("X-A: b"))
         #expect(log.lines(.bodyOut).joined() == "sent body")
@@ -209,12 +215,14 @@ struct TraceTests {
 
     @Test("A handler that blocks holds up no transfer")
     func blocking() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let gate = Gate()
-        let session = URLSession.forTest { $0.curl.trace = .init { _, _ in gate.waitBlocking() } }
-        defer { session.invalidateAndCancel() }
-        for _ in 0..<10 { #expect(await session.load(server.url("/")).text == "hello") }
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.curl.trace = .init { _, _ in gate.waitBlocking() }
+        }
+        defer { rig.stop() }
+        for _ in 0..<10 { #expect(await rig.session.load(rig.url("/")).text == "hello") }
         gate.open()
     }
 

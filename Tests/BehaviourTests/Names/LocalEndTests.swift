@@ -53,14 +53,11 @@ struct LocalEndTests {
     @Test("A port that is taken is none")
     func takenPort() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest {
-            $0.curl.names.localEnd = .address("127.0.0.1", ports: server.port...server.port)
-        }
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = Rig(server) { $0.curl.names.localEnd = .address("127.0.0.1", ports: server.port...server.port) }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.error?.code == .cannotConnectToHost)
-        #expect(server.connectionCount == 0)
+        #expect(rig.server.connectionCount == 0)
     }
 
     @Test("From an interface, which must exist")

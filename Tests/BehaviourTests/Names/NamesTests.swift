@@ -12,15 +12,17 @@ struct NamesTests {
 
     @Test("A host with addresses of its own is not looked up, and stays the request's host")
     func addresses() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.curl.hosts["api.test"].names.addresses = ["127.0.0.1"] }
-        defer { session.invalidateAndCancel() }
-        let url = try url("http://API.test:\(server.port)/a")
-        let result = await session.load(url)
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.curl.hosts["api.test"].names.addresses = ["127.0.0.1"]
+        }
+        defer { rig.stop() }
+        let url = try url("http://API.test:\(rig.server.port)/a")
+        let result = await rig.session.load(url)
         #expect(result.text == "hello")
         #expect(result.response?.url == url)
-        #expect(server.requests[0].header("Host")?.lowercased() == "api.test:\(server.port)")
+        #expect(rig.server.requests[0].header("Host")?.lowercased() == "api.test:\(rig.server.port)")
     }
 
     @Test("The next address is tried where nobody listens at the first")
@@ -38,15 +40,17 @@ struct NamesTests {
 
     @Test("Addresses of its own never grow old, however many connections there are")
     func lasting() async throws {
-        let server = try LoopbackServer { _ in .text("hello").closing() }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .text("hello").closing()
+        } configure: {
             $0.curl.names.cacheLifetime = .zero
             $0.curl.hosts["api.test"].names.addresses = ["127.0.0.1"]
         }
-        defer { session.invalidateAndCancel() }
-        for _ in 0..<5 { #expect(await session.load(try url("http://api.test:\(server.port)/")).text == "hello") }
-        #expect(server.connectionCount == 5)
+        defer { rig.stop() }
+        for _ in 0..<5 {
+            #expect(await rig.session.load(try url("http://api.test:\(rig.server.port)/")).text == "hello")
+        }
+        #expect(rig.server.connectionCount == 5)
     }
 
     @Test("Each host and port has its own")
@@ -74,16 +78,15 @@ struct NamesTests {
     @Test("Connecting to another port is no proxy to the metrics")
     func metrics() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = Rig(server) {
             $0.curl.hosts["api.test"].names.connectTo = .init("127.0.0.1", port: server.port)
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         let collector = MetricsCollector()
-        _ = try await session.data(from: url("http://api.test/"), delegate: collector)
+        _ = try await rig.session.data(from: url("http://api.test/"), delegate: collector)
         let transaction = try #require(collector.metrics.value?.transactionMetrics.first)
         #expect(!transaction.isProxyConnection)
-        #expect(transaction.remotePort == "\(server.port)")
+        #expect(transaction.remotePort == "\(rig.server.port)")
     }
 
     @Test("A redirect's next host has its own place")
@@ -104,19 +107,19 @@ struct NamesTests {
 
     @Test("Addresses of the other version are not used")
     func ipVersion() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
             $0.curl.names.ipVersion = .v4
             $0.curl.hosts["*"].names.addresses = ["127.0.0.1"]
             $0.curl.hosts["six.test"].names.ipVersion = .v6
         }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(try url("http://four.test:\(server.port)/")).text == "hello")
-        let result = await session.load(try url("http://six.test:\(server.port)/"))
+        defer { rig.stop() }
+        #expect(await rig.session.load(try url("http://four.test:\(rig.server.port)/")).text == "hello")
+        let result = await rig.session.load(try url("http://six.test:\(rig.server.port)/"))
         #expect(result.text == nil)
         #expect(result.error != nil)
-        #expect(server.connectionCount == 1)
+        #expect(rig.server.connectionCount == 1)
     }
 
     @Test("FTP servers are found in the same way")

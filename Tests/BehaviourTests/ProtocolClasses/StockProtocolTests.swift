@@ -102,18 +102,20 @@ struct StockProtocolTests {
 
     @Test("What it takes never reaches the network, and what it doesn't take does")
     func network() async throws {
-        let server = try LoopbackServer { _ in .text("real") }
-        defer { server.stop() }
         final class Port: FoundationNetworking.URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { request.url?.path == "/mocked" }
             override func startLoading() { client?.urlProtocol(self, didFailWithError: URLError(.badServerResponse)) }
             override func stopLoading() {}
         }
-        let session = URLSession.forTest { $0.protocolClasses = [Port.self] }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/mocked")).error?.code == .badServerResponse)
-        #expect(server.requestCount == 0)
-        #expect(await session.load(server.url("/other")).text == "real")
+        let rig = try Rig { _ in
+            .text("real")
+        } configure: {
+            $0.protocolClasses = [Port.self]
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/mocked")).error?.code == .badServerResponse)
+        #expect(rig.server.requestCount == 0)
+        #expect(await rig.session.load(rig.url("/other")).text == "real")
     }
 
     @Test("It may lack what the stock module never calls")

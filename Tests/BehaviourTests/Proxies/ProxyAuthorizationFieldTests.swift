@@ -20,12 +20,14 @@ struct ProxyAuthorizationFieldTests {
 
     @Test("No server sees it without a proxy, nor what it redirects to", arguments: Place.allCases)
     func direct(place: Place) async throws {
-        let server = try LoopbackServer { $0.path == "/" ? .redirect(to: "/there") : .text("fine") }
-        defer { server.stop() }
-        let session = URLSession.forTest { Self.set(place, in: $0) }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(Self.request(server.url("/"), place)).text == "fine")
-        #expect(server.requests.map { $0.header("Proxy-Authorization") } == [nil, nil])
+        let rig = try Rig {
+            $0.path == "/" ? .redirect(to: "/there") : .text("fine")
+        } configure: {
+            Self.set(place, in: $0)
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(Self.request(rig.url("/"), place)).text == "fine")
+        #expect(rig.server.requests.map { $0.header("Proxy-Authorization") } == [nil, nil])
     }
 
     @Test("An HTTP proxy sees it, where it sees the request", arguments: Place.allCases)

@@ -49,13 +49,15 @@ struct ProxyTests {
     func hosts() async throws {
         let proxy = try ScriptedProxy()
         defer { proxy.stop() }
-        let server = try LoopbackServer { _ in .text("directly") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.curl.hosts["*.example"].proxy = .server(proxy.settings()) }
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load("http://a.example/").text == "openly http://a.example/")
-        #expect(await session.load(server.url("/")).text == "directly")
-        let metrics = try await MetricsTests.metrics(of: URLRequest(url: server.url("/")), in: session)
+        let rig = try Rig { _ in
+            .text("directly")
+        } configure: {
+            $0.curl.hosts["*.example"].proxy = .server(proxy.settings())
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load("http://a.example/").text == "openly http://a.example/")
+        #expect(await rig.session.load(rig.url("/")).text == "directly")
+        let metrics = try await MetricsTests.metrics(of: URLRequest(url: rig.url("/")), in: rig.session)
         #expect(metrics.transactionMetrics.map(\.isProxyConnection) == [false])
     }
 
@@ -76,13 +78,15 @@ struct ProxyTests {
 
     @Test("A dictionary that makes no sense fails the task, and nothing goes out without a proxy")
     func unusable() async throws {
-        let server = try LoopbackServer { _ in .text("directly") }
-        defer { server.stop() }
-        let session = URLSession.forTest { $0.connectionProxyDictionary = ["HTTPEnable": 1] }
-        defer { session.invalidateAndCancel() }
-        let error = try #require(await session.load(server.url("/")).error)
+        let rig = try Rig { _ in
+            .text("directly")
+        } configure: {
+            $0.connectionProxyDictionary = ["HTTPEnable": 1]
+        }
+        defer { rig.stop() }
+        let error = try #require(await rig.session.load(rig.url("/")).error)
         #expect(error.code == .cannotConnectToHost && error.localizedDescription.contains("HTTPProxy"))
-        #expect(server.connectionCount == 0)
+        #expect(rig.server.connectionCount == 0)
     }
 
     // MARK: - Failures

@@ -29,63 +29,55 @@ struct RedirectBodyTests {
 
     @Test("A streamed one is asked for anew", arguments: [307, 308])
     func streamed(status: Int) async throws {
-        let server = try LoopbackServer { request in
+        let source = Source()
+        let rig = try Rig(delegate: source) { request in
             request.path == "/from" ? .redirect(to: "/to", status: status) : .text("\(request.bodyLength)")
         }
-        defer { server.stop() }
-        let source = Source()
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
-        session.uploadTask(withStreamedRequest: URLRequest(server.url("/from"), method: "POST")).resume()
+        defer { rig.stop() }
+        rig.session.uploadTask(withStreamedRequest: URLRequest(rig.url("/from"), method: "POST")).resume()
         try await source.completed.wait { !$0.isEmpty }
         #expect(source.completed.value == [nil])
         #expect(source.streams.value == 2)
-        #expect(server.requests.last?.body == Self.content)
+        #expect(rig.server.requests.last?.body == Self.content)
     }
 
     @Test("The rest of one that is still being sent is not: the next hop gets it whole", arguments: [true, false])
     func answeredEarly(asksDelegate: Bool) async throws {
-        let server = try LoopbackServer(answering: .atHead) { request in
+        let delegate = DecidingDelegate()
+        let rig = try Rig(answering: .atHead, delegate: asksDelegate ? delegate : nil) { request in
             guard request.path == "/from" else { return .text("arrived").after([.waitForBody]) }
             return .raw([
                 .stopReading, .bytes("HTTP/1.1 307 Temporary Redirect\r\nLocation: /to\r\nContent-Length: 0\r\n\r\n"),
             ])
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate()
-        let session = URLSession.forTest(delegate: asksDelegate ? delegate : nil)
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         let body = GeneratedBody.bytes(seed: 6, length: 30_000_000)
-        let request = URLRequest(server.url("/from"), method: "PUT")
-        let (data, _) = try await session.upload(for: request, from: body)
+        let request = URLRequest(rig.url("/from"), method: "PUT")
+        let (data, _) = try await rig.session.upload(for: request, from: body)
         #expect(data == Data("arrived".utf8))
-        #expect(server.requests.last?.bodyLength == 30_000_000)
+        #expect(rig.server.requests.last?.bodyLength == 30_000_000)
         #expect(delegate.redirects.value.count == (asksDelegate ? 1 : 0))
     }
 
     @Test("A connection outlives a redirect whose body was empty, or was sent", arguments: ["", "hello"])
     func connections(body: String) async throws {
-        let server = try LoopbackServer { $0.path == "/from" ? .redirect(to: "/to") : .text("arrived") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/from"), method: "POST", body: body.isEmpty ? nil : Data(body.utf8))
-        for _ in 0..<20 { #expect(await session.load(request).text == "arrived") }
-        #expect(server.requestCount == 40)
-        #expect(server.connectionCount == 1)
+        let rig = try Rig { $0.path == "/from" ? .redirect(to: "/to") : .text("arrived") }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/from"), method: "POST", body: body.isEmpty ? nil : Data(body.utf8))
+        for _ in 0..<20 { #expect(await rig.session.load(request).text == "arrived") }
+        #expect(rig.server.requestCount == 40)
+        #expect(rig.server.connectionCount == 1)
     }
 
     @Test("Progress begins anew with each hop")
     func progress() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { request in
             request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("arrived")
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/from"), method: "PUT")
-        let task = session.uploadTask(with: request, from: Data("hello".utf8))
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/from"), method: "PUT")
+        let task = rig.session.uploadTask(with: request, from: Data("hello".utf8))
         task.resume()
         try await delegate.success(of: task)
         let sent = delegate.events(of: task).filter { $0.name == "sent" }

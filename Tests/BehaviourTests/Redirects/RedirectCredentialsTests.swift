@@ -14,15 +14,13 @@ struct RedirectCredentialsTests {
     func stripped(status: Int) async throws {
         let other = try LoopbackServer { _ in .text("arrived") }
         defer { other.stop() }
-        let server = try LoopbackServer { _ in .redirect(to: other.url("/to"), status: status) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .redirect(to: other.url("/to"), status: status) }
+        defer { rig.stop() }
         var headers = Self.secrets
         headers["X-Other"] = "kept"
-        _ = try await session.data(for: URLRequest(server.url("/from"), headers: headers))
-        #expect(server.requests[0].header("Authorization") == "Bearer secret")
-        #expect(server.requests[0].header("Cookie") == "a=secret")
+        _ = try await rig.session.data(for: URLRequest(rig.url("/from"), headers: headers))
+        #expect(rig.server.requests[0].header("Authorization") == "Bearer secret")
+        #expect(rig.server.requests[0].header("Cookie") == "a=secret")
         for name in Self.secrets.keys { #expect(other.requests[0].header(name) == nil) }
         #expect(other.requests[0].header("X-Other") == "kept")
         #expect(other.requests[0].header("Host") == "127.0.0.1:\(other.port)")
@@ -32,14 +30,14 @@ struct RedirectCredentialsTests {
     func additionalHeaders() async throws {
         let other = try LoopbackServer { _ in .text("arrived") }
         defer { other.stop() }
-        let server = try LoopbackServer { _ in .redirect(to: other.url("/to")) }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        let rig = try Rig { _ in
+            .redirect(to: other.url("/to"))
+        } configure: {
             $0.httpAdditionalHeaders = Self.secrets.merging(["X-Other": "kept"]) { first, _ in first }
         }
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/from"))
-        #expect(server.requests[0].header("Authorization") == "Bearer secret")
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/from"))
+        #expect(rig.server.requests[0].header("Authorization") == "Bearer secret")
         for name in Self.secrets.keys { #expect(other.requests[0].header(name) == nil) }
         #expect(other.requests[0].header("X-Other") == "kept")
     }
@@ -48,27 +46,23 @@ struct RedirectCredentialsTests {
     func userInformation() async throws {
         let other = try LoopbackServer { _ in .text("arrived") }
         defer { other.stop() }
-        let server = try LoopbackServer { _ in .redirect(to: other.url("/to")) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(server.port)/from"))
-        _ = try await session.data(from: url)
-        #expect(server.requests[0].header("Authorization") != nil)
+        let rig = try Rig { _ in .redirect(to: other.url("/to")) }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://user:secret@127.0.0.1:\(rig.server.port)/from"))
+        _ = try await rig.session.data(from: url)
+        #expect(rig.server.requests[0].header("Authorization") != nil)
         #expect(other.requests[0].header("Authorization") == nil)
     }
 
     @Test("Within the origin they stay, but for what is a proxy's and never came there")
     func sameOrigin() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/from" ? .redirect(to: "/to") : .text("arrived")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(for: URLRequest(server.url("/from"), headers: Self.secrets))
+        defer { rig.stop() }
+        _ = try await rig.session.data(for: URLRequest(rig.url("/from"), headers: Self.secrets))
         for (name, value) in Self.secrets {
-            #expect(server.requests[1].header(name) == (name == "Proxy-Authorization" ? nil : value))
+            #expect(rig.server.requests[1].header(name) == (name == "Proxy-Authorization" ? nil : value))
         }
     }
 

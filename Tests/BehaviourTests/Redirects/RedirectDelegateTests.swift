@@ -17,31 +17,29 @@ struct RedirectDelegateTests {
 
     @Test("It is asked on the delegate queue, with the response and the request as it will be sent")
     func question() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
         let request = URLRequest(
-            server.url("/from"),
+            rig.url("/from"),
             method: "POST",
             headers: ["X-Kept": "yes", "Content-Type": "text/plain"],
             body: Data("body".utf8)
         )
-        let task = session.dataTask(with: request)
+        let task = rig.session.dataTask(with: request)
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
         let redirect = try await delegate.redirect(number: 1)
-        #expect(redirect.queue === session.delegateQueue)
+        #expect(redirect.queue === rig.session.delegateQueue)
         #expect(redirect.response.statusCode == 302)
-        #expect(redirect.response.url == server.url("/from"))
-        #expect(redirect.request.url == server.url("/to?x=1#part"))
+        #expect(redirect.response.url == rig.url("/from"))
+        #expect(redirect.request.url == rig.url("/to?x=1#part"))
         #expect(redirect.request.httpMethod == "GET")
         #expect(redirect.request.httpBody == nil)
         #expect(redirect.request.allHTTPHeaderFields == ["X-Kept": "yes"])
         #expect(delegate.redirects.value.count == 1)
         #expect(delegate.bodies.value[task.taskIdentifier] == Data("GET /to ".utf8))
-        #expect(task.currentRequest?.url == server.url("/to?x=1#part"))
+        #expect(task.currentRequest?.url == rig.url("/to?x=1#part"))
     }
 
     @Test("A changed request is sent instead")
@@ -67,67 +65,61 @@ struct RedirectDelegateTests {
 
     @Test("Nil makes the redirect the response, for tasks of every kind", arguments: [301, 302, 303, 307, 308])
     func refused(status: Int) async throws {
-        let server = try Self.server(status: status)
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { $0.answer(nil) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let url = server.url("/from")
+        let rig = try Rig(Self.server(status: status), delegate: delegate)
+        defer { rig.stop() }
+        let url = rig.url("/from")
 
-        let task = session.dataTask(with: url)
+        let task = rig.session.dataTask(with: url)
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
         #expect((task.response as? HTTPURLResponse)?.statusCode == status)
         #expect(delegate.bodies.value[task.taskIdentifier] == Data("moved".utf8))
         #expect(task.currentRequest?.url == url)
 
-        let result = await session.load(url)
+        let result = await rig.session.load(url)
         #expect(result.response?.statusCode == status)
         #expect(result.text == "moved")
 
-        let (data, response) = try await session.data(from: url)
+        let (data, response) = try await rig.session.data(from: url)
         #expect((response as? HTTPURLResponse)?.statusCode == status)
         #expect(data == Data("moved".utf8))
 
-        let (file, _) = try await session.download(from: url)
+        let (file, _) = try await rig.session.download(from: url)
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(try Data(contentsOf: file) == Data("moved".utf8))
 
-        let (bytes, _) = try await session.bytes(from: url)
+        let (bytes, _) = try await rig.session.bytes(from: url)
         var text = ""
         for try await line in bytes.lines { text += line }
         #expect(text == "moved")
-        #expect(server.requests.allSatisfy { $0.path == "/from" })
-        #expect(server.requestCount == 5)
+        #expect(rig.server.requests.allSatisfy { $0.path == "/from" })
+        #expect(rig.server.requestCount == 5)
     }
 
     @Test("Without a body it is the response as well", arguments: ["", "HEAD"])
     func refusedWithoutBody(method: String) async throws {
-        let server = try LoopbackServer { _ in .redirect(to: "/to") }
-        defer { server.stop() }
-        let session = URLSession.forTest(delegate: DecidingDelegate(onRedirect: { $0.answer(nil) }))
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/from"), method: method.isEmpty ? "GET" : method)
-        let result = await session.load(request)
+        let rig = try Rig(delegate: DecidingDelegate(onRedirect: { $0.answer(nil) })) { _ in .redirect(to: "/to") }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/from"), method: method.isEmpty ? "GET" : method)
+        let result = await rig.session.load(request)
         #expect(result.response?.statusCode == 302)
         #expect(result.data == Data())
     }
 
     @Test("The answer may come later, from anywhere; until then nothing is sent, and little is read")
     func later() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
             guard request.path == "/from" else { return .text("arrived") }
             return .body(.generated(length: 100_000_000), status: 302).header("Location", "/to")
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate(onRedirect: { _ in })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/from"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
         task.resume()
         let redirect = try await delegate.redirect(number: 1)
-        try await server.waitUntilBlocked()
-        #expect(server.requestCount == 1)
+        try await rig.server.waitUntilBlocked()
+        #expect(rig.server.requestCount == 1)
         #expect(task.state == .running)
         #expect(task.response == nil)
         DispatchQueue.global().async { redirect.answer(redirect.request) }
@@ -138,14 +130,12 @@ struct RedirectDelegateTests {
     @Test("A large body that was kept back is delivered whole")
     func laterRefused() async throws {
         let body = GeneratedBody.bytes(seed: 3, length: 5_000_000)
-        let server = try LoopbackServer { _ in .data(body, status: 302).header("Location", "/to") }
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { _ in })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        async let result = session.data(from: server.url("/from"))
+        let rig = try Rig(delegate: delegate) { _ in .data(body, status: 302).header("Location", "/to") }
+        defer { rig.stop() }
+        async let result = rig.session.data(from: rig.url("/from"))
         let redirect = try await delegate.redirect(number: 1)
-        try await server.waitUntilBlocked()
+        try await rig.server.waitUntilBlocked()
         redirect.answer(nil)
         let (data, _) = try await result
         #expect(data == body)
@@ -153,44 +143,38 @@ struct RedirectDelegateTests {
 
     @Test("Only the first answer counts")
     func twice() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { redirect in
             redirect.answer(nil)
             redirect.answer(redirect.request)
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url("/from"))
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(from: rig.url("/from"))
         #expect(data == Data("moved".utf8))
         delegate.redirects.value[0].answer(nil)
-        let (again, _) = try await session.data(from: server.url("/to"))
+        let (again, _) = try await rig.session.data(from: rig.url("/to"))
         #expect(again == Data("GET /to ".utf8))
-        #expect(server.requests.map(\.path) == ["/from", "/to"])
+        #expect(rig.server.requests.map(\.path) == ["/from", "/to"])
     }
 
     @Test("It is asked at every hop")
     func hops() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = DecidingDelegate()
+        let rig = try Rig(delegate: delegate) { request in
             let number = Int(request.path.dropFirst()) ?? 0
             return number < 3 ? .redirect(to: "/\(number + 1)") : .text("arrived")
         }
-        defer { server.stop() }
-        let delegate = DecidingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(from: server.url("/0"))
-        #expect(delegate.redirects.value.map(\.response.url) == ["/0", "/1", "/2"].map(server.url))
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/0"))
+        #expect(delegate.redirects.value.map(\.response.url) == ["/0", "/1", "/2"].map(rig.server.url))
     }
 
     @Test("Too many redirects end the task, however willing the delegate is")
     func tooMany() async throws {
-        let server = try LoopbackServer { _ in .redirect(to: "/") }
-        defer { server.stop() }
         let delegate = DecidingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .redirect(to: "/") }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.error?.code == .httpTooManyRedirects)
         #expect(delegate.redirects.value.count == 20)
     }
@@ -210,21 +194,19 @@ struct RedirectDelegateTests {
 
     @Test("A suspended task waits with what was decided")
     func suspended() async throws {
-        let server = try Self.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { _ in })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/from"))
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
         task.resume()
         let redirect = try await delegate.redirect(number: 1)
         task.suspend()
         redirect.answer(redirect.request)
         // Another task of the session gets through meanwhile.
-        _ = try await session.data(from: server.url("/to"))
-        #expect(server.requestCount == 2)
+        _ = try await rig.session.data(from: rig.url("/to"))
+        #expect(rig.server.requestCount == 2)
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
-        #expect(server.requestCount == 3)
+        #expect(rig.server.requestCount == 3)
     }
 }

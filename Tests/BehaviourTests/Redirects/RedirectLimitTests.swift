@@ -12,25 +12,23 @@ struct RedirectLimitTests {
         let other = try LoopbackServer { .text("there \($0.path)") }
         defer { other.stop() }
         let target = other.url("/").absoluteString
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             let number = Int(request.path.dropFirst(3)) ?? 0
             return switch request.path.prefix(3) {
             case "/a/": .redirect(to: "/b/\(number)")
             case "/b/": number % 2 == 0 ? .text("here /\(number)") : .redirect(to: target + "\(number)")
             default: .text("what?", status: 404)
             }
-        }
-        defer { server.stop() }
-        let session = URLSession.forTest {
+        } configure: {
             $0.httpMaximumConnectionsPerHost = limit
             $0.urlCache = nil
         }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         let texts = await withTaskGroup(of: String?.self) { group in
-            for number in 0..<60 { group.addTask { await session.load(server.url("/a/\(number)")).text } }
+            for number in 0..<60 { group.addTask { await rig.session.load(rig.url("/a/\(number)")).text } }
             return await group.reduce(into: Set<String?>()) { $0.insert($1) }
         }
         #expect(texts == Set((0..<60).map { $0 % 2 == 0 ? "here /\($0)" : "there /\($0)" }))
-        #expect(server.connectionCount <= limit)
+        #expect(rig.server.connectionCount <= limit)
     }
 }

@@ -8,29 +8,26 @@ import Testing
 struct RedirectSilenceTests {
     @Test("doesn't keep its task from being cancelled", arguments: [0, 10, 10_000_000])
     func cancelled(length: Int64) async throws {
-        let server = try LoopbackServer { _ in .body(.generated(length: length), status: 302).header("Location", "/to")
-        }
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { _ in })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/from"))
+        let rig = try Rig(delegate: delegate) { _ in
+            .body(.generated(length: length), status: 302).header("Location", "/to")
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
         task.resume()
         let redirect = try await delegate.redirect(number: 1)
         task.cancel()
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
         redirect.answer(redirect.request)
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test("doesn't keep a Swift task from being cancelled")
     func swiftTask() async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { _ in })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = Task { try await session.data(from: server.url("/from")) }
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: delegate)
+        defer { rig.stop() }
+        let task = Task { try await rig.session.data(from: rig.url("/from")) }
         _ = try await delegate.redirect(number: 1)
         task.cancel()
         await #expect { try await task.value } throws: { ($0 as? URLError)?.code == .cancelled }
@@ -73,16 +70,14 @@ struct RedirectSilenceTests {
 
     @Test("is waited for until the resource time-out")
     func resourceTimeout() async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
         let delegate = DecidingDelegate(onRedirect: { _ in })
         // The idle time-out stands still.
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: delegate) {
             $0.timeoutIntervalForRequest = 2
             $0.timeoutIntervalForResource = 4
         }
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/from"))
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/from"))
         #expect(result.error?.code == .timedOut)
         #expect(result.error?.localizedDescription.contains("timeoutIntervalForResource") == true)
     }

@@ -32,13 +32,11 @@ struct RedirectWhoIsAskedTests {
 
     @Test("The task's own delegate rather than the session's")
     func preferred() async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
         let sessions = DecidingDelegate()
         let own = DecidingDelegate(onRedirect: { $0.answer(nil) })
-        let session = URLSession.forTest(delegate: sessions)
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url("/from"), delegate: own)
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: sessions)
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(from: rig.url("/from"), delegate: own)
         #expect(data == Data("moved".utf8))
         #expect(own.redirects.value.count == 1)
         #expect(sessions.redirects.value.isEmpty)
@@ -46,46 +44,38 @@ struct RedirectWhoIsAskedTests {
 
     @Test("The session's, on its queue, where the task's own doesn't implement it")
     func passedOn() async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
         let sessions = DecidingDelegate(onRedirect: { $0.answer(nil) })
-        let session = URLSession.forTest(delegate: sessions)
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url("/from"), delegate: Indifferent())
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: sessions)
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(from: rig.url("/from"), delegate: Indifferent())
         #expect(data == Data("moved".utf8))
-        #expect(sessions.redirects.value[0].queue === session.delegateQueue)
+        #expect(sessions.redirects.value[0].queue === rig.session.delegateQueue)
     }
 
     @Test("Nobody, where neither implements it: it is followed")
     func nobody() async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
-        let session = URLSession.forTest(delegate: Indifferent())
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url("/from"), delegate: Indifferent())
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: Indifferent())
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(from: rig.url("/from"), delegate: Indifferent())
         #expect(data == Data("GET /to ".utf8))
     }
 
     @Test("A delegate with the async form, in the form it has", arguments: [true, false])
     func asyncForm(follows: Bool) async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
         let decider = AsyncDecider { follows ? $0 : nil }
-        let session = URLSession.forTest(delegate: decider)
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/from"))
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: decider)
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/from"))
         #expect(result.text == (follows ? "GET /to " : "moved"))
         #expect(decider.asked.value == 1)
     }
 
     @Test("A session's delegate with the async form, behind a task's own without either")
     func asyncFormPassedOn() async throws {
-        let server = try RedirectDelegateTests.server()
-        defer { server.stop() }
         let decider = AsyncDecider { _ in nil }
-        let session = URLSession.forTest(delegate: decider)
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url("/from"), delegate: Indifferent())
+        let rig = try Rig(RedirectDelegateTests.server(), delegate: decider)
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(from: rig.url("/from"), delegate: Indifferent())
         #expect(data == Data("moved".utf8))
         #expect(decider.asked.value == 1)
     }

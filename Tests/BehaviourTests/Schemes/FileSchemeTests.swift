@@ -172,11 +172,9 @@ struct SchemeTests {
         arguments: ["file:///etc/hostname", "data:,x", "ftp://127.0.0.1/x", "ftps://127.0.0.1/x"]
     )
     func redirect(target: String) async throws {
-        let server = try LoopbackServer { _ in .redirect(to: target, status: 302) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(server.url("/"))
+        let rig = try Rig { _ in .redirect(to: target, status: 302) }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
         #expect(result.error?.code == .unsupportedURL)
         #expect(result.data == nil)
     }

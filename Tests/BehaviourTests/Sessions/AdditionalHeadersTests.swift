@@ -10,12 +10,10 @@ struct AdditionalHeadersTests {
         _ headers: [String: String] = [:],
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws -> LoopbackServer.Request {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest(configure)
-        defer { session.invalidateAndCancel() }
-        _ = try await session.data(for: URLRequest(server.url("/"), headers: headers))
-        return server.requests[0]
+        let rig = try Rig(handler: { _ in .text("hello") }, configure: configure)
+        defer { rig.stop() }
+        _ = try await rig.session.data(for: URLRequest(rig.url("/"), headers: headers))
+        return rig.server.requests[0]
     }
 
     @Test("The configuration's headers are sent with every request")

@@ -93,22 +93,20 @@ struct ApplePropertiesTests {
 
     @Test("The storages' async methods answer for a task's request")
     func storages() async throws {
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .text("stored").header("Cache-Control", "max-age=600").header("Set-Cookie", "name=value")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
         for try await _ in bytes {}
-        #expect(await session.load(server.url("/")).text == "stored")
-        let task = session.dataTask(with: server.url("/"))
-        let configuration = session.configuration
+        #expect(await rig.session.load(rig.url("/")).text == "stored")
+        let task = rig.session.dataTask(with: rig.url("/"))
+        let configuration = rig.session.configuration
         let cookies = try #require(configuration.httpCookieStorage)
         #expect(await cookies.cookies(for: task)?.map(\.name) == ["name"])
         let cache = try #require(configuration.urlCache)
         let response = CachedURLResponse(
-            response: URLResponse(url: server.url("/"), mimeType: nil, expectedContentLength: 1, textEncodingName: nil),
+            response: URLResponse(url: rig.url("/"), mimeType: nil, expectedContentLength: 1, textEncodingName: nil),
             data: Data("put".utf8)
         )
         cache.storeCachedResponse(response, for: task)
@@ -116,7 +114,7 @@ struct ApplePropertiesTests {
         let credentials = try #require(configuration.urlCredentialStorage)
         let space = URLProtectionSpace(
             host: "localhost",
-            port: server.port,
+            port: rig.server.port,
             protocol: "http",
             realm: "here",
             authenticationMethod: nil

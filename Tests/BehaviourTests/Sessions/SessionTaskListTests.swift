@@ -8,31 +8,31 @@ import Testing
 struct SessionTaskListTests {
     @Test("It has the tasks that are not completed, by kind, whichever way it's asked for")
     func kinds() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = server.url("/")
-        let data = session.dataTask(with: url)
-        let upload = session.uploadTask(with: URLRequest(url, method: "PUT"), from: Data("x".utf8))
-        let download = session.downloadTask(with: url)
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
+        let url = rig.url("/")
+        let data = rig.session.dataTask(with: url)
+        let upload = rig.session.uploadTask(with: URLRequest(url, method: "PUT"), from: Data("x".utf8))
+        let download = rig.session.downloadTask(with: url)
         for task in [data, upload, download] { task.resume() }
 
-        let all = await session.allTasks
+        let all = await rig.session.allTasks
         #expect(Set(all) == [data, upload, download])
-        let kinds = await session.tasks
+        let kinds = await rig.session.tasks
         #expect(kinds.0 == [data] && kinds.1 == [upload] && kinds.2 == [download])
 
         let byHandler = await withCheckedContinuation { continuation in
-            session.getAllTasks { continuation.resume(returning: $0) }
+            rig.session.getAllTasks { continuation.resume(returning: $0) }
         }
         #expect(Set(byHandler) == [data, upload, download])
         let first = await withCheckedContinuation { continuation in
-            session.getTasksWithCompletionHandler({ continuation.resume(returning: ($0, $1, $2)) })
+            rig.session.getTasksWithCompletionHandler({ continuation.resume(returning: ($0, $1, $2)) })
         }
         #expect(first.0 == [data] && first.1 == [upload] && first.2 == [download])
         let second = await withCheckedContinuation { continuation in
-            session.getTasksWithCompletionHandler(completionHandler: { continuation.resume(returning: ($0, $1, $2)) })
+            rig.session.getTasksWithCompletionHandler(completionHandler: {
+                continuation.resume(returning: ($0, $1, $2))
+            })
         }
         #expect(second.0 == [data] && second.1 == [upload] && second.2 == [download])
     }
@@ -66,26 +66,24 @@ struct SessionTaskListTests {
 
     @Test("A cancelled task is not on it, even where its completion has not been delivered")
     func cancelled() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let running = session.dataTask(with: server.url("/"))
-        let cancelled = session.dataTask(with: server.url("/"))
-        let unused = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .never }
+        defer { rig.stop() }
+        let running = rig.session.dataTask(with: rig.url("/"))
+        let cancelled = rig.session.dataTask(with: rig.url("/"))
+        let unused = rig.session.dataTask(with: rig.url("/"))
         running.resume()
         cancelled.resume()
-        try await server.waitForRequests(2)
-        session.delegateQueue.isSuspended = true
+        try await rig.server.waitForRequests(2)
+        rig.session.delegateQueue.isSuspended = true
         cancelled.cancel()
         unused.cancel()
-        #expect(await session.allTasks == [running])
-        #expect(await session.tasks.0 == [running])
-        session.delegateQueue.isSuspended = false
+        #expect(await rig.session.allTasks == [running])
+        #expect(await rig.session.tasks.0 == [running])
+        rig.session.delegateQueue.isSuspended = false
         #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
         #expect(try await delegate.completion(of: unused)?.code == .cancelled)
-        #expect(await session.allTasks == [running])
+        #expect(await rig.session.allTasks == [running])
     }
 
     @Test("The tasks of async calls are on it as well")

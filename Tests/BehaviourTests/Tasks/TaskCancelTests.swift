@@ -202,13 +202,11 @@ struct TaskCancelTests {
 
     @Test("A completion handler is called with the cancellation, whether the task had been resumed or not")
     func handlers() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
         for isResumed in [true, false] {
             let result = await withCheckedContinuation { continuation in
-                let task = session.dataTask(with: server.url("/")) {
+                let task = rig.session.dataTask(with: rig.url("/")) {
                     continuation.resume(returning: HandlerResult($0, $1, $2))
                 }
                 if isResumed { task.resume() }

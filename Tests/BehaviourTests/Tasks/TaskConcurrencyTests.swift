@@ -9,15 +9,13 @@ struct TaskConcurrencyTests {
     @Test("resume, suspend and every property from many threads at once disturb no byte")
     func resumeAndSuspend() async throws {
         let length = 8 << 20
-        let server = try LoopbackServer { _ in .generated(length: Int64(length), seed: 11) }
-        defer { server.stop() }
         let done = Gate()
         let delegate = RecordingDelegate(onEvent: { _, event in
             if case .completed = event { done.open() }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: Int64(length), seed: 11) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         async let hammering: Void = hammer(threads: 4, until: done) { thread in
             task.suspend()
@@ -68,15 +66,17 @@ struct TaskConcurrencyTests {
 
     @Test("However often a task is suspended and resumed while its loop is busy, nothing piles up")
     func busyLoop() async throws {
-        let server = try LoopbackServer { .text($0.path) }
-        defer { server.stop() }
         let hold = LoopHold()
-        let session = URLSession.forTest { hold.install(in: $0) }
-        defer { session.invalidateAndCancel() }
-        async let held = session.load(server.url("/hold"))
+        let rig = try Rig {
+            .text($0.path)
+        } configure: {
+            hold.install(in: $0)
+        }
+        defer { rig.stop() }
+        async let held = rig.session.load(rig.url("/hold"))
         try await hold.isHeldUp.wait()
         let result = Watched<HandlerResult?>(nil)
-        let task = session.dataTask(with: server.url("/")) { data, response, error in
+        let task = rig.session.dataTask(with: rig.url("/")) { data, response, error in
             result.update { $0 = HandlerResult(data, response, error) }
         }
         task.resume()
@@ -95,16 +95,14 @@ struct TaskConcurrencyTests {
 
     @Test("Tasks created from many threads all run")
     func creation() async throws {
-        let server = try LoopbackServer { .text($0.path) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { .text($0.path) }
+        defer { rig.stop() }
         try await withThrowingTaskGroup(of: (Int, String?).self) { group in
             for index in 0..<200 {
-                group.addTask { (index, await session.load(server.url("/\(index)")).text) }
+                group.addTask { (index, await rig.session.load(rig.url("/\(index)")).text) }
             }
             for try await (index, text) in group { #expect(text == "/\(index)") }
         }
-        #expect(server.requestCount == 200)
+        #expect(rig.server.requestCount == 200)
     }
 }

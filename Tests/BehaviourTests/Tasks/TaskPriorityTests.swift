@@ -9,52 +9,50 @@ struct TaskPriorityTests {
     @Test("Of those that wait for a connection, the highest priority goes first, and equals in order of resuming")
     func order() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
-            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
-        }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
-        let first = session.dataTask(with: server.url("/first"))
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let first = rig.session.dataTask(with: rig.url("/first"))
         first.resume()
-        try await server.waitForRequests(1)
+        try await rig.server.waitForRequests(1)
         let waiting: [(String, Float)] = [
             ("/low", URLSessionTask.lowPriority), ("/default1", URLSessionTask.defaultPriority),
             ("/high", URLSessionTask.highPriority), ("/default2", URLSessionTask.defaultPriority), ("/highest", 1),
         ]
         let tasks = waiting.map { path, priority in
-            let task = session.dataTask(with: server.url(path))
+            let task = rig.session.dataTask(with: rig.url(path))
             task.priority = priority
             task.resume()
             return task
         }
         // The loop has seen them all when it has finished this.
-        await session.flush()
+        await rig.session.flush()
         gate.open()
         for task in tasks { _ = try await delegate.completion(of: task) }
-        #expect(server.requests.map(\.path) == ["/first", "/highest", "/high", "/default1", "/default2", "/low"])
+        #expect(rig.server.requests.map(\.path) == ["/first", "/highest", "/high", "/default1", "/default2", "/low"])
     }
 
     @Test("It can change while they wait, and counts: up, down and to what is no number", arguments: [1, 4])
     func change(loops: Int) async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
-            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
-        }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+        } configure: {
             $0.useOneConnection()
             $0.curl.eventLoops = loops
         }
-        defer { session.invalidateAndCancel() }
-        let first = session.dataTask(with: server.url("/first"))
+        defer { rig.stop() }
+        let first = rig.session.dataTask(with: rig.url("/first"))
         first.resume()
-        try await server.waitForRequests(1)
-        let tasks = (1...5).map { session.dataTask(with: server.url("/\($0)")) }
+        try await rig.server.waitForRequests(1)
+        let tasks = (1...5).map { rig.session.dataTask(with: rig.url("/\($0)")) }
         for task in tasks { task.resume() }
-        await session.flush()
+        await rig.session.flush()
         tasks[4].priority = 1
         tasks[0].priority = 0
         tasks[2].priority = URLSessionTask.highPriority
@@ -62,10 +60,10 @@ struct TaskPriorityTests {
         // Running already: nothing changes.
         first.priority = 0
         #expect(tasks[4].priority == 1)
-        await session.flush()
+        await rig.session.flush()
         gate.open()
         for task in tasks { _ = try await delegate.completion(of: task) }
-        #expect(server.requests.map(\.path) == ["/first", "/5", "/3", "/2", "/4", "/1"])
+        #expect(rig.server.requests.map(\.path) == ["/first", "/5", "/3", "/2", "/4", "/1"])
     }
 
     @Test("With one connection for all hosts, it counts among them all")

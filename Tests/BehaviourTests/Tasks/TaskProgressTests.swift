@@ -9,14 +9,12 @@ struct TaskProgressTests {
     @Test("It moves with the bytes and ends at 1")
     func moves() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces([.body(.generated(length: 250)), .waitFor(gate), .body(.generated(length: 750))])
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         #expect(task.progress === task.progress)
         #expect(task.progress.fractionCompleted == 0)
         task.resume()
@@ -33,14 +31,12 @@ struct TaskProgressTests {
     @Test("It moves as well when it is first looked at in the middle")
     func lookedAtLate() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces([.body(.generated(length: 500)), .waitFor(gate), .body(.generated(length: 500))])
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task, bytes: 500)
         #expect(task.progress.fractionCompleted == 0.5)
@@ -52,12 +48,10 @@ struct TaskProgressTests {
     @Test("It is indeterminate while the length is unknown, and finished at the end")
     func unknownLength() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .chunked([.bytes("abc"), .waitFor(gate), .bytes("def")]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .chunked([.bytes("abc"), .waitFor(gate), .bytes("def")]) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task, bytes: 3)
         #expect(task.progress.isIndeterminate)
@@ -68,15 +62,13 @@ struct TaskProgressTests {
 
     @Test("Cancelling it cancels the task")
     func cancels() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .never }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         #expect(task.progress.isCancellable)
         task.resume()
-        try await server.waitForRequests(1)
+        try await rig.server.waitForRequests(1)
         task.progress.cancel()
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
         #expect(!task.progress.isFinished)
@@ -84,11 +76,9 @@ struct TaskProgressTests {
 
     @Test("Pausing it suspends the task, and resuming it resumes the task")
     func pauses() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         let progress = task.progress
         #expect(progress.isPausable)
         // Progress calls its handlers when it likes.
@@ -113,13 +103,11 @@ struct TaskProgressTests {
 
     @Test("It takes part in the progress of something larger")
     func parent() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1000) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: 1000) }
+        defer { rig.stop() }
         let whole = Progress(totalUnitCount: 2)
-        let tasks = (0..<2).map { _ in session.dataTask(with: server.url("/")) }
+        let tasks = (0..<2).map { _ in rig.session.dataTask(with: rig.url("/")) }
         for task in tasks { whole.addChild(task.progress, withPendingUnitCount: 1) }
         tasks[0].resume()
         _ = try await delegate.completion(of: tasks[0])

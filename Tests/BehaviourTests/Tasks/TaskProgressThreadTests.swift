@@ -9,36 +9,32 @@ struct TaskProgressThreadTests {
     @Test("It changes on the delegate queue alone, with one operation for however many bytes have come")
     func delegateQueue() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let rig = try Rig { _ in
             .pieces([.body(.generated(length: 2_000_000)), .open(gate), .never])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/")) { _, _, _ in }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/")) { _, _, _ in }
         let progress = task.progress
-        session.delegateQueue.isSuspended = true
+        rig.session.delegateQueue.isSuspended = true
         task.resume()
         try await gate.wait()
         while task.countOfBytesReceived < 2_000_000 { await Task.yield() }
         #expect(progress.completedUnitCount == 0)
-        #expect(session.delegateQueue.operationCount == 1)
-        session.delegateQueue.isSuspended = false
+        #expect(rig.session.delegateQueue.operationCount == 1)
+        rig.session.delegateQueue.isSuspended = false
         await withCheckedContinuation { continuation in
-            session.delegateQueue.addOperation { continuation.resume() }
+            rig.session.delegateQueue.addOperation { continuation.resume() }
         }
         #expect(progress.completedUnitCount == 2_000_000)
     }
 
     @Test("Whoever gets the result on the delegate queue finds it done")
     func doneBeforeResult() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1000) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .generated(length: 1000) }
+        defer { rig.stop() }
         let seen = Watched<URLSessionTask?>(nil)
         let fraction = await withCheckedContinuation { continuation in
-            let task = session.dataTask(with: server.url("/")) { _, _, _ in
+            let task = rig.session.dataTask(with: rig.url("/")) { _, _, _ in
                 continuation.resume(returning: seen.value?.progress.fractionCompleted)
             }
             #expect(!task.progress.isFinished)
@@ -50,15 +46,13 @@ struct TaskProgressThreadTests {
 
     @Test("That of an async call's task is done soon after the call")
     func asyncCall() async throws {
-        let server = try LoopbackServer { _ in .generated(length: 1000) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (bytes, _) = try await session.bytes(from: server.url("/"))
+        let rig = try Rig { _ in .generated(length: 1000) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
         let progress = bytes.task.progress
         for try await _ in bytes.chunks {}
         await withCheckedContinuation { continuation in
-            session.delegateQueue.addOperation { continuation.resume() }
+            rig.session.delegateQueue.addOperation { continuation.resume() }
         }
         #expect(progress.isFinished && progress.totalUnitCount == 1000)
     }

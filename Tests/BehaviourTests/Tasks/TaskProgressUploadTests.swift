@@ -36,13 +36,11 @@ struct TaskProgressUploadTests {
     @Test("It moves while the body is sent, and isn't done before the response")
     func movesWhileSending() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in .text("done").after([.waitFor(gate)]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: delegate) { _ in .text("done").after([.waitFor(gate)]) }
+        defer { rig.stop() }
         let whole = Progress(totalUnitCount: 1)
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: Data(count: 1000))
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), from: Data(count: 1000))
         #expect(task.progress.totalUnitCount == 1000)
         whole.addChild(task.progress, withPendingUnitCount: 1)
         task.resume()
@@ -57,18 +55,16 @@ struct TaskProgressUploadTests {
 
     @Test("A redirect that drops the body begins anew: nothing of nothing is sent, and no fraction is above 1")
     func redirectDropsBody() async throws {
-        let server = try LoopbackServer { request in
-            request.path == "/" ? .redirect(to: "/next", status: 303) : .generated(length: 251)
-        }
-        defer { server.stop() }
         let fractions = Watched<[Double]>([])
         let delegate = RecordingDelegate(onEvent: { task, _ in
             guard let task else { return }
             fractions.update { $0.append(task.progress.fractionCompleted) }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), from: Data(count: 1000))
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/" ? .redirect(to: "/next", status: 303) : .generated(length: 251)
+        }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: Data(count: 1000))
         task.resume()
         try await delegate.success(of: task)
         #expect(task.countOfBytesSent == 0 && task.countOfBytesExpectedToSend == 0)
@@ -80,14 +76,12 @@ struct TaskProgressUploadTests {
 
     @Test("A redirect that repeats the body counts it anew")
     func redirectRepeatsBody() async throws {
-        let server = try LoopbackServer { request in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { request in
             request.path == "/" ? .redirect(to: "/next", status: 307) : .echoBody(request)
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), from: Data(count: 1000))
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: Data(count: 1000))
         task.resume()
         try await delegate.success(of: task)
         #expect(task.countOfBytesSent == 1000 && task.countOfBytesExpectedToSend == 1000)

@@ -35,21 +35,19 @@ struct TaskPropertiesTests {
     @Test("The response is there as soon as its head is, and stays")
     func response() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces([.bytes("a"), .waitFor(gate), .bytes("b")]).header("X-Name", "value")
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/path?query"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/path?query"))
         #expect(task.response == nil)
         task.resume()
         try await delegate.wait(for: task, bytes: 1)
         for _ in 0..<2 {
             let response = try #require(task.response as? HTTPURLResponse)
             #expect(response.statusCode == 200)
-            #expect(response.url == server.url("/path?query"))
+            #expect(response.url == rig.url("/path?query"))
             #expect(response.expectedContentLength == 2)
             #expect(response.mimeType == "application/octet-stream")
             #expect(response.value(forHTTPHeaderField: "x-name") == "value")
@@ -60,12 +58,10 @@ struct TaskPropertiesTests {
 
     @Test("The error is nil until the task has failed, and then what its owner was told")
     func error() async throws {
-        let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .fault(.beforeAnyByte) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         #expect(task.error == nil)
         task.resume()
         let error = try await delegate.completion(of: task)
@@ -96,15 +92,13 @@ struct TaskPropertiesTests {
     @Test("The counters move with the bytes, in both directions")
     func counters() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
             .pieces([.body(.generated(length: 1000)), .waitFor(gate), .body(.generated(length: 500))])
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "PUT")
-        let task = session.uploadTask(with: request, from: Data(repeating: 1, count: 700))
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "PUT")
+        let task = rig.session.uploadTask(with: request, from: Data(repeating: 1, count: 700))
         #expect(task.countOfBytesReceived == 0 && task.countOfBytesSent == 0)
         task.resume()
         try await delegate.wait(for: task, bytes: 1000)
@@ -120,12 +114,10 @@ struct TaskPropertiesTests {
 
     @Test("What is to be received is unknown where the server doesn't tell")
     func unknownLength() async throws {
-        let server = try LoopbackServer { _ in .chunked(["abc", "def"]) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .chunked(["abc", "def"]) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         _ = try await delegate.completion(of: task)
         #expect(task.countOfBytesExpectedToReceive == NSURLSessionTransferSizeUnknown)

@@ -8,29 +8,25 @@ import Testing
 struct TaskStateTests {
     @Test("A new task is suspended and sends nothing")
     func startsSuspended() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/never"))
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/never"))
         #expect(task.state == .suspended)
         // A later task overtakes it.
-        _ = try await session.data(from: server.url("/"))
+        _ = try await rig.session.data(from: rig.url("/"))
         #expect(task.state == .suspended)
-        #expect(server.requests.map(\.path) == ["/"])
+        #expect(rig.server.requests.map(\.path) == ["/"])
     }
 
     @Test("It is running from its resuming on, and completed when its owner is told")
     func runningThenCompleted() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let states = Watched<[URLSessionTask.State]>([])
         let delegate = RecordingDelegate(onEvent: { task, _ in
             if let task { states.update { $0.append(task.state) } }
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         #expect(task.state == .running || task.state == .completed)
         _ = try await delegate.completion(of: task)
@@ -41,13 +37,11 @@ struct TaskStateTests {
 
     @Test("It is completed within its completion handler")
     func completedInHandler() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
         let holder = Watched<URLSessionTask?>(nil)
         let state = await withCheckedContinuation { continuation in
-            let task = session.dataTask(with: server.url("/")) { _, _, _ in
+            let task = rig.session.dataTask(with: rig.url("/")) { _, _, _ in
                 continuation.resume(returning: holder.value?.state)
             }
             holder.update { $0 = task }
@@ -58,17 +52,15 @@ struct TaskStateTests {
 
     @Test("It is cancelling between cancel() and its completion")
     func cancelling() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
         let gate = Gate()
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .never }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
-        try await server.waitForRequests(1)
+        try await rig.server.waitForRequests(1)
         queue.addOperation { gate.waitBlocking() }
         task.cancel()
         #expect(task.state == .canceling)
@@ -81,20 +73,18 @@ struct TaskStateTests {
 
     @Test("Suspensions count: as many resumptions take them back")
     func nestedSuspensions() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/nested"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/nested"))
         task.suspend()
         task.suspend()
         task.resume()
         #expect(task.state == .suspended)
         task.resume()
         #expect(task.state == .suspended)
-        _ = try await session.data(from: server.url("/other"))
-        #expect(server.requests.map(\.path) == ["/other"])
+        _ = try await rig.session.data(from: rig.url("/other"))
+        #expect(rig.server.requests.map(\.path) == ["/other"])
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == Data("hello".utf8))
@@ -102,11 +92,9 @@ struct TaskStateTests {
 
     @Test("Resuming a running task does nothing, and isn't saved up against a later suspension")
     func resumingRunning() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         for _ in 0..<5 { task.resume() }
         #expect(task.state == .running)
         task.suspend()

@@ -10,58 +10,54 @@ struct TaskSuspendTests {
 
     @Test("In mid-body it stops the server, and resuming goes on with the same connection, no byte lost or repeated")
     func midBody() async throws {
-        let server = try LoopbackServer { request in
-            request.path == "/" ? .generated(length: Self.length, seed: 3) : .text("other")
-        }
-        defer { server.stop() }
         let suspended = Gate()
         let delegate = RecordingDelegate(onEvent: { task, event in
             guard case .data = event, !suspended.isOpen else { return }
             task?.suspend()
             suspended.open()
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/" ? .generated(length: Self.length, seed: 3) : .text("other")
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await suspended.wait()
         #expect(task.state == .suspended)
-        await session.flush()
-        try await server.waitUntilBlocked()
+        await rig.session.flush()
+        try await rig.server.waitUntilBlocked()
         let received = task.countOfBytesReceived
-        _ = try await URLSession.shared.data(from: server.url("/other"))
+        _ = try await URLSession.shared.data(from: rig.url("/other"))
         #expect(task.countOfBytesReceived == received)
-        #expect(server.bytesSent(inAnswerTo: 1) < Self.length)
+        #expect(rig.server.bytesSent(inAnswerTo: 1) < Self.length)
         #expect(delegate.completionCount(of: task) == 0)
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 3, length: Int(Self.length)))
-        #expect(server.requests.count { $0.path == "/" } == 1)
+        #expect(rig.server.requests.count { $0.path == "/" } == 1)
     }
 
     @Test("Again and again, it loses nothing", arguments: ["plain", "chunked", "untilClose"])
     func repeatedly(framing: String) async throws {
         let length: Int64 = 4 << 20
-        let server = try LoopbackServer { _ in
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard case .data = event, let task else { return }
+            task.suspend()
+            onOtherThread { task.resume() }
+        })
+        let rig = try Rig(delegate: delegate) { _ in
             switch framing {
             case "chunked": .chunked(.generated(length: length, seed: 4), size: 10_000)
             case "untilClose": .generated(length: length, seed: 4).untilClose()
             default: .generated(length: length, seed: 4)
             }
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate(onEvent: { task, event in
-            guard case .data = event, let task else { return }
-            task.suspend()
-            onOtherThread { task.resume() }
-        })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 4, length: Int(length)))
-        #expect(server.connectionCount == 1)
+        #expect(rig.server.connectionCount == 1)
     }
 
     @Test("While its body is being sent it stops the sending, and resuming sends the rest")
@@ -70,50 +66,46 @@ struct TaskSuspendTests {
         let reads = Gate()
         var options = LoopbackServer.Options()
         options.bodyLimit = 64 << 20
-        let server = try LoopbackServer(answering: .atHead, options: options) { request in
+        let body = GeneratedBody.bytes(seed: 5, length: 64 << 20)
+        let delegate = RecordingDelegate()
+        let rig = try Rig(answering: .atHead, options: options, delegate: delegate) { request in
             guard request.method == "PUT" else { return .text("other") }
             return .text("done").after([.stopReading, .open(stopped), .waitFor(reads), .resumeReading, .waitForBody])
         }
-        defer { server.stop() }
-        let body = GeneratedBody.bytes(seed: 5, length: 64 << 20)
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: body)
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), from: body)
         task.resume()
         try await stopped.wait()
         task.suspend()
-        await session.flush()
+        await rig.session.flush()
         let sent = task.countOfBytesSent
         #expect(sent < Int64(body.count))
         reads.open()
-        _ = try await session.data(from: server.url("/other"))
+        _ = try await rig.session.data(from: rig.url("/other"))
         #expect(task.countOfBytesSent == sent)
         task.resume()
         try await delegate.success(of: task)
-        let request = try #require(server.requests.first { $0.method == "PUT" })
+        let request = try #require(rig.server.requests.first { $0.method == "PUT" })
         #expect(request.body == body)
-        #expect(server.requests.count { $0.method == "PUT" } == 1)
+        #expect(rig.server.requests.count { $0.method == "PUT" } == 1)
     }
 
     @Test("Before the head it delays the response")
     func beforeHead() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { request in
             request.path == "/slow" ? .text("hello").after([.waitFor(gate)]) : .text("other")
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/slow"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/slow"))
         task.resume()
-        try await server.waitForRequests(1)
+        try await rig.server.waitForRequests(1)
         task.suspend()
-        await session.flush()
+        await rig.session.flush()
         gate.open()
-        try await server.waitForBytesSent(1)
-        _ = try await session.data(from: server.url("/other"))
+        try await rig.server.waitForBytesSent(1)
+        _ = try await rig.session.data(from: rig.url("/other"))
         #expect(delegate.story(of: task) == ["created"])
         task.resume()
         try await delegate.success(of: task)
@@ -122,17 +114,15 @@ struct TaskSuspendTests {
 
     @Test("Just when the head comes, it holds up nobody else, and the response comes when it is resumed")
     func withTheHead() async throws {
-        let server = try LoopbackServer { .text($0.path) }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: delegate) { .text($0.path) }
+        defer { rig.stop() }
         for number in 1...300 {
-            let task = session.dataTask(with: server.url("/first"))
+            let task = rig.session.dataTask(with: rig.url("/first"))
             task.resume()
-            try await server.waitForRequests(2 * number - 1)
+            try await rig.server.waitForRequests(2 * number - 1)
             task.suspend()
-            #expect(try await session.data(from: server.url("/second")).0 == Data("/second".utf8))
+            #expect(try await rig.session.data(from: rig.url("/second")).0 == Data("/second".utf8))
             task.resume()
             try await delegate.success(of: task)
             #expect(delegate.body(of: task) == Data("/first".utf8))
@@ -142,22 +132,22 @@ struct TaskSuspendTests {
     @Test("While it waits for a connection it gives up its turn, and gets another when it is resumed")
     func whileQueued() async throws {
         let gate = Gate()
-        let server = try LoopbackServer { request in
-            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
-        }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
-        defer { session.invalidateAndCancel() }
-        let tasks = ["/first", "/second", "/third"].map { session.dataTask(with: server.url($0)) }
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/first" ? .text("hello").after([.waitFor(gate)]) : .text("hello")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let tasks = ["/first", "/second", "/third"].map { rig.session.dataTask(with: rig.url($0)) }
         tasks[0].resume()
-        try await server.waitForRequests(1)
+        try await rig.server.waitForRequests(1)
         tasks[1].resume()
         tasks[2].resume()
         tasks[1].suspend()
         gate.open()
         try await delegate.success(of: tasks[2])
-        #expect(server.requests.map(\.path) == ["/first", "/third"])
+        #expect(rig.server.requests.map(\.path) == ["/first", "/third"])
         tasks[1].resume()
         try await delegate.success(of: tasks[1])
     }
@@ -171,7 +161,10 @@ struct TaskSuspendTests {
             holder.value?.suspend()
             suspended.open()
         }
-        let server = try LoopbackServer { request in
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            if case .data = event, !suspended.isOpen { suspend() }
+        })
+        let rig = try Rig(delegate: delegate) { request in
             switch request.path {
             case "/clock":
                 return .never
@@ -181,22 +174,19 @@ struct TaskSuspendTests {
                 suspend()
                 return .text("hello").after([.waitFor(answers)])
             }
+        } configure: {
+            $0.timeoutIntervalForRequest = 2
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate(onEvent: { _, event in
-            if case .data = event, !suspended.isOpen { suspend() }
-        })
-        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         let task =
             stage == "upload"
-            ? session.uploadTask(with: URLRequest(server.url("/head"), method: "PUT"), from: Data("body".utf8))
-            : session.dataTask(with: server.url("/" + stage))
+            ? rig.session.uploadTask(with: URLRequest(rig.url("/head"), method: "PUT"), from: Data("body".utf8))
+            : rig.session.dataTask(with: rig.url("/" + stage))
         holder.update { $0 = task }
         task.resume()
         try await suspended.wait()
         // Twice as long as the task's own time-out.
-        let clock = await session.load(URLRequest(server.url("/clock"), timeout: 4))
+        let clock = await rig.session.load(URLRequest(rig.url("/clock"), timeout: 4))
         #expect(clock.error?.code == .timedOut)
         #expect(delegate.completionCount(of: task) == 0)
         #expect(task.state == .suspended)
@@ -269,14 +259,16 @@ struct TaskSuspendTests {
 
     @Test("Resumed, it is timed out again if nothing comes")
     func timeoutAfterResuming() async throws {
-        let server = try LoopbackServer { _ in .never }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in
+            .never
+        } configure: {
+            $0.timeoutIntervalForRequest = 2
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
-        try await server.waitForRequests(1)
+        try await rig.server.waitForRequests(1)
         task.suspend()
         task.resume()
         #expect(try await delegate.completion(of: task)?.code == .timedOut)

@@ -15,52 +15,44 @@ struct URLTests {
         ]
     )
     func untouched(target: String) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: server.url.absoluteString + target))
-        let (_, response) = try await session.data(from: url)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: rig.server.url.absoluteString + target))
+        let (_, response) = try await rig.session.data(from: url)
         // What `URL` itself encodes it hands to us encoded.
-        let sent = url.absoluteString.dropFirst(server.url.absoluteString.count)
+        let sent = url.absoluteString.dropFirst(rig.server.url.absoluteString.count)
         // libcurl 8 sends no question mark that nothing follows.
         let isBare = CurlLibrary.version >= CurlVersion(8, 0) && sent.hasSuffix("?")
-        #expect(server.requests[0].target == (isBare ? sent.dropLast() : sent))
+        #expect(rig.server.requests[0].target == (isBare ? sent.dropLast() : sent))
         #expect(response.url == url)
     }
 
     @Test("A URL without a path asks for the root", arguments: ["", "?q=1"])
     func root(rest: String) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: server.url.absoluteString + rest))
-        _ = try await session.data(from: url)
-        #expect(server.requests[0].target == "/" + rest)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: rig.server.url.absoluteString + rest))
+        _ = try await rig.session.data(from: url)
+        #expect(rig.server.requests[0].target == "/" + rest)
     }
 
     @Test("A fragment is not sent")
     func fragment() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: server.url("/path?query").absoluteString + "#fragment"))
-        let (_, response) = try await session.data(from: url)
-        #expect(server.requests[0].target == "/path?query")
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: rig.url("/path?query").absoluteString + "#fragment"))
+        let (_, response) = try await rig.session.data(from: url)
+        #expect(rig.server.requests[0].target == "/path?query")
         #expect(response.url == url)
     }
 
     @Test("A relative URL is resolved against its base")
     func relative() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "child?x", relativeTo: server.url("/parent/sibling")))
-        _ = try await session.data(from: url)
-        #expect(server.requests[0].target == "/parent/child?x")
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "child?x", relativeTo: rig.url("/parent/sibling")))
+        _ = try await rig.session.data(from: url)
+        #expect(rig.server.requests[0].target == "/parent/child?x")
     }
 
     @Test("IPv6 literals are connected to, and named in Host with their brackets")
@@ -79,25 +71,21 @@ struct URLTests {
 
     @Test("International host names are sent in their ASCII form")
     func internationalHost() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "http://bücher.localhost:\(server.port)/"))
-        let (data, _) = try await session.data(from: url)
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://bücher.localhost:\(rig.server.port)/"))
+        let (data, _) = try await rig.session.data(from: url)
         #expect(data == Data("hello".utf8))
-        #expect(server.requests[0].header("Host") == "xn--bcher-kva.localhost:\(server.port)")
+        #expect(rig.server.requests[0].header("Host") == "xn--bcher-kva.localhost:\(rig.server.port)")
     }
 
     @Test("Scheme and host may be in capitals")
     func capitals() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "HTTP://LOCALHOST:\(server.port)/Path"))
-        _ = try await session.data(from: url)
-        #expect(server.requests[0].target == "/Path")
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "HTTP://LOCALHOST:\(rig.server.port)/Path"))
+        _ = try await rig.session.data(from: url)
+        #expect(rig.server.requests[0].target == "/Path")
     }
 
     @Test(
@@ -105,29 +93,25 @@ struct URLTests {
         arguments: ["user:pass", "us%C3%BCr:p%40ss%3Aword", "user", ":pass", "user:"]
     )
     func userInformation(userInfo: String) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "http://\(userInfo)@127.0.0.1:\(server.port)/path@x"))
-        _ = try await session.data(from: url)
-        let request = server.requests[0]
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://\(userInfo)@127.0.0.1:\(rig.server.port)/path@x"))
+        _ = try await rig.session.data(from: url)
+        let request = rig.server.requests[0]
         let decoded = userInfo.removingPercentEncoding ?? ""
         let plain = decoded.contains(":") ? decoded : decoded + ":"
         #expect(request.headers(named: "Authorization") == ["Basic " + Data(plain.utf8).base64EncodedString()])
-        #expect(request.headers(named: "Host") == ["127.0.0.1:\(server.port)"])
+        #expect(request.headers(named: "Host") == ["127.0.0.1:\(rig.server.port)"])
         #expect(request.target == "/path@x")
     }
 
     @Test("The program's own Authorization goes before the URL's user name")
     func ownAuthorization() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "http://user:pass@127.0.0.1:\(server.port)/"))
-        _ = try await session.data(for: URLRequest(url, headers: ["Authorization": "Bearer token"]))
-        #expect(server.requests[0].headers(named: "Authorization") == ["Bearer token"])
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://user:pass@127.0.0.1:\(rig.server.port)/"))
+        _ = try await rig.session.data(for: URLRequest(url, headers: ["Authorization": "Bearer token"]))
+        #expect(rig.server.requests[0].headers(named: "Authorization") == ["Bearer token"])
     }
 
     @Test(

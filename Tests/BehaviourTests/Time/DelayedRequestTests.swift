@@ -51,63 +51,55 @@ struct DelayedRequestTests {
 
     @Test("A new request that isn't there fails the task")
     func replacedByNothing() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate(onDelayedRequest: { $1(.useNewRequest, nil) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.earliestBeginDate = Self.soon()
         task.resume()
         _ = try await delegate.completeStory()
         #expect(delegate.record.value.error?.code == .badURL)
-        #expect(server.connectionCount == 0)
+        #expect(rig.server.connectionCount == 0)
     }
 
     @Test("The delegate can cancel it")
     func cancelled() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate(onDelayedRequest: { $1(.cancel, nil) })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.earliestBeginDate = Self.soon()
         task.resume()
         #expect(try await delegate.completeStory() == ["created", "delayed request", "metrics", "completed"])
         #expect(delegate.record.value.error?.code == .cancelled)
-        #expect(server.connectionCount == 0)
+        #expect(rig.server.connectionCount == 0)
     }
 
     @Test("Of several answers the first counts")
     func severalAnswers() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate(onDelayedRequest: { _, answer in
             answer(.continueLoading, nil)
             answer(.cancel, nil)
             answer(.useNewRequest, nil)
         })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.earliestBeginDate = Self.soon()
         task.resume()
         _ = try await delegate.completeStory()
         #expect(task.error == nil)
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test("A handler's task is asked about too, and without a delegate it just goes on", arguments: [true, false])
     func handler(isWatched: Bool) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: isWatched ? delegate : nil)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: isWatched ? delegate : nil) { _ in .text("hello") }
+        defer { rig.stop() }
         let date = Self.soon()
         let result = await withCheckedContinuation { continuation in
-            let task = session.dataTask(with: server.url("/")) {
+            let task = rig.session.dataTask(with: rig.url("/")) {
                 continuation.resume(returning: HandlerResult($0, $1, $2))
             }
             task.earliestBeginDate = date
@@ -120,12 +112,10 @@ struct DelayedRequestTests {
 
     @Test("A date that is over delays nothing, and nobody is asked")
     func past() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.earliestBeginDate = Date(timeIntervalSinceNow: -1)
         task.resume()
         #expect(try await delegate.completeStory() == ["created", "response", "data", "metrics", "completed"])
@@ -133,12 +123,10 @@ struct DelayedRequestTests {
 
     @Test("Cancelled before its date, it completes at once, however far that is", arguments: [3600, .infinity])
     func cancelledBefore(delay: TimeInterval) async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.earliestBeginDate = delay.isFinite ? Date(timeIntervalSinceNow: delay) : .distantFuture
         task.resume()
         #expect(task.state == .running)
@@ -148,15 +136,15 @@ struct DelayedRequestTests {
 
     @Test("The resource time-out counts from the date, the idle one from the request")
     func timeouts() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let delegate = TimelineDelegate()
-        let session = URLSession.forTest(delegate: delegate) {
+        let rig = try Rig(delegate: delegate) { _ in
+            .text("hello")
+        } configure: {
             $0.timeoutIntervalForResource = 2
             $0.timeoutIntervalForRequest = 2
         }
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/"))
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
         task.earliestBeginDate = Self.soon(2.5)
         task.resume()
         _ = try await delegate.completeStory()
@@ -165,13 +153,11 @@ struct DelayedRequestTests {
 
     @Test("A task that is suspended at its date begins, and asks, when it is resumed")
     func suspended() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
         let (delegate, other) = (TimelineDelegate(), TimelineDelegate())
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: server.url("/suspended"))
-        let later = session.dataTask(with: server.url("/later"))
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/suspended"))
+        let later = rig.session.dataTask(with: rig.url("/later"))
         later.delegate = other
         task.earliestBeginDate = Self.soon(1)
         later.earliestBeginDate = Self.soon(1.2)
@@ -182,6 +168,6 @@ struct DelayedRequestTests {
         #expect(!delegate.story.contains("delayed request"))
         task.resume()
         #expect(try await delegate.completeStory().contains("delayed request"))
-        #expect(server.requests.map(\.path) == ["/later", "/suspended"])
+        #expect(rig.server.requests.map(\.path) == ["/later", "/suspended"])
     }
 }

@@ -15,24 +15,26 @@ struct UploadBlockingStreamTests {
 
     @Test("A hundred of them hold up nobody else, and end with their tasks")
     func others() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let session = URLSession.forTest { $0.httpMaximumConnectionsPerHost = 200 }
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig {
+            .text("\($0.bodyLength)")
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 200
+        }
+        defer { rig.stop() }
         let streams = try (0..<100).map { _ in try BlockingStream(in: directory) }
         let delegate = RecordingDelegate()
-        let uploads = streams.map { session.dataTask(with: request(server.url("/slow"), $0.stream)) }
+        let uploads = streams.map { rig.session.dataTask(with: request(rig.url("/slow"), $0.stream)) }
         for task in uploads {
             task.delegate = delegate
             task.resume()
         }
-        try await server.waitForConnections(100)
-        for _ in 0..<10 { #expect(await session.load(server.url("/quick")).text == "0") }
+        try await rig.server.waitForConnections(100)
+        for _ in 0..<10 { #expect(await rig.session.load(rig.url("/quick")).text == "0") }
         for (number, task) in uploads.enumerated() {
             if number % 2 == 0 { task.cancel() } else { try streams[number].write(Data("x".utf8)) }
         }
-        try await server.waitForBodyBytesReceived(50)
+        try await rig.server.waitForBodyBytesReceived(50)
         for stream in streams { try stream.finish() }
         for (number, task) in uploads.enumerated() {
             #expect(try await delegate.completion(of: task)?.code == (number % 2 == 0 ? .cancelled : nil))
@@ -41,97 +43,85 @@ struct UploadBlockingStreamTests {
 
     @Test("What comes little by little is sent little by little")
     func slowly() async throws {
-        let server = try LoopbackServer(answering: .atHead) { .echoBody($0).after([.waitForBody]) }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(answering: .atHead) { .echoBody($0).after([.waitForBody]) }
+        defer { rig.stop() }
         let source = try BlockingStream(in: directory)
-        let load = Task { await session.load(request(server.url("/"), source.stream)) }
+        let load = Task { await rig.session.load(request(rig.url("/"), source.stream)) }
         for count in 1...5 {
             try source.write(Data("part\(count)".utf8))
-            try await server.waitForBodyBytesReceived(Int64(5 * count))
+            try await rig.server.waitForBodyBytesReceived(Int64(5 * count))
         }
         try source.finish()
         #expect(await load.value.error == nil)
-        #expect(server.requests[0].text == "part1part2part3part4part5")
+        #expect(rig.server.requests[0].text == "part1part2part3part4part5")
     }
 
     @Test("One that says nothing for longer than the request's time-out times out")
     func timeout() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
         let source = try BlockingStream(in: directory)
-        var request = request(server.url("/"), source.stream)
+        var request = request(rig.url("/"), source.stream)
         request.timeoutInterval = 0.3
-        #expect(await session.load(request).error?.code == .timedOut)
+        #expect(await rig.session.load(request).error?.code == .timedOut)
         try source.finish()
     }
 
     @Test("One that is shorter than its Content-Length fails, and the server gets no complete request")
     func tooShort() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let error = await session.load(request(server.url("/"), InputStream(data: Data("short".utf8)), length: 10))
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        let error = await rig.session.load(request(rig.url("/"), InputStream(data: Data("short".utf8)), length: 10))
             .error
         #expect(error?.code == .requestBodyStreamExhausted)
         #expect(error?.localizedDescription.contains("Content-Length") == true)
-        try await server.waitUntilNoConnections()
-        #expect(server.requests.allSatisfy { $0.bodyState != .complete })
+        try await rig.server.waitUntilNoConnections()
+        #expect(rig.server.requests.allSatisfy { $0.bodyState != .complete })
     }
 
     @Test(
         "One that is longer than its Content-Length fails: the rest would be another request, and the server gets neither"
     )
     func tooLong() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
         let stream = InputStream(data: Data("fineGET /evil HTTP/1.1\r\n\r\n".utf8))
-        let error = await session.load(request(server.url("/"), stream, length: 4)).error
+        let error = await rig.session.load(request(rig.url("/"), stream, length: 4)).error
         #expect(error?.code == .dataLengthExceedsMaximum)
         #expect(error?.localizedDescription.contains("Content-Length") == true)
-        #expect(await session.load(server.url("/next")).text == "0")
-        #expect(server.requests.filter { $0.bodyState == .complete }.map(\.path) == ["/next"])
+        #expect(await rig.session.load(rig.url("/next")).text == "0")
+        #expect(rig.server.requests.filter { $0.bodyState == .complete }.map(\.path) == ["/next"])
     }
 
     @Test("One that is told to be empty isn't dropped: the task fails, and the server gets nothing")
     func longerThanNothing() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let error = await session.load(request(server.url("/"), InputStream(data: Data("more".utf8)), length: 0)).error
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        let error = await rig.session.load(request(rig.url("/"), InputStream(data: Data("more".utf8)), length: 0)).error
         #expect(error?.code == .dataLengthExceedsMaximum)
         #expect(error?.localizedDescription.contains("Content-Length") == true)
         let gone = URL(fileURLWithPath: "/nowhere/\(UUID().uuidString)")
         let stream = try #require(InputStream(url: gone))
         #expect(
-            await session.load(request(server.url("/"), stream, length: 0)).error?.code == .requestBodyStreamExhausted
+            await rig.session.load(request(rig.url("/"), stream, length: 0)).error?.code == .requestBodyStreamExhausted
         )
-        #expect(server.requestCount == 0)
-        #expect(await session.load(request(server.url("/"), InputStream(data: Data()), length: 0)).text == "0")
-        #expect(server.requests.map { $0.headers(named: "Content-Length") } == [["0"]])
+        #expect(rig.server.requestCount == 0)
+        #expect(await rig.session.load(request(rig.url("/"), InputStream(data: Data()), length: 0)).text == "0")
+        #expect(rig.server.requests.map { $0.headers(named: "Content-Length") } == [["0"]])
     }
 
     @Test("A length that is known is told, in every message about progress")
     func knownLength() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: delegate) { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
         let content = GeneratedBody.bytes(seed: 1, length: 700_000)
-        let task = session.dataTask(with: request(server.url("/"), InputStream(data: content), length: content.count))
+        let task = rig.session.dataTask(with: request(rig.url("/"), InputStream(data: content), length: content.count))
         task.resume()
         try await delegate.success(of: task)
-        #expect(server.requests[0].body == content)
+        #expect(rig.server.requests[0].body == content)
         let sent = delegate.events(of: task).compactMap { event in
             if case .sent(_, let total, let expected) = event { (total, expected) } else { nil }
         }
@@ -141,19 +131,17 @@ struct UploadBlockingStreamTests {
 
     @Test("The longest files have their length told, though nobody reads them", arguments: [(5 as Int64) << 30])
     func longFile(length: Int64) async throws {
-        let server = try LoopbackServer(answering: .atHead) { _ in .text("no", status: 413).closing() }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let file = try directory.file(Data())
         try FileHandle(forWritingTo: file).truncate(atOffset: UInt64(length))
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), fromFile: file)
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in .text("no", status: 413).closing() }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), fromFile: file)
         task.resume()
         try await delegate.success(of: task)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 413)
-        #expect(server.requests[0].headers(named: "Content-Length") == ["\(length)"])
+        #expect(rig.server.requests[0].headers(named: "Content-Length") == ["\(length)"])
         #expect(task.countOfBytesExpectedToSend == length)
     }
 

@@ -20,7 +20,7 @@ struct UploadEarlyAnswerTests {
         ["reads", "stops", "closes"]
     )
     func refusal(status: Int, manner: String) async throws {
-        let server = try LoopbackServer(answering: .atHead) { _ in
+        let rig = try Rig(answering: .atHead) { _ in
             let answer = LoopbackServer.Response.text("no", status: status)
             return switch manner {
             case "reads": answer
@@ -28,56 +28,48 @@ struct UploadEarlyAnswerTests {
             default: answer.closing()
             }
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await upload(session, to: server.url("/"))
+        defer { rig.stop() }
+        let result = await upload(rig.session, to: rig.url("/"))
         #expect(result.response?.statusCode == status)
         #expect(result.text == "no")
         #expect(result.error == nil)
         // The connection is no good for another request, or has been emptied: either way the next is answered.
-        #expect(await upload(session, to: server.url("/"), length: 0).response?.statusCode == status)
+        #expect(await upload(rig.session, to: rig.url("/"), length: 0).response?.statusCode == status)
     }
 
     @Test("A reset may take the answer with it: then the connection was lost, and nothing else is claimed")
     func reset() async throws {
-        let server = try LoopbackServer(answering: .atHead) { _ in
+        let rig = try Rig(answering: .atHead) { _ in
             .raw([.stopReading, .bytes("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno"), .reset])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await upload(session, to: server.url("/"))
+        defer { rig.stop() }
+        let result = await upload(rig.session, to: rig.url("/"))
         if let error = result.error {
             #expect(error.code == .networkConnectionLost)
         } else {
             #expect(result.response?.statusCode == 413)
             #expect(result.text == "no")
         }
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 
     @Test("A success that doesn't wait for the body is one, even where the server then goes away")
     func success() async throws {
-        let server = try LoopbackServer(answering: .atHead) { _ in
+        let rig = try Rig(answering: .atHead) { _ in
             .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"), .close])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await upload(session, to: server.url("/"))
+        defer { rig.stop() }
+        let result = await upload(rig.session, to: rig.url("/"))
         #expect(result.text == "fine")
         #expect(result.error == nil)
     }
 
     @Test("A success that breaks off is none")
     func brokenSuccess() async throws {
-        let server = try LoopbackServer(answering: .atHead) { _ in
+        let rig = try Rig(answering: .atHead) { _ in
             .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\nfine"), .close])
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        #expect(await upload(session, to: server.url("/")).error?.code == .networkConnectionLost)
+        defer { rig.stop() }
+        #expect(await upload(rig.session, to: rig.url("/")).error?.code == .networkConnectionLost)
     }
 }

@@ -9,37 +9,33 @@ import Testing
 struct UploadFileTests {
     @Test("The file's content arrives with its length", arguments: [0, 1, 1_000_000])
     func content(length: Int) async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let file = try directory.file(length: Int64(length), seed: 3)
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "PUT")
-        let (data, _) = try await session.upload(for: request, fromFile: file)
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "PUT")
+        let (data, _) = try await rig.session.upload(for: request, fromFile: file)
         #expect(data == Data("\(length)".utf8))
-        #expect(server.requests[0].body == GeneratedBody.bytes(seed: 3, length: length))
-        #expect(server.requests[0].headers(named: "Content-Length") == ["\(length)"])
-        #expect(server.requests[0].header("Expect") == nil)
+        #expect(rig.server.requests[0].body == GeneratedBody.bytes(seed: 3, length: length))
+        #expect(rig.server.requests[0].headers(named: "Content-Length") == ["\(length)"])
+        #expect(rig.server.requests[0].header("Expect") == nil)
     }
 
     @Test("Handler and delegate tasks send files as well")
     func tasks() async throws {
-        let server = try LoopbackServer { .echoBody($0) }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let file = try directory.file("file", Data("content".utf8))
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "PUT")
+        let rig = try Rig(delegate: delegate) { .echoBody($0) }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "PUT")
         let result = await withCheckedContinuation { continuation in
-            session.uploadTask(with: request, fromFile: file) {
+            rig.session.uploadTask(with: request, fromFile: file) {
                 continuation.resume(returning: HandlerResult($0, $1, $2))
             }.resume()
         }
         #expect(result.text == "content")
-        let task = session.uploadTask(with: request, fromFile: file)
+        let task = rig.session.uploadTask(with: request, fromFile: file)
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == Data("content".utf8))
@@ -98,16 +94,14 @@ struct UploadFileTests {
     @Test("A file that shrinks while it is sent fails the task, and closes the connection")
     func shrinking() async throws {
         let (stopped, shrunk) = (Gate(), Gate())
-        let server = try LoopbackServer(answering: .atHead) { _ in
-            .text("done").after([.stopReading, .open(stopped), .waitFor(shrunk), .resumeReading, .waitForBody])
-        }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let file = try directory.file(length: 64 << 20, seed: 3)
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), fromFile: file)
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            .text("done").after([.stopReading, .open(stopped), .waitFor(shrunk), .resumeReading, .waitForBody])
+        }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), fromFile: file)
         task.resume()
         try await stopped.wait()
         #expect(truncate(file.path, 1000) == 0)
@@ -115,8 +109,8 @@ struct UploadFileTests {
         let error = try await delegate.completion(of: task)
         #expect(error?.code == .cannotOpenFile)
         #expect(error?.localizedDescription.contains("shorter") == true)
-        try await server.waitUntilNoConnections()
-        #expect(server.requests[0].bodyState == .cutOff)
+        try await rig.server.waitUntilNoConnections()
+        #expect(rig.server.requests[0].bodyState == .cutOff)
     }
 
     @Test("What a file grows by while it is sent is not sent")
@@ -124,21 +118,19 @@ struct UploadFileTests {
         let (stopped, grown) = (Gate(), Gate())
         var options = LoopbackServer.Options()
         options.bodyLimit = 0
-        let server = try LoopbackServer(answering: .atHead, options: options) { _ in
-            .text("done").after([.stopReading, .open(stopped), .waitFor(grown), .resumeReading, .waitForBody])
-        }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let length: Int64 = 32 << 20
         let file = try directory.file(length: length, seed: 3)
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "PUT")
-        async let upload = session.upload(for: request, fromFile: file)
+        let rig = try Rig(answering: .atHead, options: options) { _ in
+            .text("done").after([.stopReading, .open(stopped), .waitFor(grown), .resumeReading, .waitForBody])
+        }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "PUT")
+        async let upload = rig.session.upload(for: request, fromFile: file)
         try await stopped.wait()
         #expect(truncate(file.path, off_t(2 * length)) == 0)
         grown.open()
         _ = try await upload
-        #expect(server.requests[0].bodyLength == length)
+        #expect(rig.server.requests[0].bodyLength == length)
     }
 }

@@ -20,13 +20,11 @@ struct UploadProgressTests {
 
     @Test("didSendBodyData grows to the whole length, before the response", arguments: [1, 100_000, 20 << 20])
     func data(length: Int) async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        let rig = try Rig(delegate: delegate) { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
         let body = Data(count: length)
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), from: body)
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: body)
         task.resume()
         try await delegate.success(of: task)
         check(delegate.events(of: task), Int64(length))
@@ -37,16 +35,14 @@ struct UploadProgressTests {
 
     @Test("Files and request bodies count as well")
     func otherBodies() async throws {
-        let server = try LoopbackServer { _ in .text("done") }
-        defer { server.stop() }
         let directory = try TemporaryDirectory()
         let file = try directory.file(length: 2 << 20, seed: 1)
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/"), method: "POST", body: Data(count: 5000))
-        let fromFile = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), fromFile: file)
-        let fromRequest = session.dataTask(with: request)
+        let rig = try Rig(delegate: delegate) { _ in .text("done") }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: "POST", body: Data(count: 5000))
+        let fromFile = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), fromFile: file)
+        let fromRequest = rig.session.dataTask(with: request)
         for task in [fromFile, fromRequest] { task.resume() }
         try await delegate.success(of: fromFile)
         try await delegate.success(of: fromRequest)
@@ -57,15 +53,13 @@ struct UploadProgressTests {
     @Test("It is told while the upload goes on")
     func whileSending() async throws {
         let (stopped, reads) = (Gate(), Gate())
-        let server = try LoopbackServer(answering: .atHead) { _ in
+        let delegate = RecordingDelegate()
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
             .text("done").after([.stopReading, .open(stopped), .waitFor(reads), .resumeReading, .waitForBody])
         }
-        defer { server.stop() }
-        let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         let body = Data(count: 64 << 20)
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "PUT"), from: body)
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), from: body)
         task.resume()
         try await delegate.wait(for: task) { $0.name == "sent" }
         #expect(delegate.completionCount(of: task) == 0)
@@ -77,12 +71,10 @@ struct UploadProgressTests {
 
     @Test("An empty body has no progress to tell")
     func empty() async throws {
-        let server = try LoopbackServer { _ in .text("done") }
-        defer { server.stop() }
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), from: Data())
+        let rig = try Rig(delegate: delegate) { _ in .text("done") }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: Data())
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])

@@ -14,26 +14,24 @@ struct UploadReplayTests {
         ["data", "file", "stream"]
     )
     func redirect(status: Int, kind: String) async throws {
-        let server = try LoopbackServer { request in
+        let source = StreamSource { _ in InputStream(data: Self.content) }
+        let rig = try Rig(delegate: source) { request in
             request.path == "/from" ? .redirect(to: "/to", status: status) : .text("\(request.bodyLength)")
         }
-        defer { server.stop() }
-        let source = StreamSource { _ in InputStream(data: Self.content) }
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
+        defer { rig.stop() }
         let directory = try TemporaryDirectory()
-        let request = URLRequest(server.url("/from"), method: "POST")
+        let request = URLRequest(rig.url("/from"), method: "POST")
         let task: URLSessionUploadTask
         switch kind {
-        case "data": task = session.uploadTask(with: request, from: Self.content)
-        case "file": task = session.uploadTask(with: request, fromFile: try directory.file(Self.content))
-        default: task = session.uploadTask(withStreamedRequest: request)
+        case "data": task = rig.session.uploadTask(with: request, from: Self.content)
+        case "file": task = rig.session.uploadTask(with: request, fromFile: try directory.file(Self.content))
+        default: task = rig.session.uploadTask(withStreamedRequest: request)
         }
         task.resume()
         #expect(try await source.completion() == nil)
         #expect(source.record.value.body == Data("1000000".utf8))
-        #expect(server.requests.map(\.path) == ["/from", "/to"])
-        #expect(server.requests[1].body == Self.content)
+        #expect(rig.server.requests.map(\.path) == ["/from", "/to"])
+        #expect(rig.server.requests[1].body == Self.content)
         #expect(source.record.value.asked == (kind == "stream" ? 2 : 0))
         #expect(!source.record.value.wasOffTheQueue)
         #expect(task.countOfBytesSent == 1_000_000)
@@ -41,19 +39,17 @@ struct UploadReplayTests {
 
     @Test("A request's own stream serves once; the next is the delegate's")
     func ownStream() async throws {
-        let server = try LoopbackServer { request in
+        let source = StreamSource { _ in InputStream(data: Self.content) }
+        let rig = try Rig(delegate: source) { request in
             request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
         }
-        defer { server.stop() }
-        let source = StreamSource { _ in InputStream(data: Self.content) }
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
-        var request = URLRequest(server.url("/from"), method: "POST")
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/from"), method: "POST")
         request.httpBodyStream = InputStream(data: Self.content)
-        session.dataTask(with: request).resume()
+        rig.session.dataTask(with: request).resume()
         #expect(try await source.completion() == nil)
         #expect(source.record.value.asked == 1)
-        #expect(server.requests[1].body == Self.content)
+        #expect(rig.server.requests[1].body == Self.content)
     }
 
     @Test(
@@ -61,10 +57,6 @@ struct UploadReplayTests {
         arguments: [true, false]
     )
     func sameStream(isSame: Bool) async throws {
-        let server = try LoopbackServer { request in
-            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
-        }
-        defer { server.stop() }
         nonisolated(unsafe) let first = InputStream(data: Data("body".utf8))
         let source = StreamSource { number in
             if number == 1 || isSame { return first }
@@ -73,22 +65,22 @@ struct UploadReplayTests {
             spent.close()
             return spent
         }
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
-        session.uploadTask(withStreamedRequest: URLRequest(server.url("/from"), method: "POST")).resume()
+        let rig = try Rig(delegate: source) { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
+        }
+        defer { rig.stop() }
+        rig.session.uploadTask(withStreamedRequest: URLRequest(rig.url("/from"), method: "POST")).resume()
         #expect(try await source.completion()?.code == .requestBodyStreamExhausted)
         #expect(source.record.value.asked == 2)
-        #expect(server.requests.map(\.path) == ["/from"])
+        #expect(rig.server.requests.map(\.path) == ["/from"])
     }
 
     @Test("A delegate that has no other stream fails the task clearly")
     func exhausted() async throws {
-        let server = try LoopbackServer { _ in .redirect(to: "/to", status: 307) }
-        defer { server.stop() }
         let source = StreamSource { $0 == 1 ? InputStream(data: Self.content) : nil }
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
-        session.uploadTask(withStreamedRequest: URLRequest(server.url("/from"), method: "POST")).resume()
+        let rig = try Rig(delegate: source) { _ in .redirect(to: "/to", status: 307) }
+        defer { rig.stop() }
+        rig.session.uploadTask(withStreamedRequest: URLRequest(rig.url("/from"), method: "POST")).resume()
         let error = try await source.completion()
         #expect(error?.code == .requestBodyStreamExhausted)
         #expect(error?.localizedDescription.contains("stream") == true)
@@ -156,12 +148,10 @@ struct UploadReplayTests {
 
     @Test("A new connection that dies is not tried again")
     func newConnection() async throws {
-        let server = try LoopbackServer(answering: .atHead) { _ in .raw([.reset]) }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let error = await session.load(URLRequest(server.url("/"), method: "POST", body: Self.content)).error
+        let rig = try Rig(answering: .atHead) { _ in .raw([.reset]) }
+        defer { rig.stop() }
+        let error = await rig.session.load(URLRequest(rig.url("/"), method: "POST", body: Self.content)).error
         #expect(error?.code == .networkConnectionLost)
-        #expect(server.requestCount == 1)
+        #expect(rig.server.requestCount == 1)
     }
 }

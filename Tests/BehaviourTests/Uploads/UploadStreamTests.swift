@@ -16,16 +16,14 @@ struct UploadStreamTests {
 
     @Test("A request's stream is sent in chunks, its length being unknown")
     func chunked() async throws {
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(for: request(server.url("/")))
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        let (data, _) = try await rig.session.data(for: request(rig.url("/")))
         #expect(data == Data("2000000".utf8))
-        #expect(server.requests[0].body == Self.content)
-        #expect(server.requests[0].headers(named: "Transfer-Encoding") == ["chunked"])
-        #expect(server.requests[0].header("Content-Length") == nil)
-        #expect(server.requests[0].header("Expect") == nil)
+        #expect(rig.server.requests[0].body == Self.content)
+        #expect(rig.server.requests[0].headers(named: "Transfer-Encoding") == ["chunked"])
+        #expect(rig.server.requests[0].header("Content-Length") == nil)
+        #expect(rig.server.requests[0].header("Expect") == nil)
     }
 
     @Test("A streamed request sends its stream, or the one the delegate gives", arguments: [true, false])
@@ -45,17 +43,15 @@ struct UploadStreamTests {
                 completed.update { $0.append(error as? URLError) }
             }
         }
-        let server = try LoopbackServer { .text("\($0.bodyLength)") }
-        defer { server.stop() }
         let source = Source()
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
-        let plain = URLRequest(server.url("/"), method: "POST")
-        let task = session.uploadTask(withStreamedRequest: asksDelegate ? plain : request(server.url("/")))
+        let rig = try Rig(delegate: source) { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        let plain = URLRequest(rig.url("/"), method: "POST")
+        let task = rig.session.uploadTask(withStreamedRequest: asksDelegate ? plain : request(rig.url("/")))
         task.resume()
         try await source.completed.wait { !$0.isEmpty }
         #expect(source.completed.value == [nil])
-        #expect(server.requests[0].body == Self.content)
+        #expect(rig.server.requests[0].body == Self.content)
     }
 
     @Test("The delegate's stream comes before the request's own")
@@ -75,26 +71,22 @@ struct UploadStreamTests {
                 completed.update { $0 = true }
             }
         }
-        let server = try LoopbackServer { _ in .status(200) }
-        defer { server.stop() }
         let source = Source()
-        let session = URLSession.forTest(delegate: source)
-        defer { session.invalidateAndCancel() }
-        session.uploadTask(withStreamedRequest: request(server.url("/"))).resume()
+        let rig = try Rig(delegate: source) { _ in .status(200) }
+        defer { rig.stop() }
+        rig.session.uploadTask(withStreamedRequest: request(rig.url("/"))).resume()
         try await source.completed.wait { $0 }
-        #expect(server.requests.map(\.text) == ["the delegate's"])
+        #expect(rig.server.requests.map(\.text) == ["the delegate's"])
     }
 
     @Test("A stream that can't be sent again fails a redirect that wants it again, rather than sending something else")
     func redirected() async throws {
-        let server = try LoopbackServer { request in
+        let rig = try Rig { request in
             request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("\(request.bodyLength)")
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let result = await session.load(request(server.url("/from")))
+        defer { rig.stop() }
+        let result = await rig.session.load(request(rig.url("/from")))
         #expect(result.error?.code == .requestBodyStreamExhausted)
-        #expect(server.requests.allSatisfy { $0.path == "/from" || $0.bodyState != .complete })
+        #expect(rig.server.requests.allSatisfy { $0.path == "/from" || $0.bodyState != .complete })
     }
 }

@@ -25,9 +25,8 @@ struct HalfTunesInteractiveTests {
 
     /// Returns when it takes keys: what is typed before is lost.
     private func start(player: String) async throws -> TerminalProgram {
-        let program = Products.directory.appendingPathComponent("halftunes").path
         let halftunes = try TerminalProgram(
-            [program, "-o", music.path, "--rate", "100000000"],
+            [Products.program("halftunes"), "-o", music.path, "--rate", "100000000"],
             environment: ["HALFTUNES_PLAYER": player, "LC_ALL": "C.UTF-8"]
         )
         try await halftunes.shows("enter search")
@@ -50,7 +49,7 @@ struct HalfTunesInteractiveTests {
 
     private func quit(_ halftunes: TerminalProgram) async throws {
         halftunes.type("q")
-        #expect(try await halftunes.ending() == 0)
+        #expect(try await halftunes.ending() == .exit(0))
     }
 
     @Test("A song is found, downloaded, played and stopped; the keys that apply are shown, others say so")
@@ -148,7 +147,7 @@ struct HalfTunesInteractiveTests {
         ) {
             let player = try directory.file("other-player", Data("#!/bin/sh\n\(script)\n".utf8))
             #expect(chmod(player.path, 0o700) == 0)
-            let words = [Products.directory.appendingPathComponent("halftunes").path, "play", file]
+            let words = [try Products.program("halftunes"), "play", file]
             let child = try TestSupport.ChildProcess(
                 words,
                 environment: ["HALFTUNES_PLAYER": player.path],

@@ -16,9 +16,8 @@ struct HalfTunesKillTests {
     }
 
     private func get(_ server: LoopbackServer) throws -> TestSupport.ChildProcess {
-        let program = Products.directory.appendingPathComponent("halftunes").path
         return try TestSupport.ChildProcess([
-            program, "get", server.url("/song.wav").absoluteString, "-o", directory.url.path,
+            Products.program("halftunes"), "get", server.url("/song.wav").absoluteString, "-o", directory.url.path,
         ])
     }
 
@@ -133,9 +132,8 @@ struct HalfTunesKillTests {
         _ = await first.ending()
         _ = try directory.file(".halftunes/CurlNetworkingDownload_00.tmp", Data("orphan".utf8))
 
-        let program = Products.directory.appendingPathComponent("halftunes").path
         let other = try TestSupport.ChildProcess([
-            program, "get", server.url("/other").absoluteString, "-o", directory.url.path,
+            Products.program("halftunes"), "get", server.url("/other").absoluteString, "-o", directory.url.path,
         ])
         _ = await other.remainingLines()
         #expect(await other.ending() == .exit(0))

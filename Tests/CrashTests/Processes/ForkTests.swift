@@ -6,7 +6,7 @@ import Testing
 @Suite("A process that forks", .timeLimit(.minutes(1)))
 struct ForkTests {
     private static func lines(_ moment: String, _ server: LoopbackServer) async throws -> [String] {
-        let helper = try ChildProcess([TestHelper.path("fork-helper"), moment, server.url("/").absoluteString])
+        let helper = try ChildProcess([Products.program("fork-helper"), moment, server.url("/").absoluteString])
         let lines = await helper.remainingLines()
         #expect(await helper.ending() == .exit(0))
         return lines

@@ -17,7 +17,7 @@ package final class ChildProcess: Sendable {
 
     package let pid: pid_t
     private let input: Int32
-    private let state = Locked(State())
+    private let state = Watched(State())
 
     private struct State: Sendable {
         var lines: [String] = []
@@ -46,39 +46,20 @@ package final class ChildProcess: Sendable {
         let kept = ([stdin.read, stdout.write] + descriptors).map { fcntl($0, F_DUPFD_CLOEXEC, 100) }
         defer { for descriptor in kept + [stdin.read, stdout.write] { close(descriptor) } }
 
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, kept[0], 0)
-        posix_spawn_file_actions_adddup2(&actions, kept[1], 1)
-        if mergesErrors { posix_spawn_file_actions_adddup2(&actions, kept[1], 2) }
-        for (index, descriptor) in kept.dropFirst(2).enumerated() {
-            posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(3 + index))
-        }
-
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
-        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        var pid = pid_t()
-        let code = Self.withCStrings(words) { arguments in
-            Self.withCStrings(variables.map { "\($0)=\($1)" }) { variables in
-                posix_spawnp(&pid, words[0], &actions, &attributes, arguments, variables)
+        do {
+            pid = try Spawn.start(words, environment: environment) { actions in
+                posix_spawn_file_actions_adddup2(&actions, kept[0], 0)
+                posix_spawn_file_actions_adddup2(&actions, kept[1], 1)
+                if mergesErrors { posix_spawn_file_actions_adddup2(&actions, kept[1], 2) }
+                for (index, descriptor) in kept.dropFirst(2).enumerated() {
+                    posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(3 + index))
+                }
             }
-        }
-        guard code == 0 else {
+        } catch {
             close(stdin.write)
             close(stdout.read)
-            throw Failure(description: "\(words[0]) could not be started: \(String(cString: strerror(code)))")
+            throw error
         }
-        self.pid = pid
         input = stdin.write
         let thread = Thread { [pid, state, output = stdout.read] in Self.follow(pid, output, state) }
         thread.stackSize = 256 * 1024
@@ -95,7 +76,7 @@ package final class ChildProcess: Sendable {
     package func line() async -> String? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let known = state.withLock { state -> String?? in
+                let known = state.update { state -> String?? in
                     if !state.lines.isEmpty { return state.lines.removeFirst() }
                     if state.isOutputOver { return .some(nil) }
                     state.reader = continuation
@@ -117,7 +98,7 @@ package final class ChildProcess: Sendable {
 
     /// Sends it a line.
     package func say(_ line: String) {
-        state.withLock { state in
+        state.update { state in
             guard !state.isInputClosed else { return }
             let bytes = Array((line + "\n").utf8)
             _ = write(input, bytes, bytes.count)
@@ -128,7 +109,7 @@ package final class ChildProcess: Sendable {
 
     /// Ends its input: a helper ends by that.
     package func closeInput() {
-        state.withLock { state in
+        state.update { state in
             guard !state.isInputClosed else { return }
             state.isInputClosed = true
             close(input)
@@ -137,7 +118,7 @@ package final class ChildProcess: Sendable {
 
     /// Does nothing when it has ended.
     package func kill(_ signal: Int32 = SIGKILL) {
-        state.withLock { state in
+        state.update { state in
             if state.ending == nil { _ = Glibc.kill(pid, signal) }
         }
     }
@@ -146,7 +127,7 @@ package final class ChildProcess: Sendable {
     package func ending() async -> Ending {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let known = state.withLock { state in
+                let known = state.update { state in
                     if state.ending == nil { state.waiters.append(continuation) }
                     return state.ending
                 }
@@ -159,7 +140,7 @@ package final class ChildProcess: Sendable {
 
     // MARK: - On its thread
 
-    private static func follow(_ pid: pid_t, _ output: Int32, _ state: Locked<State>) {
+    private static func follow(_ pid: pid_t, _ output: Int32, _ state: Watched<State>) {
         var rest: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
@@ -174,7 +155,7 @@ package final class ChildProcess: Sendable {
         }
         close(output)
         if !rest.isEmpty { take(String(decoding: rest, as: UTF8.self), state) }
-        let reader = state.withLock { state in
+        let reader = state.update { state in
             state.isOutputOver = true
             return state.reader.take()
         }
@@ -183,10 +164,8 @@ package final class ChildProcess: Sendable {
         var information = siginfo_t()
         while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
         // Under the lock, so that nobody sends a signal to whoever gets the number next.
-        let (ending, waiters) = state.withLock { state in
-            var status: Int32 = 0
-            while waitpid(pid, &status, 0) < 0, errno == EINTR {}
-            let ending: Ending = status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f)
+        let (ending, waiters) = state.update { state in
+            let ending = Spawn.ending(of: pid)
             state.ending = ending
             defer { state.waiters = [] }
             return (ending, state.waiters)
@@ -194,8 +173,8 @@ package final class ChildProcess: Sendable {
         for waiter in waiters { waiter.resume(returning: ending) }
     }
 
-    private static func take(_ line: String, _ state: Locked<State>) {
-        let reader = state.withLock { state in
+    private static func take(_ line: String, _ state: Watched<State>) {
+        let reader = state.update { state in
             guard let reader = state.reader.take() else {
                 state.lines.append(line)
                 return nil as CheckedContinuation<String?, Never>?
@@ -214,30 +193,5 @@ package final class ChildProcess: Sendable {
             throw Failure(description: "no pipe: \(String(cString: strerror(errno)))")
         }
         return (ends[0], ends[1])
-    }
-
-    private static func withCStrings<Result>(
-        _ strings: [String],
-        _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-    ) -> Result {
-        let copies = strings.map { strdup($0) }
-        defer { for copy in copies { free(copy) } }
-        return body(copies + [nil])
-    }
-}
-
-/// A value behind a lock.
-///
-/// `@unchecked Sendable`: `value` is reached only through `withLock`.
-private final class Locked<Value: Sendable>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-
-    func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        try lock.withLock { try body(&value) }
     }
 }
