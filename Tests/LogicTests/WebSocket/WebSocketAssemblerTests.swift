@@ -1,0 +1,222 @@
+import CurlTransport
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Messages put together from frames")
+struct WebSocketAssemblerTests {
+    private struct Frame {
+        var first: UInt8
+        var payload: [UInt8]
+
+        init(_ first: UInt8, _ payload: [UInt8] = []) { (self.first, self.payload) = (first, payload) }
+        init(_ first: UInt8, _ text: String) { self.init(first, Array(text.utf8)) }
+
+        var bytes: [UInt8] {
+            switch payload.count {
+            case ...125: [first, UInt8(payload.count)] + payload
+            case ...0xFFFF: [first, 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
+            default: [first, 127] + (0..<8).reversed().map { UInt8(payload.count >> (8 * $0) & 0xFF) } + payload
+            }
+        }
+    }
+
+    private typealias Events = (events: [WebSocketAssembler.Event], violation: WebSocketViolation?)
+
+    private func events(
+        _ bytes: [UInt8],
+        cuts: [Int] = [],
+        maximum: Int = 1 << 20,
+        inflater: MessageInflater? = nil
+    ) -> Events {
+        var assembler = WebSocketAssembler(maximumMessageSize: maximum, inflater: inflater)
+        var seen: [WebSocketAssembler.Event] = []
+        let ends = (cuts + [bytes.count]).sorted()
+        var start = 0
+        do throws(WebSocketViolation) {
+            for end in ends {
+                let piece = Array(bytes[start..<end])
+                start = end
+                try piece.withUnsafeBytes { piece in
+                    Result { () throws(WebSocketViolation) in
+                        var input = piece
+                        while let event = try assembler.next(&input) { seen.append(event) }
+                    }
+                }.get()
+            }
+        } catch {
+            return (seen, error)
+        }
+        return (seen, nil)
+    }
+
+    private func events(_ frames: [Frame], maximum: Int = 1 << 20) -> Events {
+        events(frames.flatMap(\.bytes), maximum: maximum)
+    }
+
+    @Test("Control frames between fragments come first")
+    func interleaved() {
+        let (seen, violation) = events([
+            Frame(0x01, "Hel"), Frame(0x89, "p"), Frame(0x00, "l"), Frame(0x8A, "q"), Frame(0x80, "o"),
+            Frame(0x82, [1, 2]),
+        ])
+        #expect(violation == nil)
+        #expect(
+            seen == [
+                .ping([0x70]), .pong([0x71]), .message(.text("Hello")), .message(.binary(Data([1, 2]))),
+            ]
+        )
+    }
+
+    @Test("Empty messages and empty fragments are messages")
+    func empty() {
+        let (seen, violation) = events([Frame(0x81), Frame(0x02), Frame(0x00), Frame(0x80), Frame(0x81, "a")])
+        #expect(violation == nil)
+        #expect(seen == [.message(.text("")), .message(.binary(Data())), .message(.text("a"))])
+    }
+
+    @Test("A fragment needs a message, and a message waits for the one before it")
+    func order() {
+        #expect(events([Frame(0x80, "a")]).violation?.status == .protocolError)
+        #expect(events([Frame(0x01, "a"), Frame(0x81, "b")]).violation?.status == .protocolError)
+        #expect(events([Frame(0x01, "a"), Frame(0x80, "b"), Frame(0x80, "c")]).violation?.status == .protocolError)
+    }
+
+    @Test("Text is refused with the byte that makes it none, and at its end where a character is cut off")
+    func text() {
+        #expect(events([0x81, 0x05, 0x61, 0xED, 0xA0]).violation?.status == .invalidPayload)
+        #expect(events([Frame(0x81, [0xE2, 0x82])]).violation?.status == .invalidPayload)
+        #expect(events([Frame(0x01, [0xE2, 0x82]), Frame(0x80, [0xAC])]).events == [.message(.text("€"))])
+        #expect(events([Frame(0x82, [0xE2, 0x82])]).violation == nil)
+    }
+
+    @Test("A message may be as large as the maximum, and no byte more", arguments: [99, 100, 101])
+    func size(size: Int) {
+        let whole = [Frame(0x82, Array(repeating: 1, count: size))]
+        let parts = [Frame(0x02, Array(repeating: 1, count: 60)), Frame(0x80, Array(repeating: 1, count: size - 60))]
+        for frames in [whole, parts] {
+            let (seen, violation) = events(frames, maximum: 100)
+            #expect(violation?.status == (size > 100 ? .tooBig : nil))
+            #expect(seen.count == (size > 100 ? 0 : 1))
+        }
+    }
+
+    @Test("A length that no memory holds is refused before a byte of the payload comes")
+    func announced() {
+        let header: [UInt8] = [0x82, 127, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
+        #expect(events(header).violation?.status == .tooBig)
+        #expect(events([0x02, 1, 0] + [0x80] + header.dropFirst()).violation?.status == .tooBig)
+    }
+
+    @Test("Close frames say what the RFC lets them say")
+    func closing() {
+        #expect(events([Frame(0x88)]).events == [.close(WebSocketClosing(nil))])
+        #expect(events([Frame(0x88, [3, 0xE8])]).events == [.close(WebSocketClosing(1000))])
+        #expect(
+            events([Frame(0x88, [3, 0xE9] + Array("bye".utf8))]).events
+                == [.close(WebSocketClosing(1001, Data("bye".utf8)))]
+        )
+        #expect(events([Frame(0x88, [3])]).violation?.status == .protocolError)
+        #expect(events([Frame(0x88, [3, 0xE8, 0xFF])]).violation?.status == .invalidPayload)
+        let valid = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]
+        let invalid = [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535]
+        for code in valid + invalid {
+            let violation = events([Frame(0x88, [UInt8(code >> 8), UInt8(code & 0xFF)])]).violation
+            #expect(violation?.status == (invalid.contains(code) ? .protocolError : nil), "\(code)")
+        }
+    }
+
+    @Test("However the bytes are cut, the events are the same", arguments: 0..<40)
+    func cuts(seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var frames: [Frame] = []
+        for _ in 0..<20 {
+            let payload = (0..<Int.random(in: 0...400, using: &random)).map { _ in
+                UInt8.random(in: 97...122, using: &random)
+            }
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: frames.append(Frame(0x89, Array(payload.prefix(125))))
+            case 1: frames.append(Frame(0x81, payload))
+            case 2: frames += [Frame(0x01, payload), Frame(0x8A, "x"), Frame(0x00, "é"), Frame(0x80, payload)]
+            default: frames.append(Frame(0x82, payload))
+            }
+        }
+        // Half of them end with something that is wrong.
+        if seed % 2 == 1 { frames.append(Frame([0x80, 0x83, 0xC1, 0x08].randomElement(using: &random) ?? 0x83, "a")) }
+        let bytes = frames.flatMap(\.bytes)
+        let whole = events(bytes)
+        #expect((whole.violation != nil) == (seed % 2 == 1))
+        let some = (0..<30).map { _ in Int.random(in: 0...bytes.count, using: &random) }
+        for cuts in [some, Array(0..<bytes.count)] {
+            let pieces = events(bytes, cuts: cuts)
+            #expect(pieces.events == whole.events)
+            #expect(pieces.violation == whole.violation)
+        }
+    }
+
+    // MARK: - Compression
+
+    @Test("The examples of RFC 7692 inflate to Hello, with and without what came before")
+    func inflating() throws {
+        let first: [UInt8] = [0xc1, 0x07, 0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]
+        let again: [UInt8] = [0xc1, 0x05, 0xf2, 0x00, 0x11, 0x00, 0x00]
+        let stored: [UInt8] = [0xc1, 0x0b, 0x00, 0x05, 0x00, 0xfa, 0xff, 0x48, 0x65, 0x6c, 0x6c, 0x6f, 0x00]
+        let final: [UInt8] = [0xc1, 0x08, 0xf3, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x00]
+        let twoBlocks: [UInt8] = [
+            0xc1, 0x0d, 0xf2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xff, 0xff, 0xca, 0xc9, 0xc9, 0x07, 0x00,
+        ]
+        let fragments: [UInt8] = [0x41, 0x03, 0xf2, 0x48, 0xcd, 0x80, 0x04, 0xc9, 0xc9, 0x07, 0x00]
+        let hello = WebSocketAssembler.Event.message(.text("Hello"))
+        for bytes in [first + again, stored + first + again, twoBlocks, fragments, final + first] {
+            let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+            let (seen, violation) = events(bytes, inflater: inflater)
+            #expect(violation == nil)
+            #expect(!seen.isEmpty && seen.allSatisfy { $0 == hello }, "\(bytes)")
+        }
+        let forgetful = try #require(MessageInflater(windowBits: 15, forgets: true))
+        #expect(events(first + again, inflater: forgetful).violation?.status == .invalidPayload)
+    }
+
+    @Test(
+        "What was compressed inflates to what it was, by any of the four parameters",
+        arguments: 9...15,
+        [false, true]
+    )
+    func roundTrip(windowBits: Int, forgets: Bool) throws {
+        let deflater = try #require(MessageDeflater(windowBits: windowBits, forgets: forgets))
+        let inflater = try #require(MessageInflater(windowBits: windowBits, forgets: forgets))
+        var random = SeededGenerator(seed: UInt64(windowBits))
+        var bytes: [UInt8] = []
+        var messages: [WebSocketAssembler.Event] = []
+        for length in [1, 10, 1000, 70_000, 100_000] {
+            let payload = (0..<length).map { _ in UInt8.random(in: 0...3, using: &random) }
+            let compressed = try #require(payload.withUnsafeBytes { deflater.deflate($0) })
+            bytes += Frame(0xC2, compressed).bytes
+            messages.append(.message(.binary(Data(payload))))
+        }
+        let cuts = (0..<50).map { _ in Int.random(in: 0...bytes.count, using: &random) }
+        let (seen, violation) = events(bytes, cuts: cuts, inflater: inflater)
+        #expect(violation == nil)
+        #expect(seen == messages)
+    }
+
+    @Test("A bomb stops at the maximum")
+    func bomb() throws {
+        let deflater = try #require(MessageDeflater(windowBits: 15, forgets: false))
+        let zeros = [UInt8](repeating: 0, count: 50_000_000)
+        let bomb = try #require(zeros.withUnsafeBytes { deflater.deflate($0) })
+        #expect(bomb.count < 60_000)
+        let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+        let (seen, violation) = events(Frame(0xC2, bomb).bytes, maximum: 100_000, inflater: inflater)
+        #expect(seen.isEmpty)
+        #expect(violation?.status == .tooBig)
+    }
+
+    @Test("Damaged data is told from text that is none")
+    func damaged() throws {
+        let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+        #expect(events(Frame(0xC2, [0xFF, 0xFF, 0xFF]).bytes, inflater: inflater).violation?.status == .invalidPayload)
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The closing handshake of web sockets")
+struct WebSocketCloseHandshakeTests {
+    private typealias Handshake = WebSocketCloseHandshake
+
+    private let normal = WebSocketClosing(1000)
+    private let away = WebSocketClosing(1001, Data("bye".utf8))
+    private let violation = WebSocketViolation(.invalidPayload, "bad")
+
+    private func make() -> Handshake { Handshake(patience: .seconds(10), lingering: .seconds(1)) }
+
+    @Test("The server closes: its status is repeated, and it hangs up")
+    func byServer() {
+        var handshake = make()
+        #expect(handshake.handle(.received(away)) == [.send(WebSocketClosing(1001)), .wait(.seconds(1))])
+        #expect(!handshake.isSending && !handshake.isReceiving)
+        #expect(handshake.handle(.connectionEnded) == [.finish(.closed(away))])
+        #expect(handshake.isClosed)
+    }
+
+    @Test("The program closes: the server answers and hangs up, or does neither in time")
+    func byProgram() {
+        var handshake = make()
+        #expect(handshake.handle(.close(normal)) == [.send(normal), .wait(.seconds(10))])
+        #expect(handshake.handle(.received(away)) == [.wait(.seconds(1))])
+        #expect(handshake.handle(.timeIsUp) == [.finish(.closed(away))])
+        for event in [Handshake.Event.timeIsUp, .connectionEnded] {
+            var handshake = make()
+            _ = handshake.handle(.close(normal))
+            #expect(handshake.handle(event) == [.finish(.lost(sent: normal))])
+        }
+    }
+
+    @Test("A violation is answered with its status, unless a close frame has been sent")
+    func violations() {
+        var handshake = make()
+        #expect(handshake.handle(.violation(violation)) == [.send(WebSocketClosing(1007)), .wait(.seconds(1))])
+        #expect(handshake.handle(.received(away)) == [])
+        #expect(handshake.handle(.connectionEnded) == [.finish(.failed(violation))])
+        var closing = make()
+        _ = closing.handle(.close(normal))
+        #expect(closing.handle(.violation(violation)) == [.finish(.failed(violation))])
+    }
+
+    @Test(
+        "Whatever happens in whatever order, one close frame is sent at most, and there is one end",
+        arguments: 0..<200
+    )
+    func model(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let events: [Handshake.Event] = [
+            .close(normal), .close(away), .received(normal), .received(away), .violation(violation), .connectionEnded,
+            .timeIsUp,
+        ]
+        var handshake = make()
+        var (sent, finished, isWaiting) = (0, 0, false)
+        for _ in 0..<12 {
+            let event = events.randomElement(using: &random) ?? .timeIsUp
+            // No time runs that nobody has set.
+            if event == .timeIsUp, !isWaiting { continue }
+            let wasClosed = handshake.isClosed
+            let wasSending = handshake.isSending
+            for action in handshake.handle(event) {
+                switch action {
+                case .send:
+                    sent += 1
+                    #expect(wasSending && finished == 0)
+                case .wait:
+                    isWaiting = true
+                    #expect(finished == 0)
+                case .finish:
+                    finished += 1
+                    isWaiting = false
+                }
+            }
+            if wasClosed { #expect(handshake.isClosed) }
+            #expect(handshake.isClosed == (finished == 1))
+            // Once it isn't open any more, a time runs out.
+            #expect(handshake.isSending || handshake.isClosed || isWaiting)
+        }
+        #expect(sent <= 1 && finished <= 1)
+        for _ in 0..<3 {
+            _ = handshake.handle(.close(normal))
+            for action in handshake.handle(.timeIsUp) { if case .finish = action { finished += 1 } }
+        }
+        #expect(finished == 1)
+    }
+
+    @Test("What a program asks to send is made sendable")
+    func sendable() {
+        #expect(WebSocketClosing(sending: 1000, Data("a".utf8)).payload == [3, 0xE8, 0x61])
+        for code in [0, 1004, 1005, 1006, 1015, 2999, 5000, -1, 70000] {
+            #expect(WebSocketClosing(sending: code, Data("a".utf8)).payload == [])
+        }
+        let long = WebSocketClosing(sending: 4000, Data(String(repeating: "€", count: 60).utf8))
+        #expect(long.reason == Data(String(repeating: "€", count: 41).utf8))
+        #expect(WebSocketClosing(sending: 1000, Data([0xFF])).reason.isEmpty)
+    }
+}
