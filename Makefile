@@ -14,7 +14,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: help demo test test-loops test-tsan test-asan soak test-curl-backports test-deployment measure-deployment measure-build lint format \
+.PHONY: help demo test test-loops test-tsan test-asan soak storm test-curl-backports test-deployment measure-deployment measure-build lint format \
 	bench parity docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
@@ -45,6 +45,11 @@ test-tsan: setup-test
 test-asan: setup-test
 	export ASAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/address.supp:detect_leaks=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:$(ASAN_OPTIONS)"; \
 		$(call run-tests,--sanitize=address --scratch-path .build/asan)
+
+## Background transfers whose programs, agents and connections are killed 200 times: STORM=1000 for more.
+STORM ?= 200
+storm: setup-test
+	CURLNETWORKING_STORM=$(STORM) $(SWIFT) test $(FLAGS) --no-parallel --filter StormTests
 
 ## 10 GB read at 1 MB/s in flat memory, for three hours: SOAK="--megabytes 1000 --rate 10" and the like.
 soak: setup-build

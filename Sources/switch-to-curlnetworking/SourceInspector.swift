@@ -31,8 +31,6 @@ struct SourceInspector {
             note(index, "\(word).\(text(index + 2) ?? "") stays the stock module's")
         } else if let what = Self.missing[word], text(index - 1) != "func" {
             note(index, "CurlNetworking has no \(what) yet")
-        } else if word == "background", text(index + 1) == "(", text(index + 2) == "withIdentifier" {
-            note(index, "CurlNetworking has no background sessions yet")
         } else if word == "class", let type = inheritedType(of: index) {
             note(index, "a subclass of \(type): where it stands in for the stock one, see that nobody expects that")
         } else if word == "extension", text(index + 1) == "URLSession" {

@@ -68,6 +68,8 @@ let configuration = URLSessionConfiguration.background(withIdentifier: arguments
 configuration.curl.background.folder = URL(fileURLWithPath: arguments[1], isDirectory: true)
 configuration.curl.background.idleTime = .milliseconds(200)
 configuration.curl.background.resumableSize = 1
+let command = ProcessInfo.processInfo.environment["LAUNCH_COMMAND"] ?? ""
+if !command.isEmpty { configuration.curl.background.launchCommand = ["sh", "-c", command] }
 let session = URLSession(
     configuration: configuration,
     delegate: Listener(URL(fileURLWithPath: arguments[3], isDirectory: true)),

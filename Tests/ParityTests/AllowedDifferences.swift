@@ -10,6 +10,7 @@ enum AllowedDifferences {
         "URLSessionDownloadTaskResumeData": reexported,
         "URLSessionConfiguration.identifier":
             "read-only, as Apple's: a background session gets its name when it is made",
+        "URLSessionConfiguration.sharedContainerIdentifier": "can be set, as Apple's",
         "URLProtocol.registerClass(_:)": "its result may go unused, as with Apple's",
         "URLSession.ResponseDisposition.becomeDownload": "deprecated there because it doesn't work; here it does",
         "URLSessionTask.earliestBeginDate": "deprecated there because it has no effect; here it has one",

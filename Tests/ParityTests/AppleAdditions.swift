@@ -45,6 +45,7 @@ enum AppleAdditions {
             ("waitsForConnectivity", "Bool"), ("allowsExpensiveNetworkAccess", "Bool"),
             ("allowsConstrainedNetworkAccess", "Bool"), ("allowsUltraConstrainedNetworkAccess", "Bool"),
             ("requiresDNSSECValidation", "Bool"), ("enablesEarlyData", "Bool"), ("usesClassicLoadingMode", "Bool"),
+            ("sessionSendsLaunchEvents", "Bool"), ("sharedContainerIdentifier", "String?"),
             ("multipathServiceType", "URLSessionConfiguration.MultipathServiceType"),
             ("tlsMinimumSupportedProtocolVersion", "tls_protocol_version_t"),
             ("tlsMaximumSupportedProtocolVersion", "tls_protocol_version_t"),
@@ -56,6 +57,10 @@ enum AppleAdditions {
             (
                 "URLSessionConfiguration.tlsMaximumSupportedProtocol",
                 "public var tlsMaximumSupportedProtocol: SSLProtocol { get set } deprecated "
+            ),
+            (
+                "URLSessionConfiguration.background(withIdentifier:)",
+                "open class func background(withIdentifier identifier: String) -> URLSessionConfiguration"
             ),
             ("URLSessionConfiguration.identifier", "open var identifier: String? { get }"),
             ("URLSessionConfiguration.MultipathServiceType.init(rawValue:)", "public init?(rawValue: Int)"),
@@ -129,13 +134,12 @@ enum AppleAdditions {
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
     ]
 
-    /// What comes later: web sockets, streams, background sessions, resumable uploads.
+    /// What comes later: web sockets, streams, resumable uploads.
     static let toCome = [
         "URLSession.webSocketTask(with:)", "URLSession.streamTask(withHostName:port:)", "URLSessionWebSocketTask",
         "URLSessionWebSocketDelegate", "URLSessionStreamTask", "URLSessionStreamDelegate",
         "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
-        "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
-        "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",
+        "URLSessionUploadTask.cancelByProducingResumeData()",
         "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",
     ]
 }

@@ -17,7 +17,7 @@ public enum CurlBackgroundAgent {
     }
 
     /// Ends all transfers of the background session that `configuration` describes, whichever program is attached to it, as a user does
-    /// who quits a program for good: they end with `URLError.cancelled`, and ``Foundation/URLError/backgroundTaskCancelledReason`` tells why.
+    /// who quits a program for good: they end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` tells why.
     ///
     /// Does nothing where no agent runs and there are no transfers. Throws `URLError` where the agent can't be reached.
     public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {

@@ -82,23 +82,15 @@ extension BackgroundTests {
             let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
             defer { server.stop() }
             let place = rig.directory.url.appendingPathComponent("launched")
-            let script = "printf %s \"$CURLNETWORKING_BACKGROUND_SESSION\" >\(place.path).new; mv \(place.path).new \(place.path)"
-            let task: URLSessionTask
-            do {
-                let delegate = RecordingDelegate()
-                let session = rig.session(delegate) { $0.curl.background.launchCommand = ["/bin/sh", "-c", script] }
-                task = session.downloadTask(with: server.url("/"))
-                task.resume()
-                _ = try await server.request(number: 1)
-                // A program that is stopped for good, as seen by the agent.
-                rig.killAgent()
-                try await rig.wait { rig.agentPid != nil }
-            }
-            // The session of this process goes on with another agent, which doesn't launch anything as long as it's attached.
+            let command =
+                "printf %s \"$CURLNETWORKING_BACKGROUND_SESSION\" >'\(place.path).new'; mv '\(place.path).new' '\(place.path)'"
+            let program = try rig.program(identifier: "a session", launchCommand: command)
+            try await program.line(beginningWith: "ready")
+            program.say("download \(server.url("/")) one")
+            _ = try await server.request(number: 1)
+            await program.crash()
             gate.open()
-            try await rig.waitForLog { $0.contains(": done, ") }
-            #expect(!FileManager.default.fileExists(atPath: place.path))
-            withExtendedLifetime(task) {}
+            try await rig.wait { rig.file("launched") == Data("a session".utf8) }
         }
 
         @Test("The user can end all transfers, and the program is told why")
@@ -137,6 +129,8 @@ extension BackgroundTests {
             // Its delegate has no method for challenges, so the answer is the default, and the 401 the response.
             first.say("download \(server.url("/")) one")
             try await first.line(beginningWith: "completed one ok")
+            // The end was acknowledged.
+            try await rig.wait { rig.stateFiles == [] }
             await first.crash()
             #expect(rig.file("one") == Data())
 
@@ -145,6 +139,7 @@ extension BackgroundTests {
             let task = session.downloadTask(with: server.url("/"))
             task.resume()
             try await delegate.end.wait { $0 }
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
             #expect(rig.file("decided") == Data("welcome".utf8))
             session.invalidateAndCancel()
         }
@@ -165,7 +160,11 @@ extension BackgroundTests {
                 (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
             }
 
-            func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+            func urlSession(
+                _ session: URLSession,
+                downloadTask: URLSessionDownloadTask,
+                didFinishDownloadingTo location: URL
+            ) {
                 try? FileManager.default.moveItem(at: location, to: rig.directory.url.appendingPathComponent("decided"))
             }
 

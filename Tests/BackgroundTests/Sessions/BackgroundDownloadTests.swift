@@ -21,8 +21,10 @@ extension BackgroundTests {
             try await delegate.success(of: task)
             #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 7, length: 300_000))
             #expect(delegate.story(of: task) == ["created", "wrote", "finishedDownloading", "completed"])
-            #expect(delegate.events(of: task).contains(.wrote(300_000, total: 300_000, expected: 300_000))
-                || delegate.events(of: task).filter { $0.name == "wrote" }.count > 1)
+            #expect(
+                delegate.events(of: task).contains(.wrote(300_000, total: 300_000, expected: 300_000))
+                    || delegate.events(of: task).filter { $0.name == "wrote" }.count > 1
+            )
             #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
             #expect(task.state == .completed)
             #expect(task.countOfBytesReceived == 300_000)
@@ -40,7 +42,9 @@ extension BackgroundTests {
             let delegate = RecordingDelegate()
             let session = rig.session(delegate) { $0.httpAdditionalHeaders = ["X-Session": "s"] }
             let headers = ["X-Own": "o", "Authorization": "Bearer b"]
-            let task = session.downloadTask(with: URLRequest(server.url("/"), method: "POST", headers: headers, body: Data("body".utf8)))
+            let task = session.downloadTask(
+                with: URLRequest(server.url("/"), method: "POST", headers: headers, body: Data("body".utf8))
+            )
             task.resume()
             try await delegate.success(of: task)
             let request = server.requests[0]
@@ -131,7 +135,10 @@ extension BackgroundTests {
             try await rig.wait { rig.stateFiles == [] }
         }
 
-        @Test("A download that was paused by resume data goes on, in this session and in an ordinary one", arguments: [true, false])
+        @Test(
+            "A download that was paused by resume data goes on, in this session and in an ordinary one",
+            arguments: [true, false]
+        )
         func resumeData(isBackground: Bool) async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -147,11 +154,15 @@ extension BackgroundTests {
             let session = rig.session(delegate)
             let task = session.downloadTask(with: server.url("/"))
             task.resume()
-            try await delegate.wait(for: task) { if case .wrote(_, let total, _) = $0 { total >= 100_000 } else { false } }
+            try await delegate.wait(for: task) {
+                if case .wrote(_, let total, _) = $0 { total >= 100_000 } else { false }
+            }
             let data = try #require(await task.cancelByProducingResumeData())
             #expect(try await delegate.completion(of: task)?.code == .cancelled)
 
-            let other = isBackground ? session : URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
+            let other =
+                isBackground
+                ? session : URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
             let again = other.downloadTask(withResumeData: data)
             // The other session begins to count anew.
             guard isBackground else {

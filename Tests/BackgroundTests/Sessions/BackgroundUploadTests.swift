@@ -16,7 +16,10 @@ extension BackgroundTests {
             let delegate = RecordingDelegate()
             let session = rig.session(delegate)
             let content = GeneratedBody.bytes(seed: 5, length: 300_000)
-            let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), fromFile: try rig.directory.file(content))
+            let task = session.uploadTask(
+                with: URLRequest(server.url("/"), method: "POST"),
+                fromFile: try rig.directory.file(content)
+            )
             task.resume()
             try await delegate.success(of: task)
             #expect(server.requests[0].body == content)

@@ -16,7 +16,10 @@ extension BackgroundTests {
             let session = rig.session(RecordingDelegate())
             defer { session.invalidateAndCancel() }
             let result = await session.load(try #require(url))
-            #expect(result.error?.localizedDescription == "Completion handlers are not supported in background sessions: use the delegate.")
+            #expect(
+                result.error?.localizedDescription
+                    == "Completion handlers are not supported in background sessions: use the delegate."
+            )
             #expect(rig.agentPid == nil)
         }
 
@@ -28,7 +31,10 @@ extension BackgroundTests {
             defer { session.invalidateAndCancel() }
             let url = try #require(url)
             let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
-            #expect(error?.localizedDescription == "Async calls are not supported in background sessions: use tasks and the delegate.")
+            #expect(
+                error?.localizedDescription
+                    == "Async calls are not supported in background sessions: use tasks and the delegate."
+            )
         }
 
         @Test("Data tasks, uploads of data, and other schemes fail")
@@ -75,7 +81,10 @@ extension BackgroundTests {
             let task = session.downloadTask(with: try #require(url))
             task.delegate = delegate
             task.resume()
-            #expect(try await delegate.completion(of: task)?.localizedDescription == "A background session needs a delegate.")
+            #expect(
+                try await delegate.completion(of: task)?.localizedDescription
+                    == "A background session needs a delegate."
+            )
         }
 
         @Test("Without an agent, tasks fail as disconnected")
@@ -83,7 +92,9 @@ extension BackgroundTests {
             let rig = try BackgroundRig()
             defer { rig.end() }
             let delegate = RecordingDelegate()
-            let session = rig.session(delegate) { $0.curl.background.agent = rig.directory.url.appendingPathComponent("none") }
+            let session = rig.session(delegate) {
+                $0.curl.background.agent = rig.directory.url.appendingPathComponent("none")
+            }
             defer { session.invalidateAndCancel() }
             let task = session.downloadTask(with: try #require(url))
             task.resume()

@@ -16,7 +16,9 @@ extension BackgroundRig {
     func waitForCheckpoint(of task: URLSessionTask) async throws {
         try await wait {
             let name = self.stateFiles.first { $0.hasSuffix(".task") && $0.contains("/\(task.taskIdentifier)-") }
-            let record = name.flatMap { try? String(contentsOf: self.sessions.appendingPathComponent($0), encoding: .utf8) }
+            let record = name.flatMap {
+                try? String(contentsOf: self.sessions.appendingPathComponent($0), encoding: .utf8)
+            }
             return record?.contains("\"resumeData\"") == true
         }
     }
@@ -26,7 +28,7 @@ extension BackgroundRig {
         let watch = FolderWatch()
         while true {
             // The folders may be new: they are watched before it is looked.
-            watch.add([folder, sessions] + stateFiles.map { sessions.appendingPathComponent($0) })
+            watch.add([directory.url, folder, sessions] + stateFiles.map { sessions.appendingPathComponent($0) })
             if condition() { return }
             try await watch.change()
         }

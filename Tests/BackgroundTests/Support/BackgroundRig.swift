@@ -18,6 +18,8 @@ final class BackgroundRig: Sendable {
 
     init() throws {
         directory = try TemporaryDirectory()
+        let ownAgent = directory.url.appendingPathComponent("curlnetworking-agent")
+        try FileManager.default.createSymbolicLink(at: ownAgent, withDestinationURL: Self.agent)
         let script = "cat >/dev/null; flock -n \"$0\" true || kill -9 $(cat \"$0\")"
         let lock = directory.url.appendingPathComponent("state/agent.lock").path
         guardian = try ChildProcess(["sh", "-c", script, lock], mergesErrors: true)
@@ -27,7 +29,7 @@ final class BackgroundRig: Sendable {
     /// place for another.
     func end() {
         let over = directory.url.appendingPathComponent("over", isDirectory: true)
-        if rename(folder.path, over.path) == 0 { FileManager.default.createFile(atPath: folder.path, contents: nil) }
+        if rename(folder.path, over.path) == 0 { try? Data().write(to: folder) }
         kill(agentWith: over.appendingPathComponent("agent.lock"))
         guardian.kill()
     }
@@ -36,6 +38,8 @@ final class BackgroundRig: Sendable {
     var sessions: URL { folder.appendingPathComponent("sessions", isDirectory: true) }
     private var lock: URL { folder.appendingPathComponent("agent.lock") }
     static let agent = Products.directory.appendingPathComponent("curlnetworking-agent")
+    /// The same under a name that goes with the directory: a session that outlives its test starts no other.
+    private var ownAgent: URL { directory.url.appendingPathComponent("curlnetworking-agent") }
     static let helper = Products.directory.appendingPathComponent("background-helper")
 
     /// A session of this process.
@@ -52,7 +56,7 @@ final class BackgroundRig: Sendable {
         configuration.urlCredentialStorage = nil
         configuration.curl.temporaryDirectory = directory.url
         configuration.curl.background.folder = folder
-        configuration.curl.background.agent = Self.agent
+        configuration.curl.background.agent = ownAgent
         configuration.curl.background.idleTime = .seconds(60)
         configuration.curl.background.resumableSize = 1
         configure(configuration)
@@ -60,8 +64,11 @@ final class BackgroundRig: Sendable {
     }
 
     /// A program with a session of the same name.
-    func program(identifier: String = "test") throws -> ChildProcess {
-        try ChildProcess([Self.helper.path, folder.path, identifier, directory.url.path])
+    func program(identifier: String = "test", launchCommand: String = "") throws -> ChildProcess {
+        try ChildProcess(
+            [Self.helper.path, folder.path, identifier, directory.url.path],
+            environment: ["LAUNCH_COMMAND": launchCommand]
+        )
     }
 
     // MARK: - The agent
@@ -74,7 +81,9 @@ final class BackgroundRig: Sendable {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return nil }
-        return (try? String(contentsOf: lock, encoding: .utf8)).flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        return (try? String(contentsOf: lock, encoding: .utf8)).flatMap {
+            pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
     }
 
     /// Returns when it has ended.

@@ -143,10 +143,7 @@ struct SourceRewriterTests {
         #expect(
             findings("let a = s.webSocketTask(with: u)") == ["A.swift:2: CurlNetworking has no web-socket tasks yet"]
         )
-        #expect(
-            findings("let a = URLSessionConfiguration.background(withIdentifier: \"a\")")
-                == ["A.swift:2: CurlNetworking has no background sessions yet"]
-        )
+        #expect(findings("let a = URLSessionConfiguration.background(withIdentifier: \"a\")").isEmpty)
         #expect(findings("let a = URLSession.shared").isEmpty)
         let exported = SourceRewriter("@_exported import FoundationNetworking", file: "A.swift")
         #expect(exported.findings.count == 1)

@@ -83,7 +83,8 @@ package enum AgentCommand {
         var lines = ["  \(printable(session.identifier)): \(program)"]
         for task in session.tasks {
             let counters = task.counters
-            let (done, all) = task.kind == "upload"
+            let (done, all) =
+                task.kind == "upload"
                 ? (counters.sent, counters.expectedToSend) : (counters.received, counters.expectedToReceive)
             let bytes = all > 0 ? "\(done) of \(all) bytes" : "\(done) bytes"
             lines.append("    \(task.identifier)  \(task.kind)  \(task.state)  \(bytes)  \(printable(task.url))")
@@ -107,7 +108,8 @@ package enum AgentCommand {
     // MARK: - systemd
 
     private static func units(for folder: StateFolder) -> String {
-        let name = "curlnetworking-" + folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        let name =
+            "curlnetworking-" + folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
         let program = AgentLauncher.runningProgram ?? "/usr/libexec/curlnetworking-agent"
         // A percent sign begins a specifier.
         let path = folder.url.path.replacingOccurrences(of: "%", with: "%%")

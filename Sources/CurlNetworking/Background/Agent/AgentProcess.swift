@@ -28,7 +28,8 @@ enum AgentProcess {
     /// Returns if the process was not started as an agent.
     static func runIfAsked(_ arguments: [String] = CommandLine.arguments) {
         guard arguments.count >= 2, [startArgument, runArgument].contains(arguments[1]) else { return }
-        guard arguments.count == 4, arguments[2].hasPrefix("/"), let idle = Double(arguments[3]), idle >= 0, idle < 1e9 else {
+        guard arguments.count == 4, arguments[2].hasPrefix("/"), let idle = Double(arguments[3]), idle >= 0, idle < 1e9
+        else {
             _exit(Status.usage)
         }
         if arguments[1] == startArgument { start(Array(arguments.dropFirst(2))) }
@@ -42,7 +43,9 @@ enum AgentProcess {
         // No other thread could start a program in between.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let words = [CommandLine.arguments[0], runArgument] + arguments
-        guard let pid = try? Spawn.run(words, named: "/proc/self/exe", descriptor: ends[1]) else { _exit(Status.cannotStart) }
+        guard let pid = try? Spawn.run(words, named: "/proc/self/exe", descriptor: ends[1]) else {
+            _exit(Status.cannotStart)
+        }
         close(ends[1])
         var byte: UInt8 = 0
         var count = 0

@@ -29,6 +29,8 @@ final class AgentSession: @unchecked Sendable {
         var answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     }
 
+    /// How long a program has to attach before another one is started for it.
+    private static let launchDelay = Duration.seconds(1)
     /// How long progress is gathered before the program is told.
     private static let progressInterval = Duration.milliseconds(50)
 
@@ -45,7 +47,7 @@ final class AgentSession: @unchecked Sendable {
     /// Nothing is left that anybody could come back for.
     var isOver: Bool { tasks.isEmpty && attached == nil }
     /// Whether the agent has to stay for it.
-    var needsAgent: Bool { tasks.values.contains { $0.needsAgent } }
+    var needsAgent: Bool { isLaunchDue || tasks.values.contains { $0.needsAgent } }
     var resourceTimeout: TimeInterval { record.settings.resourceTimeout }
     var resumableSize: Int64 { record.settings.resumableSize }
 
@@ -150,7 +152,9 @@ final class AgentSession: @unchecked Sendable {
     private func submit(_ submission: TaskSubmission, _ channel: Channel) {
         guard tasks[submission.key] == nil else { return send(.accepted(submission.key)) }
         do throws(URLError) {
-            if let fault = submission.fault { throw URLError(.unsupportedURL, submission.request.url, "The agent refuses: \(fault).") }
+            if let fault = submission.fault {
+                throw URLError(.unsupportedURL, submission.request.url, "The agent refuses: \(fault).")
+            }
             var record = TaskRecord(submission)
             if tasks.isEmpty {
                 try folder.prepare()
@@ -241,7 +245,11 @@ final class AgentSession: @unchecked Sendable {
             let operations = OperationQueue()
             operations.maxConcurrentOperationCount = 1
             operations.underlyingQueue = queue
-            let session = URLSession(configuration: configuration, delegate: AgentDelegate(self), delegateQueue: operations)
+            let session = URLSession(
+                configuration: configuration,
+                delegate: AgentDelegate(self),
+                delegateQueue: operations
+            )
             transfers = session
             return session
         } catch {
@@ -266,11 +274,19 @@ final class AgentSession: @unchecked Sendable {
         changed()
     }
 
-    /// Runs the launch command, once, when everything is done and nobody is there to hear of it.
+    private var isLaunchDue: Bool {
+        attached == nil && !record.hasLaunched && !tasks.isEmpty && tasks.values.allSatisfy(\.hasEnded)
+            && !record.settings.launchCommand.isEmpty
+    }
+
+    /// Runs the launch command, once, when everything is done and nobody is there to hear of it, nor about to come.
     private func launchIfDone() {
-        guard attached == nil, !record.hasLaunched, !tasks.isEmpty, tasks.values.allSatisfy(\.hasEnded),
-            !record.settings.launchCommand.isEmpty
-        else { return }
+        guard isLaunchDue else { return }
+        after(Self.launchDelay) { [weak self] in self?.launch() }
+    }
+
+    private func launch() {
+        guard isLaunchDue else { return }
         record.hasLaunched = true
         save()
         let result = LaunchCommand.run(record.settings.launchCommand, for: record.identifier)

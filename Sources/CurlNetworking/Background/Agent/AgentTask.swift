@@ -150,7 +150,9 @@ final class AgentTask: @unchecked Sendable {
     private var cancelled: URLError {
         let error = URLError.cancelled(record.submission.request.url)
         guard let cancellationReason else { return error }
-        let info = error.userInfo.merging([NSURLErrorBackgroundTaskCancelledReasonKey: cancellationReason.rawValue]) { $1 }
+        let info = error.userInfo.merging([NSURLErrorBackgroundTaskCancelledReasonKey: cancellationReason.rawValue]) {
+            $1
+        }
         return URLError(.cancelled, userInfo: info)
     }
 
@@ -163,7 +165,9 @@ final class AgentTask: @unchecked Sendable {
 
     private func begin() {
         turn += 1
-        if case .upload(let file) = record.submission.kind, let problem = file.problem { return end(problem, resumeData: nil) }
+        if case .upload(let file) = record.submission.kind, let problem = file.problem {
+            return end(problem, resumeData: nil)
+        }
         (finishedFile, producedResumeData, metrics) = (nil, nil, nil)
         (isCheckpointed, written) = (false, 0)
         dropBody()
@@ -327,7 +331,9 @@ final class AgentTask: @unchecked Sendable {
         progress.counters = counters
         if let body = body.take() {
             finishedFile = body.keep()?.name
-            if finishedFile == nil { return end(URLError(.cannotCloseFile, nil, "The response could not be kept."), resumeData: nil) }
+            if finishedFile == nil {
+                return end(URLError(.cannotCloseFile, nil, "The response could not be kept."), resumeData: nil)
+            }
         }
         end(nil, resumeData: nil)
     }
@@ -380,7 +386,9 @@ final class AgentTask: @unchecked Sendable {
         do throws(URLError) {
             try session.folder.write(record)
         } catch {
-            session.log("task \(record.submission.identifier): its record can't be written: \(error.localizedDescription)")
+            session.log(
+                "task \(record.submission.identifier): its record can't be written: \(error.localizedDescription)"
+            )
         }
     }
 }

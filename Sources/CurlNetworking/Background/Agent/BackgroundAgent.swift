@@ -82,7 +82,8 @@ final class BackgroundAgent: @unchecked Sendable {
                 log.write("ignored \(name): \(error.localizedDescription)")
                 continue
             }
-            guard let record = sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name else {
+            guard let record = sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name
+            else {
                 log.write("ignored \(name): it has no record of a session")
                 continue
             }
@@ -128,7 +129,8 @@ final class BackgroundAgent: @unchecked Sendable {
     /// longer the only one, and ends.
     private func watchFolder() {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-        guard descriptor >= 0, inotify_add_watch(descriptor, folder.url.path, UInt32(IN_DELETE | IN_MOVED_FROM)) >= 0 else {
+        guard descriptor >= 0, inotify_add_watch(descriptor, folder.url.path, UInt32(IN_DELETE | IN_MOVED_FROM)) >= 0
+        else {
             return
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
@@ -142,12 +144,18 @@ final class BackgroundAgent: @unchecked Sendable {
     }
 
     private func checkFiles() {
-        guard access(folder.url.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else { exit("its lock is gone") }
-        guard !isSocketGiven, access(folder.url.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else { return }
+        guard access(folder.url.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else {
+            exit("its lock is gone")
+        }
+        guard !isSocketGiven, access(folder.url.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else {
+            return
+        }
         // The folder may be about to be removed as a whole.
         queue.asyncAfter(deadline: .now() + .milliseconds(100)) { [self] in
             let path = folder.url
-            guard access(path.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else { exit("its lock is gone") }
+            guard access(path.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else {
+                exit("its lock is gone")
+            }
             guard access(path.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else { return }
             do throws(SystemError) {
                 try listen()
@@ -234,7 +242,9 @@ final class BackgroundAgent: @unchecked Sendable {
             }
             return
         }
-        let session = sessions[hello.identifier] ?? makeSession(SessionRecord(identifier: hello.identifier, settings: hello.settings))
+        let session =
+            sessions[hello.identifier]
+            ?? makeSession(SessionRecord(identifier: hello.identifier, settings: hello.settings))
         guard !session.checkAttached() else {
             channel.send(.refused(.inUse(pid: session.status.pid ?? 0)))
             return

@@ -36,7 +36,9 @@ struct AgentLauncher: Sendable {
     /// Starts an agent and waits until it listens, or another does. Blocks.
     func start() throws(URLError) {
         guard let program else {
-            throw Self.failure("There is no agent. Install \(Self.programName), or begin main with CurlBackgroundAgent.runIfStartedAsAgent().")
+            throw Self.failure(
+                "There is no agent. Install \(Self.programName), or begin main with CurlBackgroundAgent.runIfStartedAsAgent()."
+            )
         }
         let pid: pid_t
         do throws(SystemError) {
@@ -48,7 +50,8 @@ struct AgentLauncher: Sendable {
         switch Spawn.wait(for: pid) {
         // nil where the program waits for all of its children itself: the agent may be there.
         case AgentProcess.Status.listens, nil: return
-        case AgentProcess.Status.cannotUseFolder: throw Self.failure("The agent can't use its folder, \(folder.url.path).")
+        case AgentProcess.Status.cannotUseFolder:
+            throw Self.failure("The agent can't use its folder, \(folder.url.path).")
         case let status?: throw Self.failure("The agent \(program) ended with status \(status).")
         }
     }

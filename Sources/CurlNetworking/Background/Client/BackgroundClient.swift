@@ -93,6 +93,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         guard cancels else { return }
         queue.async {
             self.cancelsAll = true
+            self.cancelTasks()
         }
     }
 
@@ -137,7 +138,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             return engine.fail(URLError(.badURL, nil, "The request has no URL."))
         }
         if !channel.send(.submit(submission)) {
-            engine.fail(URLError(.dataLengthExceedsMaximum, submission.request.url, "The request is too large for a background agent."))
+            engine.fail(
+                URLError(
+                    .dataLengthExceedsMaximum,
+                    submission.request.url,
+                    "The request is too large for a background agent."
+                )
+            )
         }
     }
 
@@ -318,7 +325,11 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             let text = "The background session \"\(identifier)\" is in use by process \(pid)."
             fail(URLError(.backgroundSessionInUseByAnotherProcess, nil, text))
         case .version(let version):
-            again(AgentLauncher.failure("The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."))
+            again(
+                AgentLauncher.failure(
+                    "The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."
+                )
+            )
         case .other(let text):
             fail(AgentLauncher.failure(text))
         }
@@ -327,7 +338,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private func welcome(_ listings: [TaskListing], _ channel: Channel) {
         let known = Set(listings.map(\.submission.key))
         for listing in listings { take(listing, channel) }
-        for (key, engine) in engines where !known.contains(key) {
+        for (key, engine) in engines.sorted(by: { $0.value.identifier < $1.value.identifier })
+        where !known.contains(key) {
             if accepted.contains(key) {
                 accepted.remove(key)
                 engine.fail(AgentLauncher.failure("The agent has lost the task."))
@@ -338,8 +350,12 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         // What the agent doesn't know any more, it has forgotten as it should.
         unconfirmed.formIntersection(known)
         attached()
-        if cancelsAll { for engine in engines.values { engine.shared.withLock { $0.task }?.cancel() } }
+        if cancelsAll { cancelTasks() }
         closeIfConfirmed()
+    }
+
+    private func cancelTasks() {
+        for engine in engines.values { engine.shared.withLock { $0.task }?.cancel() }
     }
 
     private func take(_ listing: TaskListing, _ channel: Channel) {
@@ -368,7 +384,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         guard let identifier = isFree ? wanted : core.makeHiddenTaskIdentifier() else { return }
         core.reserveTaskIdentifiers(through: identifier)
         let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
-        let task = listing.submission.kind == .download
+        let task =
+            listing.submission.kind == .download
             ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)
         engine.shared.withLock { $0.task = task }
         engines[key] = engine
@@ -395,7 +412,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
         // A connection's question belongs to no task; the delegate is asked about one that goes to the host.
-        let asked = key.flatMap { engines[$0] } ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
+        let asked =
+            key.flatMap { engines[$0] }
+            ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
             ?? (key == nil ? engines.values.first : nil)
         guard let asked else { return }
         // To this agent alone: after it was started again, numbers mean something else.

@@ -41,7 +41,8 @@ extension BackgroundEngine {
     /// Asks the delegate for the agent; without a delegate that answers, the program's storage does.
     func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
         let storage = session.configuration.urlCredentialStorage
-        let stored = query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.defaultCredential(for: query.space)
+        let stored =
+            query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.defaultCredential(for: query.space)
         let sender = ChallengeSender { given in
             var given = given
             if case .performDefaultHandling = given.disposition, let stored {
@@ -93,7 +94,9 @@ extension BackgroundEngine {
     }
 
     private func result(_ name: String?, _ files: URL, _ temporaryDirectory: URL) -> Outcome {
-        let file = name.flatMap { SessionFolder.isFileName($0) ? files.appendingPathComponent($0, isDirectory: false) : nil }
+        let file = name.flatMap {
+            SessionFolder.isFileName($0) ? files.appendingPathComponent($0, isDirectory: false) : nil
+        }
         switch kind {
         case .upload:
             if let file, let handle = try? FileHandle(forReadingFrom: file) { body = .file(handle) }
@@ -111,7 +114,8 @@ extension BackgroundEngine {
     /// Those of redirects and of other tasks stay in the agent.
     private func storeCookies(_ response: ResponseDescription?) {
         let configuration = session.configuration
-        guard let response, let storage = configuration.httpCookieStorage, configuration.httpCookieAcceptPolicy != .never,
+        guard let response, let storage = configuration.httpCookieStorage,
+            configuration.httpCookieAcceptPolicy != .never,
             originalRequest?.httpShouldHandleCookies != false
         else { return }
         for cookie in HTTPCookie.cookies(withResponseHeaderFields: response.fields, for: response.url) {
@@ -200,7 +204,9 @@ extension BackgroundEngine: Deliverable {
         case .sent(let sent):
             return messenger.tell(event, growth: shared.withLock { $0.mailbox.reportSent(sent) })
         case .wrote(let total):
-            let (growth, expected) = shared.withLock { ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive) }
+            let (growth, expected) = shared.withLock {
+                ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
+            }
             return messenger.tell(event, growth: growth, expected: expected)
         case .resumed(let offset, _):
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }

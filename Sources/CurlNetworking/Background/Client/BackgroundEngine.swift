@@ -65,7 +65,10 @@ final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
         kind = submission.kind
         resumeData = submission.resumeData
         originalRequest = submission.request.request
-        var state = TaskState(consumer: kind == .download ? .downloadDelegate : .delegate, currentRequest: originalRequest)
+        var state = TaskState(
+            consumer: kind == .download ? .downloadDelegate : .delegate,
+            currentRequest: originalRequest
+        )
         state.settings = submission.wish.settings
         // It was resumed once: before that, no agent hears of a task.
         _ = state.machine.resume()

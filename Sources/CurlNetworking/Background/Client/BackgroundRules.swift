@@ -6,9 +6,13 @@ enum BackgroundRules {
     static func fault(of configuration: URLSessionConfiguration, hasDelegate: Bool) -> String? {
         if !hasDelegate { return "A background session needs a delegate." }
         if configuration.identifier?.isEmpty != false { return "A background session needs an identifier." }
-        if configuration.curl.configureTransfer != nil { return "curl.configureTransfer can't be sent to a background agent." }
+        if configuration.curl.configureTransfer != nil {
+            return "curl.configureTransfer can't be sent to a background agent."
+        }
         if configuration.curl.trace != nil { return "curl.trace can't be sent to a background agent." }
-        if configuration.protocolClasses?.isEmpty == false { return "Protocol classes can't be sent to a background agent." }
+        if configuration.protocolClasses?.isEmpty == false {
+            return "Protocol classes can't be sent to a background agent."
+        }
         return nil
     }
 
@@ -22,12 +26,18 @@ enum BackgroundRules {
         func refusal(_ text: String, _ code: URLError.Code = .unknown) -> Result<TaskSubmission.Kind, URLError> {
             .failure(URLError(code, url, text))
         }
-        if consumer.isHandler { return refusal("Completion handlers are not supported in background sessions: use the delegate.") }
-        if consumer.isAsync { return refusal("Async calls are not supported in background sessions: use tasks and the delegate.") }
+        if consumer.isHandler {
+            return refusal("Completion handlers are not supported in background sessions: use the delegate.")
+        }
+        if consumer.isAsync {
+            return refusal("Async calls are not supported in background sessions: use tasks and the delegate.")
+        }
         guard let url, let scheme = Scheme(url), scheme == .http || scheme == .https else {
             return refusal("Background sessions load http and https URLs only.", .unsupportedURL)
         }
-        if request?.httpBodyStream != nil { return refusal("A body stream can't be sent to a background agent: use a file.") }
+        if request?.httpBodyStream != nil {
+            return refusal("A body stream can't be sent to a background agent: use a file.")
+        }
         switch (consumer, body) {
         case (.downloadDelegate, _):
             return .success(.download)

@@ -149,7 +149,8 @@ struct SessionFolder {
 
     /// Removes what no task knows: the remains of agents that were killed.
     func removeFiles(except known: Set<String>) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name)
+        {
             unlink(files.appendingPathComponent(name).path)
         }
     }

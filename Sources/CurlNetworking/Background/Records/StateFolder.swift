@@ -28,7 +28,8 @@ struct StateFolder: Sendable, Hashable {
     /// The one in the user's folder for state (XDG Base Directory Specification).
     init(named name: String) {
         let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let base = state.map { URL(fileURLWithPath: $0, isDirectory: true) }
+        let base =
+            state.map { URL(fileURLWithPath: $0, isDirectory: true) }
             ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true).appendingPathComponent(".local/state")
         let safe = name.isEmpty || name.hasPrefix(".") ? "_" + name : name
         let folder = base.appendingPathComponent("curlnetworking", isDirectory: true)
@@ -66,12 +67,22 @@ struct StateFolder: Sendable, Hashable {
         }
         guard code == EEXIST else {
             let error = SystemError(code: code)
-            throw URLError(.cannotCreateFile, folder, "The folder for background transfers can't be made: \(error).", error)
+            throw URLError(
+                .cannotCreateFile,
+                folder,
+                "The folder for background transfers can't be made: \(error).",
+                error
+            )
         }
         let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
             let error = SystemError.current
-            throw URLError(.cannotOpenFile, folder, "The folder for background transfers can't be opened: \(error).", error)
+            throw URLError(
+                .cannotOpenFile,
+                folder,
+                "The folder for background transfers can't be opened: \(error).",
+                error
+            )
         }
         defer { close(descriptor) }
         var status = stat()
@@ -105,7 +116,8 @@ struct RecordName: Hashable {
     init?(_ name: String) {
         guard name.hasSuffix(Self.suffix) else { return nil }
         let parts = name.dropLast(Self.suffix.count).split(separator: "-", maxSplits: 1)
-        guard parts.count == 2, let identifier = Int(parts[0]), identifier > 0, let key = UUID(uuidString: String(parts[1]))
+        guard parts.count == 2, let identifier = Int(parts[0]), identifier > 0,
+            let key = UUID(uuidString: String(parts[1]))
         else { return nil }
         self.init(identifier: identifier, key: key)
     }

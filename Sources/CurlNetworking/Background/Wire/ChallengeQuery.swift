@@ -41,9 +41,21 @@ struct ChallengeQuery: Codable, Sendable {
             if let authorities { return HandshakeSpace(authorities: authorities, at: origin) }
         }
         guard isProxy else {
-            return URLProtectionSpace(host: host, port: port, protocol: scheme, realm: realm, authenticationMethod: method)
+            return URLProtectionSpace(
+                host: host,
+                port: port,
+                protocol: scheme,
+                realm: realm,
+                authenticationMethod: method
+            )
         }
-        return URLProtectionSpace(proxyHost: host, port: port, type: proxyType, realm: realm, authenticationMethod: method)
+        return URLProtectionSpace(
+            proxyHost: host,
+            port: port,
+            type: proxyType,
+            realm: realm,
+            authenticationMethod: method
+        )
     }
 
     /// Whether it is about the server's certificate or the client's.
@@ -82,7 +94,8 @@ struct ChallengeReply: Codable, Sendable {
 
         var credential: URLCredential {
             switch self {
-            case .password(let user, let password): URLCredential(user: user, password: password, persistence: .forSession)
+            case .password(let user, let password):
+                URLCredential(user: user, password: password, persistence: .forSession)
             case .trust(let trust): URLCredential(trust: trust)
             case .identity(let identity): URLCredential(identity: identity)
             }

@@ -78,7 +78,9 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         curlCode = info[CurlErrorKey.code] as? Int
         curlText = info[CurlErrorKey.text] as? String
         phase = info[CurlErrorKey.phase] as? String
-        systemErrno = (info[NSUnderlyingErrorKey] as? NSError).flatMap { $0.domain == NSPOSIXErrorDomain ? $0.code : nil }
+        systemErrno = (info[NSUnderlyingErrorKey] as? NSError).flatMap {
+            $0.domain == NSPOSIXErrorDomain ? $0.code : nil
+        }
         reason = info[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int
     }
 

@@ -117,7 +117,9 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     @discardableResult
     func send(_ message: Outgoing) -> Bool {
         guard isOpen else { return true }
-        guard let content = try? JSONEncoder().encode(message), let frame = FrameReader.frame(content) else { return false }
+        guard let content = try? JSONEncoder().encode(message), let frame = FrameReader.frame(content) else {
+            return false
+        }
         guard unsent.count + frame.count <= Self.maximumUnsent else {
             end("the other end doesn't read")
             return true

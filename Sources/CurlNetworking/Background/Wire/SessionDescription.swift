@@ -42,7 +42,10 @@ struct SessionDescription: Codable, Sendable {
         minimumTLS = configuration.tlsMinimumSupportedProtocolVersion.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         proxies = configuration.connectionProxyDictionary.flatMap { dictionary in
-            let named = Dictionary(dictionary.map { ("\($0.key.base)", $0.value) }, uniquingKeysWith: { first, _ in first })
+            let named = Dictionary(
+                dictionary.map { ("\($0.key.base)", $0.value) },
+                uniquingKeysWith: { first, _ in first }
+            )
             return try? PropertyListSerialization.data(fromPropertyList: named, format: .xml, options: 0)
         }
         usesCookies = configuration.httpShouldSetCookies && configuration.httpCookieStorage != nil

@@ -1,0 +1,99 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    @Suite("Damaged and forged state")
+    struct DamagedRecords {
+        /// What somebody may do to a record.
+        enum Damage: String, CaseIterable {
+            case torn, empty, otherVersion, nested, fileElsewhere, otherScheme, link, readable, otherName
+        }
+
+        @Test("A record that is wrong is set aside, and costs no other task anything", arguments: Damage.allCases)
+        func damaged(damage: Damage) async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/")) one")
+            first.say("download \(server.url("/")) two")
+            try await server.waitForRequests(2)
+            await first.crash()
+            rig.killAgent()
+            let name = try #require(rig.stateFiles.first { $0.contains("/1-") && $0.hasSuffix(".task") })
+            try apply(damage, to: rig.sessions.appendingPathComponent(name), rig)
+
+            let second = try rig.program()
+            #expect(await second.line() == "restored 2 two 0")
+            try await second.line(beginningWith: "ready")
+            gate.open()
+            try await second.line(beginningWith: "completed two ok")
+            #expect(rig.file("two") == Data("hello".utf8))
+            #expect(rig.log.contains("set aside"))
+            #expect(!rig.stateFiles.contains { $0.contains("/1-") && !$0.contains("/set-aside/") })
+            await second.crash()
+        }
+
+        private func apply(_ damage: Damage, to file: URL, _ rig: BackgroundRig) throws {
+            let content = try String(contentsOf: file, encoding: .utf8)
+            switch damage {
+            case .torn: try rewrite(file, String(content.prefix(content.count / 2)))
+            case .empty: try rewrite(file, "")
+            case .otherVersion: try rewrite(file, content.replacing("\"version\":1", with: "\"version\":2"))
+            case .nested: try rewrite(file, String(repeating: "[", count: 1_000_000))
+            case .fileElsewhere:
+                let ending =
+                    #""ending":{"file":"../../../one","progress":{"key":"\#(UUID())","counters":{"received":0,"sent":0,"#
+                    + #""expectedToReceive":0,"expectedToSend":0,"requests":0}}},"elapsed""#
+                try rewrite(file, content.replacing("\"elapsed\"", with: ending))
+            case .otherScheme: try rewrite(file, content.replacing(#"http:\/\/"#, with: #"file:\/\/"#))
+            case .link:
+                let other = try rig.directory.file("other", Data(content.utf8))
+                try FileManager.default.removeItem(at: file)
+                try FileManager.default.createSymbolicLink(at: file, withDestinationURL: other)
+            case .readable: chmod(file.path, 0o644)
+            case .otherName:
+                let other = file.deletingLastPathComponent().appendingPathComponent("1-\(UUID().uuidString).task")
+                try FileManager.default.moveItem(at: file, to: other)
+            }
+        }
+
+        private func rewrite(_ file: URL, _ text: String) throws {
+            let handle = try FileHandle(forWritingTo: file)
+            defer { try? handle.close() }
+            try handle.truncate(atOffset: 0)
+            try handle.write(contentsOf: Data(text.utf8))
+        }
+
+        @Test("A session whose own record is wrong doesn't keep the agent from the others")
+        func damagedSession() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            let programs = try ["a", "b"].map { try rig.program(identifier: $0) }
+            for program in programs {
+                try await program.line(beginningWith: "ready")
+                program.say("download \(server.url("/")) \(program.pid)")
+            }
+            try await server.waitForRequests(2)
+            for program in programs { await program.crash() }
+            rig.killAgent()
+            let name = try #require(rig.stateFiles.first { $0.hasSuffix("/session") })
+            try rewrite(rig.sessions.appendingPathComponent(name), "{}")
+            gate.open()
+            let agent = try ChildProcess([
+                BackgroundRig.agent.path, "--curlnetworking-agent-start", rig.folder.path, "60",
+            ])
+            #expect(await agent.ending() == .exit(0))
+            try await rig.waitForLog { $0.contains("it has no record of a session") && $0.contains(": done, ") }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    @Suite("Strangers")
+    struct Strangers {
+        @Test("The state is for its user alone")
+        func permissions() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            // It was there before, for everybody.
+            try FileManager.default.createDirectory(
+                at: rig.folder,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o755]
+            )
+            let session = rig.session(RecordingDelegate())
+            session.downloadTask(with: server.url("/")).resume()
+            _ = try await server.request(number: 1)
+            for name in ["", "sessions", "agent.socket", "agent.lock", "agent.log"]
+                + rig.stateFiles.map({ "sessions/" + $0 })
+            {
+                var status = stat()
+                let path = name.isEmpty ? rig.folder.path : rig.folder.appendingPathComponent(name).path
+                #expect(lstat(path, &status) == 0)
+                #expect(status.st_mode & 0o077 == 0, "\(name)")
+            }
+            #expect(rig.stateFiles.contains { $0.hasSuffix(".task") })
+            session.invalidateAndCancel()
+        }
+
+        @Test("Another user can neither connect nor read nor plant anything", .enabled(if: geteuid() == 0))
+        func otherUser() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let session = rig.session(RecordingDelegate())
+            session.downloadTask(with: server.url("/")).resume()
+            _ = try await server.request(number: 1)
+            chmod(rig.directory.url.path, 0o755)
+            // Even where the folder itself is open.
+            chmod(rig.folder.path, 0o777)
+            chmod(rig.folder.appendingPathComponent("agent.socket").path, 0o777)
+            // A program of that user's, which may run from anywhere.
+            let script = """
+                import socket, sys
+                s = socket.socket(socket.AF_UNIX)
+                s.connect(sys.argv[1] + "/agent.socket")
+                try:
+                    s.sendall(b"\\0\\0\\0\\x0d" + b'{"status":{}}')
+                    print("answer", len(s.recv(100)))
+                except OSError:
+                    print("answer 0")
+                try:
+                    open(sys.argv[1] + "/sessions/x", "w")
+                    print("planted")
+                except OSError:
+                    print("closed")
+                """
+            let words = [
+                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", script, rig.folder.path,
+            ]
+            let stranger = try ChildProcess(words, mergesErrors: true)
+            #expect(await stranger.remainingLines() == ["answer 0", "closed"])
+            #expect(rig.log.contains("refused a connection of another user"))
+            session.invalidateAndCancel()
+        }
+
+        @Test("An agent of another user's is not talked to", .enabled(if: geteuid() == 0))
+        func otherUsersAgent() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let place = rig.directory.url.appendingPathComponent("planted", isDirectory: true)
+            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+            chmod(rig.directory.url.path, 0o755)
+            chown(place.path, 65534, 65534)
+            let script = """
+                import socket, sys
+                s = socket.socket(socket.AF_UNIX)
+                s.bind(sys.argv[1] + "/agent.socket")
+                s.listen()
+                print("listens", flush=True)
+                c, _ = s.accept()
+                print("got", len(c.recv(100)), flush=True)
+                """
+            let words = [
+                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", script, place.path,
+            ]
+            let stranger = try ChildProcess(words, mergesErrors: true)
+            #expect(await stranger.line() == "listens")
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) { $0.curl.background.folder = place }
+            let task = session.downloadTask(with: try #require(URL(string: "http://127.0.0.1:9/")))
+            task.resume()
+            let error = try await delegate.completion(of: task)
+            #expect(error?.code == .backgroundSessionWasDisconnected)
+            #expect(await stranger.line() == "got 0")
+            session.invalidateAndCancel()
+        }
+
+        @Test(
+            "Garbage on the socket costs its connection, and nobody else anything",
+            arguments: [
+                Data([0xff, 0xff, 0xff, 0xff]), Data([0, 0, 0, 2, 0x7b, 0x7d]), Data([0, 0, 0, 0]),
+                Data("GET / HTTP/1.1\r\n\r\n".utf8),
+                Data([0, 0, 0x27, 0x10]) + Data(String(repeating: "[", count: 10_000).utf8),
+            ]
+        )
+        func garbage(bytes: Data) async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            _ = try await server.request(number: 1)
+            let pid = rig.agentPid
+            #expect(try Stranger.talk(bytes, to: rig.folder.appendingPathComponent("agent.socket").path) == 0)
+            gate.open()
+            try await delegate.success(of: task)
+            #expect(rig.agentPid == pid)
+            session.invalidateAndCancel()
+        }
+
+        private enum Stranger {
+            /// Sends the bytes, and returns how many come back before the end.
+            static func talk(_ bytes: Data, to path: String) throws -> Int {
+                let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+                defer { close(descriptor) }
+                var address = sockaddr_un()
+                address.sun_family = sa_family_t(AF_UNIX)
+                withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+                let result = withUnsafePointer(to: address) { pointer in
+                    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                    }
+                }
+                try #require(result == 0)
+                _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                shutdown(descriptor, Int32(SHUT_WR))
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                return max(0, recv(descriptor, &buffer, buffer.count, 0))
+            }
+        }
+    }
+}
