@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "CurlNetworking", targets: ["CurlNetworking"]),
         // For programs that keep the stock URLSession.
         .library(name: "CurlURLProtocol", targets: ["CurlURLProtocol"]),
+        .executable(name: "curlnetworking-agent", targets: ["curlnetworking-agent"]),
         .executable(name: "halftunes", targets: ["halftunes"]),
         .executable(name: "urlsession-parity", targets: ["urlsession-parity"]),
         .executable(name: "switch-to-curlnetworking", targets: ["switch-to-curlnetworking"]),
@@ -64,6 +65,7 @@ let package = Package(
             name: "halftunes",
             dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"]
         ),
+        .executableTarget(name: "curlnetworking-agent", dependencies: ["CurlNetworking"]),
         .executableTarget(name: "switch-to-curlnetworking"),
         .target(
             name: "CurlNetworkingLoopbackServer",
@@ -113,6 +115,11 @@ let package = Package(
             dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer"],
             path: "Tests/Soak"
         ),
+        .executableTarget(
+            name: "background-helper",
+            dependencies: ["CurlNetworking"],
+            path: "Tests/BackgroundHelper"
+        ),
         .executableTarget(name: "fork-helper", dependencies: ["CurlNetworking"], path: "Tests/ForkHelper"),
         // These run in parallel; the others one after the other.
         .testTarget(
@@ -153,6 +160,19 @@ let package = Package(
         .testTarget(
             name: "URLProtocolTests",
             dependencies: ["CurlURLProtocol", "CurlNetworkingLoopbackServer", "TestSupport"]
+        ),
+        .testTarget(
+            name: "WebSocketTests",
+            dependencies: [
+                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks", "TestSupport",
+            ]
+        ),
+        .testTarget(
+            name: "BackgroundTests",
+            dependencies: [
+                "CCurlNetworkingLinux", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks",
+                "TestSupport", "background-helper", "curlnetworking-agent",
+            ]
         ),
         .target(name: "CurlNetworkingExampleSupport", path: "Tests/Examples/Support"),
         .testTarget(
