@@ -33,8 +33,8 @@ extension BackgroundEngine {
             }
             post(.event(event))
         case .isWaitingForConnectivity, .informational: post(.event(event))
-        // Counted in the progress, or not for other processes.
-        case .becameDownload, .sent, .body, .wrote: break
+        // Counted in the progress, not for other processes, or of no background task.
+        case .becameDownload, .sent, .body, .wrote, .openedWebSocket, .closedWebSocket: break
         }
     }
 
@@ -172,6 +172,9 @@ extension BackgroundEngine: Deliverable {
         case .resumeData(let data, let handler):
             handler(data)
             return true
+        case .call(let body):
+            body()
+            return true
         case .event, .question, .completed, .end:
             break
         }
@@ -190,7 +193,7 @@ extension BackgroundEngine: Deliverable {
             shared.withLock { $0.mailbox.completes(in: steps) }
             return false
         case .end(let step): return deliver(step, messenger)
-        case .progress, .resumeData: return false
+        case .progress, .resumeData, .call: return false
         }
     }
 
@@ -211,7 +214,7 @@ extension BackgroundEngine: Deliverable {
         case .resumed(let offset, _):
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational:
+        case .becameDownload, .isWaitingForConnectivity, .informational, .openedWebSocket, .closedWebSocket:
             return messenger.tell(event)
         }
     }
