@@ -92,9 +92,9 @@ public struct CurlOptions: Sendable {
     /// How connections are made and kept, and how fast transfers may be.
     public var connections = ConnectionOptions()
 
-    /// The default options.
     /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
     public var background = Background()
 
+    /// The default options.
     public init() {}
 }
