@@ -68,6 +68,7 @@ extension CurlOptions.TLSOptions: Codable {
         case tls13CipherSuites
     }
 
+    /// Options that were written by `encode(to:)`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         trustRoots = try container.decodeIfPresent([CertificateSource].self, forKey: .trustRoots)
@@ -80,6 +81,7 @@ extension CurlOptions.TLSOptions: Codable {
         tls13CipherSuites = try container.decodeIfPresent([String].self, forKey: .tls13CipherSuites)
     }
 
+    /// Writes the options down, the identity's passphrase included.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(trustRoots, forKey: .trustRoots)

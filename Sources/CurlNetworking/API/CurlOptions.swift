@@ -99,5 +99,6 @@ public struct CurlOptions: Sendable {
     /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
     public var background = Background()
 
+    /// The default options.
     public init() {}
 }

@@ -49,25 +49,15 @@ extension BackgroundTests {
             chmod(rig.folder.path, 0o777)
             chmod(rig.folder.appendingPathComponent("agent.socket").path, 0o777)
             // A program of that user's, which may run from anywhere.
-            let script = """
-                import socket, sys
-                s = socket.socket(socket.AF_UNIX)
-                s.connect(sys.argv[1] + "/agent.socket")
-                try:
-                    s.sendall(b"\\0\\0\\0\\x0d" + b'{"status":{}}')
-                    print("answer", len(s.recv(100)))
-                except OSError:
-                    print("answer 0")
-                try:
-                    open(sys.argv[1] + "/sessions/x", "w")
-                    print("planted")
-                except OSError:
-                    print("closed")
+            let stranger = try Stranger.program(
                 """
-            let words = [
-                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", script, rig.folder.path,
-            ]
-            let stranger = try ChildProcess(words, mergesErrors: true)
+                my $s = IO::Socket::UNIX->new(Peer => "$ARGV[0]/agent.socket") or die "no connection: $!";
+                syswrite $s, "\\0\\0\\0\\x0d{\\"status\\":{}}";
+                print "answer ", (sysread($s, my $b, 100) || 0), "\\n";
+                print open(my $f, ">", "$ARGV[0]/sessions/x") ? "planted\\n" : "closed\\n";
+                """,
+                rig.folder
+            )
             #expect(await stranger.remainingLines() == ["answer 0", "closed"])
             #expect(rig.log.contains("refused a connection of another user"))
             session.invalidateAndCancel()
@@ -81,19 +71,15 @@ extension BackgroundTests {
             try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
             chmod(rig.directory.url.path, 0o755)
             chown(place.path, 65534, 65534)
-            let script = """
-                import socket, sys
-                s = socket.socket(socket.AF_UNIX)
-                s.bind(sys.argv[1] + "/agent.socket")
-                s.listen()
-                print("listens", flush=True)
-                c, _ = s.accept()
-                print("got", len(c.recv(100)), flush=True)
+            let stranger = try Stranger.program(
                 """
-            let words = [
-                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", script, place.path,
-            ]
-            let stranger = try ChildProcess(words, mergesErrors: true)
+                my $s = IO::Socket::UNIX->new(Local => "$ARGV[0]/agent.socket", Listen => 1) or die "no socket: $!";
+                print "listens\\n";
+                my $c = $s->accept;
+                print "got ", (sysread($c, my $b, 100) || 0), "\\n";
+                """,
+                place
+            )
             #expect(await stranger.line() == "listens")
             let delegate = RecordingDelegate()
             let session = rig.session(delegate) { $0.curl.background.folder = place }
@@ -133,6 +119,13 @@ extension BackgroundTests {
         }
 
         private enum Stranger {
+            /// Runs a Perl script as the user nobody, with the folder as its argument.
+            static func program(_ script: String, _ folder: URL) throws -> ChildProcess {
+                let words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "perl", "-e"]
+                let begin = "use IO::Socket::UNIX; $| = 1; $SIG{PIPE} = 'IGNORE'; "
+                return try ChildProcess(words + [begin + script, folder.path], mergesErrors: true)
+            }
+
             /// Sends the bytes, and returns how many come back before the end.
             static func talk(_ bytes: Data, to path: String) throws -> Int {
                 let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

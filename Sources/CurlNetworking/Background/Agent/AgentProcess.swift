@@ -43,7 +43,9 @@ enum AgentProcess {
         // No other thread could start a program in between.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let words = [CommandLine.arguments[0], runArgument] + arguments
-        guard let pid = try? Spawn.run(words, named: "/proc/self/exe", descriptor: ends[1]) else {
+        // By its path, so that lists of processes show its name.
+        let program = AgentLauncher.runningProgram ?? "/proc/self/exe"
+        guard let pid = try? Spawn.run(words, named: program, descriptor: ends[1]) else {
             _exit(Status.cannotStart)
         }
         close(ends[1])

@@ -392,22 +392,3 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 }
-
-extension TaskSettings {
-    fileprivate func apply(to task: URLSessionTask) {
-        task.priority = priority
-        task.earliestBeginDate = earliestBeginDate
-    }
-}
-
-extension URLError {
-    /// Whether the same request may succeed later, without anybody's doing.
-    var isTransient: Bool {
-        switch code {
-        case .networkConnectionLost, .timedOut, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,
-            .notConnectedToInternet:
-            true
-        default: false
-        }
-    }
-}

@@ -8,6 +8,8 @@ import Foundation
 /// What an agent must not forget is kept until it confirms it: a new task until there is a record of it, and an acknowledged end until the
 /// record is gone.
 ///
+/// This file holds the connection, `BackgroundClient+Messages.swift` what comes over it.
+///
 /// `@unchecked Sendable`: used on its queue alone, apart from what never changes.
 final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     typealias Channel = MessageChannel<AgentMessage, ClientMessage>
@@ -16,14 +18,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     let queue = DispatchQueue(label: "CurlNetworking.background")
     let folder: StateFolder
-    private let identifier: String
+    let identifier: String
     private let settings: SessionDescription
     private let launcher: AgentLauncher
-    private weak let core: SessionCore?
+    weak let core: SessionCore?
 
     // MARK: Queue
 
-    private enum Phase {
+    enum Phase {
         /// There is nothing to talk about.
         case detached
         /// An agent is looked for, or started.
@@ -34,25 +36,25 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         case closed
     }
 
-    private var phase = Phase.detached
+    var phase = Phase.detached
     /// Since the last success.
-    private var failures = 0
+    var failures = 0
     /// Tasks whose end the delegate has yet to hear of.
-    private var engines: [UUID: BackgroundEngine] = [:]
+    var engines: [UUID: BackgroundEngine] = [:]
     /// Those among them of which the agent has a record.
-    private var accepted: Set<UUID> = []
+    var accepted: Set<UUID> = []
     /// Acknowledged ends that the agent hasn't confirmed.
-    private var unconfirmed: Set<UUID> = []
+    var unconfirmed: Set<UUID> = []
     /// Tasks that have failed here because there was no agent: if one turns up with them, it is to drop them.
-    private var abandoned: Set<UUID> = []
+    var abandoned: Set<UUID> = []
     /// Tasks that had ended before anybody was attached, and whose ends the delegate is being told.
-    private var untold: Set<UUID> = []
-    private var checkpoints: [Int: @Sendable (Data?) -> Void] = [:]
+    var untold: Set<UUID> = []
+    var checkpoints: [Int: @Sendable (Data?) -> Void] = [:]
     private var lastCheckpoint = 0
     /// Wait until it is certain which tasks there are.
     private var waiting: [@Sendable () -> Void] = []
     private var isAttachedOnce = false
-    private var cancelsAll = false
+    var cancelsAll = false
     /// Whether the session is over, and only confirmations are waited for.
     private var isClosing = false
 
@@ -67,7 +69,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         launcher = AgentLauncher(folder: folder, options: core.configuration.curl.background)
     }
 
-    private var files: URL { SessionFolder(url: folder.session(identifier), log: AgentLog.none).files }
+    var files: URL { SessionFolder(url: folder.session(identifier), log: AgentLog.none).files }
 
     /// Looks for the tasks that are there already, if there are any.
     func begin() {
@@ -117,7 +119,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    private func isOver(_ engine: BackgroundEngine) -> Bool {
+    func isOver(_ engine: BackgroundEngine) -> Bool {
         engine.shared.withLock { [.finished, .completed].contains($0.machine.stage) }
     }
 
@@ -133,7 +135,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    private func submit(_ engine: BackgroundEngine, _ channel: Channel) {
+    func submit(_ engine: BackgroundEngine, _ channel: Channel) {
         guard let submission = engine.submission() else {
             return engine.fail(URLError(.badURL, nil, "The request has no URL."))
         }
@@ -219,7 +221,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     /// Another attempt, a little later; after too many, `error`.
-    private func again(_ error: URLError) {
+    func again(_ error: URLError) {
         failures += 1
         guard failures <= Self.mostFailures else { return fail(error) }
         phase = .connecting
@@ -256,7 +258,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     /// No agent can be had: all tasks end with `error`.
-    private func fail(_ error: URLError) {
+    func fail(_ error: URLError) {
         phase = .detached
         failures = 0
         unconfirmed = []
@@ -270,7 +272,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     /// It is certain which tasks there are.
-    private func attached() {
+    func attached() {
         guard !isAttachedOnce else { return }
         isAttachedOnce = true
         core?.letGo()
@@ -278,148 +280,12 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         waiting = []
     }
 
-    private func closeIfConfirmed() {
+    func closeIfConfirmed() {
         guard isClosing, unconfirmed.isEmpty else { return }
         switch phase {
         case .greeting(let channel), .attached(let channel): channel.close()
         case .detached, .connecting, .closed: break
         }
         phase = .closed
-    }
-
-    // MARK: - What the agent says
-
-    private func receive(_ message: AgentMessage) {
-        switch (message, phase) {
-        case (.welcome(let listings), .greeting(let channel)):
-            phase = .attached(channel)
-            failures = 0
-            welcome(listings, channel)
-        case (.refused(let refusal), .greeting(let channel)):
-            channel.close()
-            refused(refusal)
-        case (.accepted(let key), .attached):
-            if engines[key] != nil { accepted.insert(key) }
-        case (.progress(let all), .attached):
-            for progress in all { engines[progress.key]?.apply(progress) }
-        case (.event(let key, let event), .attached):
-            engines[key]?.apply(event)
-        case (.question(let number, let key, let query), .attached(let channel)):
-            ask(query, key, number, channel)
-        case (.ended(let key, let ending), .attached(let channel)):
-            ended(key, ending, channel)
-        case (.checkpoint(let number, let data), .attached):
-            checkpoints.removeValue(forKey: number)?(data)
-        case (.forgotten(let key), .attached):
-            unconfirmed.remove(key)
-            abandoned.remove(key)
-            closeIfConfirmed()
-        default:
-            break
-        }
-    }
-
-    private func refused(_ refusal: Refusal) {
-        switch refusal {
-        case .inUse(let pid):
-            let text = "The background session \"\(identifier)\" is in use by process \(pid)."
-            fail(URLError(.backgroundSessionInUseByAnotherProcess, nil, text))
-        case .version(let version):
-            again(
-                AgentLauncher.failure(
-                    "The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."
-                )
-            )
-        case .other(let text):
-            fail(AgentLauncher.failure(text))
-        }
-    }
-
-    private func welcome(_ listings: [TaskListing], _ channel: Channel) {
-        let known = Set(listings.map(\.submission.key))
-        for listing in listings { take(listing, channel) }
-        for (key, engine) in engines.sorted(by: { $0.value.identifier < $1.value.identifier })
-        where !known.contains(key) {
-            if accepted.contains(key) {
-                accepted.remove(key)
-                engine.fail(AgentLauncher.failure("The agent has lost the task."))
-            } else if !isOver(engine) {
-                submit(engine, channel)
-            }
-        }
-        // What the agent doesn't know any more, it has forgotten as it should.
-        unconfirmed.formIntersection(known)
-        attached()
-        if cancelsAll { cancelTasks() }
-        closeIfConfirmed()
-    }
-
-    private func cancelTasks() {
-        for engine in engines.values { engine.shared.withLock { $0.task }?.cancel() }
-    }
-
-    private func take(_ listing: TaskListing, _ channel: Channel) {
-        let key = listing.submission.key
-        if unconfirmed.contains(key) {
-            channel.send(.acknowledge(key))
-        } else if abandoned.contains(key) {
-            drop(key, hasEnded: listing.ending != nil, channel)
-        } else if let engine = engines[key] {
-            accepted.insert(key)
-            guard !isOver(engine) else { return }
-            if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
-            engine.apply(listing.progress)
-            if let ending = listing.ending { engine.end(ending, files: files) }
-        } else {
-            restore(listing)
-        }
-    }
-
-    /// Makes a task of an earlier program's.
-    private func restore(_ listing: TaskListing) {
-        guard let core, listing.submission.fault == nil else { return }
-        let key = listing.submission.key
-        let wanted = listing.submission.identifier
-        let isFree = !engines.values.contains { $0.identifier == wanted } && core.isFree(identifier: wanted)
-        guard let identifier = isFree ? wanted : core.makeHiddenTaskIdentifier() else { return }
-        core.reserveTaskIdentifiers(through: identifier)
-        let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
-        let task =
-            listing.submission.kind == .download
-            ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)
-        engine.shared.withLock { $0.task = task }
-        engines[key] = engine
-        accepted.insert(key)
-        core.activate(engine)
-        guard let ending = listing.ending else { return }
-        untold.insert(key)
-        engine.end(ending, files: files)
-    }
-
-    private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
-        if let engine = engines[key] {
-            accepted.insert(key)
-            engine.end(ending, files: files)
-        } else if abandoned.contains(key) {
-            drop(key, hasEnded: true, channel)
-        }
-    }
-
-    private func drop(_ key: UUID, hasEnded: Bool, _ channel: Channel) {
-        if hasEnded { return _ = channel.send(.acknowledge(key)) }
-        channel.send(.wish(key, TaskWish(isSuspended: false, cancellation: .discardingBody, settings: TaskSettings())))
-    }
-
-    private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
-        // A connection's question belongs to no task; the delegate is asked about one that goes to the host.
-        let asked =
-            key.flatMap { engines[$0] }
-            ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
-            ?? (key == nil ? engines.values.first : nil)
-        guard let asked else { return }
-        // To this agent alone: after it was started again, numbers mean something else.
-        asked.ask(query) { [queue] reply in
-            queue.async { channel.send(.answer(number, reply)) }
-        }
     }
 }

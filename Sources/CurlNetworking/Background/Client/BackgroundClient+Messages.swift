@@ -1,0 +1,139 @@
+import Foundation
+
+// What an agent says, on the client's queue.
+
+extension BackgroundClient {
+    func receive(_ message: AgentMessage) {
+        switch (message, phase) {
+        case (.welcome(let listings), .greeting(let channel)):
+            phase = .attached(channel)
+            failures = 0
+            welcome(listings, channel)
+        case (.refused(let refusal), .greeting(let channel)):
+            channel.close()
+            refused(refusal)
+        case (.accepted(let key), .attached):
+            if engines[key] != nil { accepted.insert(key) }
+        case (.progress(let all), .attached):
+            for progress in all { engines[progress.key]?.apply(progress) }
+        case (.event(let key, let event), .attached):
+            engines[key]?.apply(event)
+        case (.question(let number, let key, let query), .attached(let channel)):
+            ask(query, key, number, channel)
+        case (.ended(let key, let ending), .attached(let channel)):
+            ended(key, ending, channel)
+        case (.checkpoint(let number, let data), .attached):
+            checkpoints.removeValue(forKey: number)?(data)
+        case (.forgotten(let key), .attached):
+            unconfirmed.remove(key)
+            abandoned.remove(key)
+            closeIfConfirmed()
+        default:
+            break
+        }
+    }
+
+    private func refused(_ refusal: Refusal) {
+        switch refusal {
+        case .inUse(let pid):
+            let text = "The background session \"\(identifier)\" is in use by process \(pid)."
+            fail(URLError(.backgroundSessionInUseByAnotherProcess, nil, text))
+        case .version(let version):
+            again(
+                AgentLauncher.failure(
+                    "The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."
+                )
+            )
+        case .other(let text):
+            fail(AgentLauncher.failure(text))
+        }
+    }
+
+    private func welcome(_ listings: [TaskListing], _ channel: Channel) {
+        let known = Set(listings.map(\.submission.key))
+        for listing in listings { take(listing, channel) }
+        for (key, engine) in engines.sorted(by: { $0.value.identifier < $1.value.identifier })
+        where !known.contains(key) {
+            if accepted.contains(key) {
+                accepted.remove(key)
+                engine.fail(AgentLauncher.failure("The agent has lost the task."))
+            } else if !isOver(engine) {
+                submit(engine, channel)
+            }
+        }
+        // What the agent doesn't know any more, it has forgotten as it should.
+        unconfirmed.formIntersection(known)
+        attached()
+        if cancelsAll { cancelTasks() }
+        closeIfConfirmed()
+    }
+
+    func cancelTasks() {
+        for engine in engines.values { engine.shared.withLock { $0.task }?.cancel() }
+    }
+
+    private func take(_ listing: TaskListing, _ channel: Channel) {
+        let key = listing.submission.key
+        if unconfirmed.contains(key) {
+            channel.send(.acknowledge(key))
+        } else if abandoned.contains(key) {
+            drop(key, hasEnded: listing.ending != nil, channel)
+        } else if let engine = engines[key] {
+            accepted.insert(key)
+            guard !isOver(engine) else { return }
+            if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
+            engine.apply(listing.progress)
+            if let ending = listing.ending { engine.end(ending, files: files) }
+        } else {
+            restore(listing)
+        }
+    }
+
+    /// Makes a task of an earlier program's.
+    private func restore(_ listing: TaskListing) {
+        guard let core, listing.submission.fault == nil else { return }
+        let key = listing.submission.key
+        let wanted = listing.submission.identifier
+        let isFree = !engines.values.contains { $0.identifier == wanted } && core.isFree(identifier: wanted)
+        guard let identifier = isFree ? wanted : core.makeHiddenTaskIdentifier() else { return }
+        core.reserveTaskIdentifiers(through: identifier)
+        let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
+        let task =
+            listing.submission.kind == .download
+            ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)
+        engine.shared.withLock { $0.task = task }
+        engines[key] = engine
+        accepted.insert(key)
+        core.activate(engine)
+        guard let ending = listing.ending else { return }
+        untold.insert(key)
+        engine.end(ending, files: files)
+    }
+
+    private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
+        if let engine = engines[key] {
+            accepted.insert(key)
+            engine.end(ending, files: files)
+        } else if abandoned.contains(key) {
+            drop(key, hasEnded: true, channel)
+        }
+    }
+
+    private func drop(_ key: UUID, hasEnded: Bool, _ channel: Channel) {
+        if hasEnded { return _ = channel.send(.acknowledge(key)) }
+        channel.send(.wish(key, TaskWish(isSuspended: false, cancellation: .discardingBody, settings: TaskSettings())))
+    }
+
+    private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
+        // A connection's question belongs to no task; the delegate is asked about one that goes to the host.
+        let asked =
+            key.flatMap { engines[$0] }
+            ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
+            ?? (key == nil ? engines.values.first : nil)
+        guard let asked else { return }
+        // To this agent alone: after it was started again, numbers mean something else.
+        asked.ask(query) { [queue] reply in
+            queue.async { channel.send(.answer(number, reply)) }
+        }
+    }
+}
