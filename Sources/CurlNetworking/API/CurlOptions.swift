@@ -95,7 +95,6 @@ public struct CurlOptions: Sendable {
     /// How web sockets compress their messages, and whether they count in the limits of connections. See <doc:WebSockets>.
     public var webSockets = WebSocketOptions()
 
-    /// The default options.
     /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
     public var background = Background()
 
