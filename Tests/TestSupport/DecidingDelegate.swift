@@ -4,7 +4,7 @@ import Foundation
 /// A delegate that is asked about redirects and challenges, and answers as a test tells it to. It also hears of completions.
 ///
 /// Each question notes on which queue it was asked.
-package final class DecidingDelegate: NSObject, URLSessionDataDelegate {
+package final class DecidingDelegate: NSObject, URLSessionDataDelegate, DelegateRecorder {
     package typealias RedirectAnswer = @Sendable (URLRequest?) -> Void
     package typealias ChallengeAnswer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
@@ -29,8 +29,7 @@ package final class DecidingDelegate: NSObject, URLSessionDataDelegate {
 
     package let redirects = Watched<[Redirect]>([])
     package let challenges = Watched<[Challenge]>([])
-    package let completions = Watched<[Int: URLError?]>([:])
-    package let bodies = Watched<[Int: Data]>([:])
+    package let record = Watched(DelegateRecord())
     private let onRedirect: @Sendable (Redirect) -> Void
     private let onChallenge: @Sendable (Challenge) -> Void
 
@@ -79,19 +78,13 @@ package final class DecidingDelegate: NSObject, URLSessionDataDelegate {
     }
 
     package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        bodies.update { $0[dataTask.taskIdentifier, default: Data()].append(data) }
+        note(.data(count: data.count), of: dataTask) {
+            $0.bodies[dataTask.taskIdentifier, default: Data()].append(data)
+        }
     }
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let error = error.map { $0 as? URLError ?? URLError(.unknown) }
-        completions.update { $0.updateValue(error, forKey: task.taskIdentifier) }
-    }
-
-    /// Returns when the task has completed, with its error.
-    package func completion(of task: URLSessionTask) async throws -> URLError? {
-        let identifier = task.taskIdentifier
-        try await completions.wait { $0[identifier] != nil }
-        return completions.value[identifier] ?? nil
+        _ = noteCompletion(of: task, error)
     }
 
     /// Returns the redirect with this ordinal, from 1, as soon as the delegate was asked about it.

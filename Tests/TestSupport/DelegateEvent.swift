@@ -1,33 +1,50 @@
 import CurlNetworking
 import Foundation
 
-/// What a delegate was told.
+/// What a delegate was told or asked.
 package enum DelegateEvent: Sendable, Equatable {
     case created
+    case delayedRequest
+    case waiting
+    case redirect
+    case challenge
+    case bodyStream
+    case sent(Int64, total: Int64, expected: Int64)
+    case informational(status: Int)
     case response(status: Int)
     case becameDownload
     case data(count: Int)
-    case sent(Int64, total: Int64, expected: Int64)
     case wrote(Int64, total: Int64, expected: Int64)
     case resumed(offset: Int64, expected: Int64)
     case finishedDownloading
+    case metrics
     /// nil for success; `.unknown` for what is no `URLError`.
     case completed(URLError.Code?)
     case becameInvalid
+    /// Something that happened elsewhere, in a test's words.
+    case noted(String)
 
     /// The event without its values.
     package var name: String {
         switch self {
         case .created: "created"
-        case .response: "response"
-        case .becameDownload: "becameDownload"
-        case .data: "data"
+        case .delayedRequest: "delayed request"
+        case .waiting: "waiting"
+        case .redirect: "redirect"
+        case .challenge: "challenge"
+        case .bodyStream: "body stream"
         case .sent: "sent"
+        case .informational(let status): "informational \(status)"
+        case .response: "response"
+        case .becameDownload: "became download"
+        case .data: "data"
         case .wrote: "wrote"
         case .resumed: "resumed"
-        case .finishedDownloading: "finishedDownloading"
+        case .finishedDownloading: "finished downloading"
+        case .metrics: "metrics"
         case .completed: "completed"
-        case .becameInvalid: "becameInvalid"
+        case .becameInvalid: "became invalid"
+        case .noted(let words): words
         }
     }
 }

@@ -4,25 +4,11 @@ import Foundation
 /// A delegate for sessions and single tasks that writes down every call, in order, and lets a test wait for any of them.
 ///
 /// It implements what tells of a task's course; questions other than the response's disposition get the default answers.
-/// What it should do besides recording, a test gives it beforehand. Tasks are told apart by `taskIdentifier`, so one
-/// delegate serves one session.
-package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+/// What it should do besides recording, a test gives it beforehand.
+package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, DelegateRecorder {
     package typealias Disposition = @Sendable (URLSession.ResponseDisposition) -> Void
 
-    package struct Entry: Sendable, Equatable {
-        /// nil for what concerns the session.
-        package let task: Int?
-        package let event: DelegateEvent
-    }
-
-    struct Record: Sendable {
-        var entries: [Entry] = []
-        var bodies: [Int: Data] = [:]
-        var completions: [Int: [URLError?]] = [:]
-        var downloads: [Int: URLSessionDownloadTask] = [:]
-    }
-
-    let record = Watched(Record())
+    package let record = Watched(DelegateRecord())
     private let keepsBodies: Bool
     private let onEvent: (@Sendable (URLSessionTask?, DelegateEvent) -> Void)?
     private let onResponse: (@Sendable (URLSessionDataTask, URLResponse, @escaping Disposition) -> Void)?
@@ -45,28 +31,25 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
         self.onDownload = onDownload
     }
 
-    private func note(
+    private func tell(
         _ event: DelegateEvent,
         of task: URLSessionTask?,
-        _ change: (inout Record) -> Void = { _ in }
+        _ change: (inout DelegateRecord) -> Void = { _ in }
     ) {
-        record.update { record in
-            record.entries.append(Entry(task: task?.taskIdentifier, event: event))
-            change(&record)
-        }
+        note(event, of: task, change)
         onEvent?(task, event)
     }
 
     // MARK: - URLSessionDelegate
 
     package func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        note(.becameInvalid, of: nil)
+        tell(.becameInvalid, of: nil)
     }
 
     // MARK: - URLSessionTaskDelegate
 
     package func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-        note(.created, of: task)
+        tell(.created, of: task)
     }
 
     package func urlSession(
@@ -76,12 +59,12 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        note(.sent(bytesSent, total: totalBytesSent, expected: totalBytesExpectedToSend), of: task)
+        tell(.sent(bytesSent, total: totalBytesSent, expected: totalBytesExpectedToSend), of: task)
     }
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let error = error.map { $0 as? URLError ?? URLError(.unknown) }
-        note(.completed(error?.code), of: task) { $0.completions[task.taskIdentifier, default: []].append(error) }
+        let event = noteCompletion(of: task, error)
+        onEvent?(task, event)
     }
 
     // MARK: - URLSessionDataDelegate
@@ -92,7 +75,7 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
         didReceive response: URLResponse,
         completionHandler: @escaping Disposition
     ) {
-        note(.response(status: (response as? HTTPURLResponse)?.statusCode ?? 0), of: dataTask)
+        tell(.response(status: (response as? HTTPURLResponse)?.statusCode ?? 0), of: dataTask)
         guard let onResponse else { return completionHandler(.allow) }
         onResponse(dataTask, response, completionHandler)
     }
@@ -102,11 +85,11 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
         dataTask: URLSessionDataTask,
         didBecome downloadTask: URLSessionDownloadTask
     ) {
-        note(.becameDownload, of: dataTask) { $0.downloads[dataTask.taskIdentifier] = downloadTask }
+        tell(.becameDownload, of: dataTask) { $0.downloads[dataTask.taskIdentifier] = downloadTask }
     }
 
     package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        note(.data(count: data.count), of: dataTask) { record in
+        tell(.data(count: data.count), of: dataTask) { record in
             if keepsBodies { record.bodies[dataTask.taskIdentifier, default: Data()].append(data) }
         }
     }
@@ -120,7 +103,7 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
     ) {
         onDownload?(location)
         let content = onDownload == nil ? try? Data(contentsOf: location) : nil
-        note(.finishedDownloading, of: downloadTask) { $0.bodies[downloadTask.taskIdentifier] = content }
+        tell(.finishedDownloading, of: downloadTask) { $0.bodies[downloadTask.taskIdentifier] = content }
     }
 
     package func urlSession(
@@ -130,7 +113,7 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
         totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        note(.wrote(bytesWritten, total: totalBytesWritten, expected: totalBytesExpectedToWrite), of: downloadTask)
+        tell(.wrote(bytesWritten, total: totalBytesWritten, expected: totalBytesExpectedToWrite), of: downloadTask)
     }
 
     package func urlSession(
@@ -139,6 +122,6 @@ package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSess
         didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        note(.resumed(offset: fileOffset, expected: expectedTotalBytes), of: downloadTask)
+        tell(.resumed(offset: fileOffset, expected: expectedTotalBytes), of: downloadTask)
     }
 }

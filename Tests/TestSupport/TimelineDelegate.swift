@@ -6,21 +6,14 @@ import Foundation
 ///
 /// Calls that don't come on the session's delegate queue are written down as such. Questions get the default answers, but for
 /// those that a test answers itself.
-package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, DelegateRecorder {
     package typealias DelayAnswer = @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
 
-    package let record = Watched(Record())
+    package let record = Watched(DelegateRecord())
     private let onResponse: URLSession.ResponseDisposition
     private let onDelayedRequest: (@Sendable (URLRequest, DelayAnswer) -> Void)?
     private let onWaiting: (@Sendable () -> Void)?
     private let bodyStream: (@Sendable () -> InputStream?)?
-
-    package struct Record: Sendable {
-        package var story: [String] = []
-        package var metrics: [URLSessionTaskMetrics] = []
-        package var informational: [HTTPURLResponse] = []
-        package var error: URLError?
-    }
 
     package init(
         onResponse: URLSession.ResponseDisposition = .allow,
@@ -34,41 +27,15 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         self.bodyStream = bodyStream
     }
 
-    /// What was called, each run of equal calls as one.
-    package var story: [String] { record.value.story }
-
-    /// The metrics of a task that is over.
-    package func metrics() async throws -> URLSessionTaskMetrics {
-        try await record.wait { !$0.metrics.isEmpty }
-        return record.value.metrics[0]
-    }
-
-    /// Returns when the call has been made.
-    package func wait(for call: String) async throws {
-        try await record.wait { $0.story.contains(call) }
-    }
-
-    /// The whole story of a task that completes with a message to its delegate.
-    package func completeStory() async throws -> [String] {
-        try await wait(for: "completed")
-        return story
-    }
-
     /// Writes down something that happened elsewhere.
-    package func note(_ call: String) {
-        record.update { record in
-            if record.story.last != call { record.story.append(call) }
-        }
-    }
-
-    private func note(_ call: String, in session: URLSession) {
-        note(OperationQueue.current === session.delegateQueue ? call : call + " on another queue")
+    package func note(_ words: String) {
+        note(.noted(words), of: nil)
     }
 
     // MARK: - URLSessionTaskDelegate
 
     package func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-        note("created")
+        note(.created, of: task)
     }
 
     package func urlSession(
@@ -77,13 +44,13 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping DelayAnswer
     ) {
-        note("delayed request", in: session)
+        note(.delayedRequest, of: task, in: session)
         guard let onDelayedRequest else { return completionHandler(.continueLoading, nil) }
         onDelayedRequest(request, completionHandler)
     }
 
     package func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-        note("waiting", in: session)
+        note(.waiting, of: task, in: session)
         onWaiting?()
     }
 
@@ -94,7 +61,7 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        note("redirect", in: session)
+        note(.redirect, of: task, in: session)
         completionHandler(request)
     }
 
@@ -104,7 +71,7 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        note("challenge", in: session)
+        note(.challenge, of: task, in: session)
         completionHandler(.useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
     }
 
@@ -113,7 +80,7 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        note("body stream", in: session)
+        note(.bodyStream, of: task, in: session)
         completionHandler(bodyStream?())
     }
 
@@ -124,7 +91,11 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        note("sent", in: session)
+        note(
+            .sent(bytesSent, total: totalBytesSent, expected: totalBytesExpectedToSend),
+            of: task,
+            in: session
+        )
     }
 
     package func urlSession(
@@ -132,8 +103,7 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         task: URLSessionTask,
         didReceiveInformationalResponse response: HTTPURLResponse
     ) {
-        record.update { $0.informational.append(response) }
-        note("informational \(response.statusCode)", in: session)
+        note(.informational(status: response.statusCode), of: task, in: session) { $0.informational.append(response) }
     }
 
     package func urlSession(
@@ -141,13 +111,11 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         task: URLSessionTask,
         didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
-        note("metrics", in: session)
-        record.update { $0.metrics.append(metrics) }
+        note(.metrics, of: task, in: session) { $0.metrics.append(metrics) }
     }
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        record.update { $0.error = error.map { $0 as? URLError ?? URLError(.unknown) } }
-        note("completed", in: session)
+        _ = noteCompletion(of: task, error, in: session)
     }
 
     // MARK: - URLSessionDataDelegate
@@ -158,7 +126,8 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        note("response", in: session)
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        note(.response(status: status), of: dataTask, in: session)
         completionHandler(onResponse)
     }
 
@@ -167,11 +136,11 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         dataTask: URLSessionDataTask,
         didBecome downloadTask: URLSessionDownloadTask
     ) {
-        note("became download", in: session)
+        note(.becameDownload, of: dataTask, in: session) { $0.downloads[dataTask.taskIdentifier] = downloadTask }
     }
 
     package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        note("data", in: session)
+        note(.data(count: data.count), of: dataTask, in: session)
     }
 
     // MARK: - URLSessionDownloadDelegate
@@ -181,7 +150,7 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         downloadTask: URLSessionDownloadTask,
         didFinishDownloadingTo location: URL
     ) {
-        note("finished downloading", in: session)
+        note(.finishedDownloading, of: downloadTask, in: session)
     }
 
     package func urlSession(
@@ -191,7 +160,11 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        note("wrote", in: session)
+        note(
+            .wrote(bytesWritten, total: totalBytesWritten, expected: totalBytesExpectedToWrite),
+            of: downloadTask,
+            in: session
+        )
     }
 
     package func urlSession(
@@ -200,6 +173,6 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        note("resumed", in: session)
+        note(.resumed(offset: fileOffset, expected: expectedTotalBytes), of: downloadTask, in: session)
     }
 }

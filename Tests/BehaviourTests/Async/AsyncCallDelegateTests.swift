@@ -80,7 +80,7 @@ struct AsyncCallDelegateTests {
         let rig = try Rig { _ in .generated(length: 20_000_000, seed: 3) }
         defer { rig.stop() }
         let call = Task { try await rig.session.data(from: rig.url("/"), delegate: own) }
-        try await own.wait(forAny: "data")
+        try await own.wait(for: "data")
         let task = try #require(await rig.session.allTasks.first)
         #expect(task.countOfBytesReceived < 20_000_000)
         gate.open()

@@ -16,7 +16,7 @@ struct AuthenticationChallengeTests {
         let task = session.dataTask(with: server.url("/room"))
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("open GET /room ".utf8))
+        #expect(delegate.body(of: task) == Data("open GET /room ".utf8))
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
         let asked = try await delegate.challenge(number: 1)
         #expect(asked.queue === session.delegateQueue)
@@ -86,7 +86,7 @@ struct AuthenticationChallengeTests {
             let task = session.dataTask(with: url)
             task.resume()
             #expect(try await delegate.completion(of: task) == nil)
-            text = String(decoding: delegate.bodies.value[task.taskIdentifier] ?? Data(), as: UTF8.self)
+            text = String(decoding: delegate.body(of: task) ?? Data(), as: UTF8.self)
         case .handler:
             text = await session.load(url).text ?? ""
         case .async:

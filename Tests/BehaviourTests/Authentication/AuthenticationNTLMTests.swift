@@ -56,7 +56,7 @@ struct AuthenticationNTLMTests {
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("open GET ".utf8))
+        #expect(delegate.body(of: task) == Data("open GET ".utf8))
         let asked = try await delegate.challenge(number: 1)
         #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodNTLM)
         #expect(asked.space.realm == "127.0.0.1")

@@ -111,7 +111,7 @@ struct TaskDelegateTests {
         let request = URLRequest(server.url("/"), method: "PUT")
         let (data, _) = try await session.upload(for: request, from: body, delegate: own)
         #expect(data == body)
-        try await own.wait(forAny: "sent")
+        try await own.wait(for: "sent")
         #expect(own.entries.first?.event == .created)
         #expect(own.entries.allSatisfy { ["created", "sent", "data"].contains($0.event.name) })
         session.finishTasksAndInvalidate()

@@ -23,7 +23,7 @@ struct BecomeDownloadTests {
         try await delegate.success(of: download)
         #expect(
             delegate.story(of: download)
-                == ["created", "response", "becameDownload", "wrote", "finishedDownloading", "completed"]
+                == ["created", "response", "became download", "wrote", "finished downloading", "completed"]
         )
         let written = delegate.events(of: download).last { $0.name == "wrote" }
         guard case .wrote(_, let total, let expected)? = written else { return }

@@ -35,7 +35,7 @@ struct DownloadDeliveryTests {
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
         #expect(delegate.body(of: task) == Self.body)
-        #expect(delegate.story(of: task) == ["created", "wrote", "finishedDownloading", "completed"])
+        #expect(delegate.story(of: task) == ["created", "wrote", "finished downloading", "completed"])
         #expect(task.countOfBytesReceived == Int64(Self.length))
         #expect(task.countOfBytesExpectedToReceive == Int64(Self.length))
         #expect(task.state == .completed)

@@ -74,7 +74,7 @@ struct DownloadFailureTests {
             #expect(error?.code == .cannotWriteToFile)
             #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == Int(EFBIG))
             #expect(error?.downloadTaskResumeData == nil)
-            #expect(!delegate.story(of: task).contains("finishedDownloading"))
+            #expect(!delegate.story(of: task).contains("finished downloading"))
             #expect(directory.content == [])
 
             let result = await session.download(URLRequest(url: url))
@@ -127,7 +127,7 @@ struct DownloadFailureTests {
         let error = try await delegate.completion(of: task)
         #expect(error?.code == .cannotOpenFile)
         #expect(error?.downloadTaskResumeData == nil)
-        #expect(!delegate.story(of: task).contains("finishedDownloading"))
+        #expect(!delegate.story(of: task).contains("finished downloading"))
         #expect(directory.content == (isReplaced ? [name] : []))
     }
 

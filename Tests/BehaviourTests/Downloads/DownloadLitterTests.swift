@@ -97,7 +97,7 @@ struct DownloadLitterTests {
         task.cancel()
         queue.isSuspended = false
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
-        #expect(!delegate.story(of: task).contains("finishedDownloading"))
+        #expect(!delegate.story(of: task).contains("finished downloading"))
         #expect(directory.content == [])
     }
 

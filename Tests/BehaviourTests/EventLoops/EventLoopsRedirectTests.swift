@@ -49,9 +49,9 @@ struct EventLoopsRedirectTests {
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: server.url("/from"))
         task.resume()
-        try await delegate.completions.wait { $0[task.taskIdentifier] != nil }
+        try await delegate.record.wait { $0.completions[task.taskIdentifier] != nil }
         #expect(delegate.redirects.value.map(\.request.url) == [other.url("/from")])
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("arrived".utf8))
+        #expect(delegate.body(of: task) == Data("arrived".utf8))
         #expect(task.error == nil)
         #expect((task.originalRequest?.url, task.response?.url) == (server.url("/from"), other.url("/from")))
     }

@@ -118,10 +118,10 @@ struct EventLoopsTests {
         try await delegate.challenges.wait { !$0.isEmpty }
         await session.flush()
         everybodyWaits.open()
-        try await delegate.completions.wait { $0.count == tasks.count }
+        try await delegate.record.wait { $0.completions.count == tasks.count }
         #expect(delegate.challenges.value.count == 1)
         for (task, host) in zip(tasks, hosts) {
-            #expect(delegate.bodies.value[task.taskIdentifier] == Data("openly \(host)".utf8))
+            #expect(delegate.body(of: task) == Data("openly \(host)".utf8))
         }
     }
 

@@ -81,7 +81,7 @@ struct ProtocolChallengeTests {
         let task = session.dataTask(with: network.url())
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data(expected.utf8))
+        #expect(delegate.body(of: task) == Data(expected.utf8))
         #expect(answers.value == [expected])
         let asked = try await delegate.challenge(number: 1)
         #expect(asked.queue === session.delegateQueue)

@@ -54,12 +54,12 @@ struct ProtocolRedirectTests {
         let status = (task.response as? HTTPURLResponse)?.statusCode
         if answer == "refuse" {
             #expect(status == 302)
-            #expect(delegate.bodies.value[task.taskIdentifier] == nil)
+            #expect(delegate.body(of: task) == nil)
             #expect(task.currentRequest?.url == network.url("/from"))
             #expect(network.requests.value.count == 1)
         } else {
             #expect(status == 200)
-            #expect(delegate.bodies.value[task.taskIdentifier] == Data("arrived".utf8))
+            #expect(delegate.body(of: task) == Data("arrived".utf8))
             #expect(task.currentRequest?.url == network.url(answer == "change" ? "/elsewhere" : "/to"))
         }
     }

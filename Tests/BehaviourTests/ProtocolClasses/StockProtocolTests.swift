@@ -275,7 +275,7 @@ struct StockProtocolTests {
         let task = session.dataTask(with: observed.url())
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("somebody".utf8))
+        #expect(delegate.body(of: task) == Data("somebody".utf8))
     }
 
     @Test("It can be registered with the shared session")

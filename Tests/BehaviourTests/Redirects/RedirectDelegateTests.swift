@@ -38,7 +38,7 @@ struct RedirectDelegateTests {
         #expect(redirect.request.httpBody == nil)
         #expect(redirect.request.allHTTPHeaderFields == ["X-Kept": "yes"])
         #expect(delegate.redirects.value.count == 1)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("GET /to ".utf8))
+        #expect(delegate.body(of: task) == Data("GET /to ".utf8))
         #expect(task.currentRequest?.url == rig.url("/to?x=1#part"))
     }
 
@@ -74,7 +74,7 @@ struct RedirectDelegateTests {
         task.resume()
         #expect(try await delegate.completion(of: task) == nil)
         #expect((task.response as? HTTPURLResponse)?.statusCode == status)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("moved".utf8))
+        #expect(delegate.body(of: task) == Data("moved".utf8))
         #expect(task.currentRequest?.url == url)
 
         let result = await rig.session.load(url)
@@ -124,7 +124,7 @@ struct RedirectDelegateTests {
         #expect(task.response == nil)
         DispatchQueue.global().async { redirect.answer(redirect.request) }
         #expect(try await delegate.completion(of: task) == nil)
-        #expect(delegate.bodies.value[task.taskIdentifier] == Data("arrived".utf8))
+        #expect(delegate.body(of: task) == Data("arrived".utf8))
     }
 
     @Test("A large body that was kept back is delivered whole")

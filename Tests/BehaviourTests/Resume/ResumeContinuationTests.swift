@@ -14,7 +14,7 @@ struct ResumeContinuationTests {
         let resumed = try await PausedDownload(from: origin).resume()
         #expect(resumed.error == nil)
         #expect(resumed.body == ResumeOrigin.bytes)
-        #expect(resumed.story == ["created", "resumed", "wrote", "finishedDownloading", "completed"])
+        #expect(resumed.story == ["created", "resumed", "wrote", "finished downloading", "completed"])
         #expect(resumed.events[1] == .resumed(offset: ResumeOrigin.heldAt, expected: ResumeOrigin.length))
         var total = ResumeOrigin.heldAt
         for case .wrote(let count, let newTotal, let expected) in resumed.events {

@@ -28,7 +28,7 @@ struct ResumeNotSatisfiableTests {
         let resumed = try await paused.resume()
         #expect(resumed.error == nil)
         #expect(resumed.body == Self.whole)
-        #expect(resumed.story == ["created", "resumed", "finishedDownloading", "completed"])
+        #expect(resumed.story == ["created", "resumed", "finished downloading", "completed"])
         #expect(resumed.events.contains(.resumed(offset: Self.held, expected: Self.held)))
         #expect(resumed.task.countOfBytesReceived == Self.held)
         #expect((resumed.task.response as? HTTPURLResponse).map { (200..<300).contains($0.statusCode) } == true)

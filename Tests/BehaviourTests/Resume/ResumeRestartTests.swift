@@ -78,7 +78,7 @@ struct ResumeRestartTests {
         let resumed = try await paused.resume()
         #expect(resumed.error == nil)
         #expect(resumed.body == ResumeOrigin.changedBytes)
-        #expect(resumed.story == ["created", "wrote", "finishedDownloading", "completed"])
+        #expect(resumed.story == ["created", "wrote", "finished downloading", "completed"])
         #expect(resumed.events.isProgress(to: ResumeOrigin.length))
         #expect(origin.server.requestCount == 2)
         #expect(paused.directory.content == [])

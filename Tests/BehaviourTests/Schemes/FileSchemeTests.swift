@@ -38,7 +38,7 @@ struct FileSchemeTests {
         task.resume()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 4, length: 700_000))
-        #expect(delegate.story(of: task) == ["created", "wrote", "finishedDownloading", "completed"])
+        #expect(delegate.story(of: task) == ["created", "wrote", "finished downloading", "completed"])
         #expect(FileManager.default.fileExists(atPath: file.path))
         #expect(task.countOfBytesExpectedToReceive == 700_000)
     }
