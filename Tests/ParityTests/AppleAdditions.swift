@@ -129,10 +129,9 @@ enum AppleAdditions {
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
     ]
 
-    /// What comes later: web sockets, streams, background sessions, resumable uploads.
+    /// What comes later: streams, background sessions, resumable uploads.
     static let toCome = [
-        "URLSession.webSocketTask(with:)", "URLSession.streamTask(withHostName:port:)", "URLSessionWebSocketTask",
-        "URLSessionWebSocketDelegate", "URLSessionStreamTask", "URLSessionStreamDelegate",
+        "URLSession.streamTask(withHostName:port:)", "URLSessionStreamTask", "URLSessionStreamDelegate",
         "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
         "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
         "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",

@@ -217,8 +217,12 @@ struct WebSocketRequestTests {
         #expect(try #require(hop.connectEndDate) <= start)
         #expect(start <= (try #require(hop.responseStartDate)))
         #expect((hop.response as? HTTPURLResponse)?.statusCode == 101)
-        #expect(lines.value.contains { $0.hasPrefix("headerOut GET / HTTP/1.1") })
-        #expect(lines.value.contains { $0.hasPrefix("headerIn HTTP/1.1 101") })
+        // The trace has a queue of its own.
+        try await lines.wait { lines in
+            ["headerOut GET / HTTP/1.1", "headerIn HTTP/1.1 101"].allSatisfy { start in
+                lines.contains { $0.hasPrefix(start) }
+            }
+        }
     }
 }
 
