@@ -36,6 +36,7 @@ struct MailboxTests {
         case .question(.delayedRequest): "delayed request"
         case .question(.willCache): "will cache"
         case .resumeData: "resume data"
+        case .call: "call"
         case .completed: "completed"
         case .end: "step"
         case .progress: "progress"
