@@ -28,6 +28,8 @@ struct MailboxTests {
         case .event(.wrote(let total)): "wrote \(total)"
         case .event(.isWaitingForConnectivity): "waits for connectivity"
         case .event(.informational): "informational"
+        case .event(.openedWebSocket): "opened web socket"
+        case .event(.closedWebSocket): "closed web socket"
         case .question(.disposition): "response"
         case .question(.partDisposition(let head)): "part \(head.fields.map(\.value).joined())"
         case .question(.redirect): "redirect"
