@@ -9,8 +9,7 @@ struct SourceInspector {
         "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
     ]
     private static let missing: [String: String] = [
-        "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
-        "webSocketTask": "web-socket tasks", "URLSessionStreamTask": "stream tasks",
+        "URLSessionStreamTask": "stream tasks",
         "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
     ]
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]

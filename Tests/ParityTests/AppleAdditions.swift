@@ -134,10 +134,9 @@ enum AppleAdditions {
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
     ]
 
-    /// What comes later: web sockets, streams, resumable uploads.
+    /// What comes later: streams, resumable uploads.
     static let toCome = [
-        "URLSession.webSocketTask(with:)", "URLSession.streamTask(withHostName:port:)", "URLSessionWebSocketTask",
-        "URLSessionWebSocketDelegate", "URLSessionStreamTask", "URLSessionStreamDelegate",
+        "URLSession.streamTask(withHostName:port:)", "URLSessionStreamTask", "URLSessionStreamDelegate",
         "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
         "URLSessionUploadTask.cancelByProducingResumeData()",
         "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",

@@ -165,6 +165,12 @@ package final class Nginx: Sendable {
                 location /upload/ { dav_methods PUT; }
                 # A port of this machine, and the path that it gets.
                 location ~ ^/proxy/(\\d+)(/.*)$ { proxy_pass http://127.0.0.1:$1$2; }
+                location ~ ^/websocket/(\\d+)(/.*)$ {
+                    proxy_pass http://127.0.0.1:$1$2;
+                    proxy_http_version 1.1;
+                    proxy_set_header Upgrade $http_upgrade;
+                    proxy_set_header Connection upgrade;
+                }
                 location /slow/ {
                     alias \(site.root.path)/;
                     limit_rate 500k;

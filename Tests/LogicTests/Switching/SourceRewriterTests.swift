@@ -141,7 +141,7 @@ struct SourceRewriterTests {
                 == ["A.swift:3: URLSession has an async data(…) of its own: this one is probably superfluous"]
         )
         #expect(
-            findings("let a = s.webSocketTask(with: u)") == ["A.swift:2: CurlNetworking has no web-socket tasks yet"]
+            findings("let a: URLSessionStreamTask? = nil") == ["A.swift:2: CurlNetworking has no stream tasks yet"]
         )
         #expect(findings("let a = URLSessionConfiguration.background(withIdentifier: \"a\")").isEmpty)
         #expect(findings("let a = URLSession.shared").isEmpty)

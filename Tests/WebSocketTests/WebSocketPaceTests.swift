@@ -1,0 +1,190 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The pace of web sockets", .timeLimit(.minutes(3)))
+struct WebSocketPaceTests {
+    private typealias Frame = LoopbackServer.WebSocketFrame
+
+    /// Frames of 4 KiB without end, as one body.
+    private static func flood(_ total: Int64) -> LoopbackServer.Step {
+        let frame = Frame.binary(Data(repeating: 7, count: 4092)).bytes
+        let period = Int64(frame.count)
+        return .body(
+            .produced(length: total / period * period) { range in
+                var bytes = Data(capacity: range.count)
+                var position = range.lowerBound
+                while position < range.upperBound {
+                    let offset = Int(position % period)
+                    let count = min(frame.count - offset, Int(range.upperBound - position))
+                    bytes.append(frame[offset..<(offset + count)])
+                    position += Int64(count)
+                }
+                return bytes
+            }
+        )
+    }
+
+    @Test("A server that floods is held back while nobody receives, and what it sent is all there afterwards")
+    func flood() async throws {
+        let total: Int64 = 64 << 20
+        let server = try LoopbackServer { request in
+            .webSocket(request) { event in
+                if case .opened = event { return [Self.flood(total), .frame(.text("end"))] }
+                return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        try await server.waitUntilBlocked()
+        #expect(server.bytesSent < total / 2)
+        var count = 0
+        while case .data(let data) = try await task.receive() {
+            #expect(data.count == 4092)
+            count += 1
+        }
+        #expect(Int64(count) == total / 4096)
+    }
+
+    @Test("Tiny messages count for what they cost: a server can't fill the memory with them")
+    func tiny() async throws {
+        let frame = Frame.binary(Data()).bytes
+        let server = try LoopbackServer { request in
+            .webSocket(request) { event in
+                guard case .opened = event else { return [] }
+                let frames = Data((0..<(1 << 16)).flatMap { _ in frame })
+                return Array(repeating: .bytes(frames), count: 200) + [.never]
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await server.waitUntilBlocked()
+        #expect(server.bytesSent < 20 << 20)
+        #expect(try await task.receive() == .data(Data()))
+    }
+
+    @Test("A suspended task hands out nothing and still answers pings")
+    func suspended() async throws {
+        let pongs = Watched<[String]>([])
+        let suspended = Gate()
+        let server = try LoopbackServer.forWebSockets { event in
+            switch event {
+            case .opened: return [.frame(.text("first")), .waitFor(suspended), .frame(.text("a")), .frame(.ping("p"))]
+            case .received(let frame):
+                if frame.opcode == Frame.Opcode.pong { pongs.update { $0.append(frame.text) } }
+                return []
+            case .finished: return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(try await task.receiveText() == "first")
+        task.suspend()
+        #expect(task.state == .suspended)
+        // Once the event loop has answered this, it has seen the suspension.
+        _ = await session.connections
+        task.receive { delegate.note("received \((try? $0.get()) != nil)") }
+        suspended.open()
+        try await pongs.wait { $0 == ["p"] }
+        // Whatever would have been handed out is ahead of this in the queue.
+        await withCheckedContinuation { continuation in
+            session.delegateQueue.addOperation { continuation.resume() }
+        }
+        #expect(!delegate.events.contains(.noted("received true")))
+        task.resume()
+        try await delegate.wait { $0 == .noted("received true") }
+    }
+
+    @Test("A sender that outpaces its server is held, and all arrives in order")
+    func sending() async throws {
+        let gate = Gate()
+        let received = Watched(0)
+        let server = try LoopbackServer.forWebSockets { event in
+            switch event {
+            case .opened: return [.stopReading, .waitFor(gate), .resumeReading]
+            case .received(let frame):
+                received.update { $0 += frame.payload.count }
+                return []
+            case .finished: return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        let message = Data(repeating: 1, count: 1 << 20)
+        let sent = Watched(0)
+        let sender = Task {
+            for _ in 0..<40 {
+                try await task.send(.data(message))
+                sent.update { $0 += 1 }
+            }
+        }
+        try await delegate.opening()
+        // A ping waits behind the message that nobody takes.
+        let pinging = Task { try await task.sendPing() }
+        try await sent.wait { $0 > 0 }
+        #expect(sent.value < 40)
+        gate.open()
+        try await sender.value
+        try await received.wait { $0 >= 40 << 20 }
+        task.cancel()
+        await #expect(throws: URLError.self) { try await pinging.value }
+    }
+
+    @Test("Compressed messages are smaller on the wire, and a bomb stops at the maximum")
+    func compression() async throws {
+        let wire = Watched(0)
+        let server = try LoopbackServer { request in
+            .webSocket(request, headers: [("Sec-WebSocket-Extensions", "permessage-deflate")]) { event in
+                guard case .received(var frame) = event else { return [] }
+                wire.update { $0 += frame.payload.count }
+                frame.mask = nil
+                return [.frame(frame)]
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        let text = String(repeating: "The same again and again. ", count: 20_000)
+        for _ in 0..<3 {
+            try await task.send(.string(text))
+            #expect(try await task.receiveText() == text)
+        }
+        #expect(wire.value < text.utf8.count / 50)
+        task.maximumMessageSize = text.utf8.count - 1
+        try await task.send(.string(text))
+        #expect(await task.receiveError()?.code == .dataLengthExceedsMaximum)
+    }
+
+    @Test("Compression that is switched off isn't offered")
+    func uncompressed() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.curl.webSockets.compression = nil }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.sendPing()
+        #expect(server.requests[0].header("Sec-WebSocket-Extensions") == nil)
+    }
+}

@@ -1,0 +1,235 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The request that opens a web socket", .timeLimit(.minutes(2)))
+struct WebSocketRequestTests {
+    @Test("It carries the request's fields, the session's and the cookies, and stores those of the answer")
+    func fieldsAndCookies() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/login"
+                ? .text("in").header("Set-Cookie", "session=1")
+                : .webSocketEcho(request, headers: [("Set-Cookie", "socket=2")])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.httpAdditionalHeaders = ["X-Session": "s"]
+        }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/login"))
+        var request = URLRequest(server.webSocketURL("/chat?room=1"), headers: ["X-Own": "o", "Connection": "close"])
+        request.httpMethod = "POST"
+        request.httpBody = Data("ignored".utf8)
+        let task = session.webSocketTask(with: request)
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        let sent = server.requests[1]
+        #expect(sent.method == "GET")
+        #expect(sent.target == "/chat?room=1")
+        #expect(sent.header("Host") == "127.0.0.1:\(server.port)")
+        #expect(sent.header("X-Own") == "o")
+        #expect(sent.header("X-Session") == "s")
+        #expect(sent.header("Cookie") == "session=1")
+        #expect(sent.headers(named: "Connection") == ["Upgrade"])
+        #expect(sent.header("Upgrade") == "websocket")
+        #expect(sent.header("Content-Length") == nil)
+        #expect(task.currentRequest?.url == server.webSocketURL("/chat?room=1"))
+        let result = await session.load(server.url("/login"))
+        #expect(result.error == nil)
+        let cookies = server.requests[2].header("Cookie") ?? ""
+        #expect(Set(cookies.components(separatedBy: "; ")) == ["session=1", "socket=2"])
+    }
+
+    @Test("A refused handshake fails, and the response is there to be seen", arguments: [200, 404, 426, 503])
+    func refused(status: Int) async throws {
+        let server = try LoopbackServer { _ in .text("no", status: status).header("X-Why", "because") }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(await task.receiveError()?.code == .badServerResponse)
+        #expect(try await delegate.completion() == [.completed(.badServerResponse)])
+        let response = try #require(task.response as? HTTPURLResponse)
+        #expect(response.statusCode == status)
+        #expect(response.value(forHTTPHeaderField: "X-Why") == "because")
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("An answer that is none, or not of this handshake, opens nothing")
+    func invalid() async throws {
+        let switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        for answer in [
+            switching + "\r\n", switching + "Sec-WebSocket-Accept: AAAA\r\n\r\n", "SSH-2.0-OpenSSH\r\n\r\n", "\r\n\r\n",
+            String(repeating: "a", count: 400_000),
+        ] {
+            let server = try LoopbackServer { _ in .raw([.bytes(answer), .never]) }
+            defer { server.stop() }
+            let session = URLSession.forTest()
+            defer { session.invalidateAndCancel() }
+            let task = session.webSocketTask(with: server.webSocketURL())
+            task.resume()
+            let error = await task.receiveError()
+            #expect([.badServerResponse, .cannotParseResponse].contains(error?.code), "\(answer.prefix(60))")
+            try await server.waitUntilNoConnections()
+        }
+    }
+
+    @Test("Redirects are followed, to web sockets' URLs, too", arguments: [false, true])
+    func redirect(toWebSocketURL: Bool) async throws {
+        let target = try LoopbackServer { .webSocketEcho($0) }
+        defer { target.stop() }
+        let location = toWebSocketURL ? target.webSocketURL("/there") : target.url("/there")
+        let server = try LoopbackServer { _ in .redirect(to: location) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(task.currentRequest?.url == target.webSocketURL("/there"))
+        #expect(task.originalRequest?.url == server.webSocketURL())
+    }
+
+    @Test("The server's challenge is answered, and so is one that nobody can answer", arguments: [true, false])
+    func challenge(hasCredential: Bool) async throws {
+        let token = "Basic " + Data("user:secret".utf8).base64EncodedString()
+        let server = try LoopbackServer { request in
+            guard request.header("Authorization") == token else {
+                return .text("who?", status: 401).header("WWW-Authenticate", "Basic realm=\"a\"")
+                    .header("WWW-Authenticate", "NTLM")
+            }
+            return .webSocketEcho(request)
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCredentialStorage = nil
+        }
+        defer { session.invalidateAndCancel() }
+        let text = server.webSocketURL().absoluteString
+        let address = hasCredential ? text.replacingOccurrences(of: "://", with: "://user:secret@") : text
+        let task = session.webSocketTask(with: try #require(URL(string: address)))
+        task.resume()
+        guard hasCredential else {
+            #expect(await task.receiveError()?.code == .userAuthenticationRequired)
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 401)
+            return
+        }
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+    }
+
+    @Test("Over a Unix socket it is the same", arguments: ["http+unix", "ws+unix"])
+    func unixSocket(scheme: String) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.url.appendingPathComponent("s").path
+        let server = try LoopbackServer(unixSocket: .path(path)) { .webSocketEcho($0) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let address = server.url("/a").absoluteString.replacingOccurrences(of: "http+unix", with: scheme)
+        let task = session.webSocketTask(with: try #require(URL(string: address)))
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(server.requests[0].header("Host") == "localhost")
+    }
+
+    @Test("A silent server times out, a refused connection fails, and so do URLs and protocols that make no sense")
+    func failures() async throws {
+        let server = try LoopbackServer { _ in .raw([.never]) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let silent = session.webSocketTask(with: URLRequest(server.webSocketURL(), timeout: 0.2))
+        silent.resume()
+        #expect(await silent.receiveError()?.code == .timedOut)
+        let refused = session.webSocketTask(
+            with: try #require(URL(string: "ws://127.0.0.1:\(try LoopbackServer.unusedPort())/"))
+        )
+        refused.resume()
+        #expect(await refused.receiveError()?.code == .cannotConnectToHost)
+        for address in ["ftp://127.0.0.1/", "file:///tmp/a", "data:,a", "gopher://a/"] {
+            let task = session.webSocketTask(with: try #require(URL(string: address)))
+            task.resume()
+            #expect(await task.receiveError()?.code == .unsupportedURL, "\(address)")
+        }
+        let task = session.webSocketTask(with: server.webSocketURL(), protocols: ["a\r\nb"])
+        task.resume()
+        #expect(await task.receiveError()?.code == .badURL)
+    }
+
+    @Test(
+        "An open web socket shows in the session's connections, and takes a place only where that is wanted",
+        arguments: [false, true]
+    )
+    func places(counts: Bool) async throws {
+        let server = try LoopbackServer { $0.path == "/" ? .webSocketEcho($0) : .text("a") }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.curl.webSockets.countInConnectionLimits = counts
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        let before = try #require(await session.connections.first)
+        #expect(before.open == 1 && before.inUse == 1)
+        #expect(before.running == (counts ? 1 : 0))
+        async let result = session.load(server.url("/other"))
+        if counts {
+            var waiting = 0
+            while waiting == 0 { waiting = await session.connections.first?.waiting ?? 0 }
+            task.cancel()
+        }
+        #expect(await result.text == "a")
+        if !counts {
+            try await task.send(.string("still there"))
+            #expect(try await task.receiveText() == "still there")
+        }
+    }
+
+    @Test("Its metrics tell when it was opened, and its trace what was said")
+    func metricsAndTrace() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let lines = Watched<[String]>([])
+        let delegate = MetricsDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.trace = CurlOptions.Trace { _, event in lines.update { $0.append("\(event.kind) \(event.text)") } }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        task.cancel(with: .normalClosure, reason: nil)
+        try await delegate.metrics.wait { $0 != nil }
+        let hop = try #require(delegate.metrics.value?.transactionMetrics.first)
+        let start = try #require(hop.requestStartDate)
+        #expect(try #require(hop.connectEndDate) <= start)
+        #expect(start <= (try #require(hop.responseStartDate)))
+        #expect((hop.response as? HTTPURLResponse)?.statusCode == 101)
+        // The trace has a queue of its own.
+        try await lines.wait { lines in
+            ["headerOut GET / HTTP/1.1", "headerIn HTTP/1.1 101"].allSatisfy { start in
+                lines.contains { $0.hasPrefix(start) }
+            }
+        }
+    }
+}
+
+private final class MetricsDelegate: NSObject, URLSessionTaskDelegate {
+    let metrics = Watched<URLSessionTaskMetrics?>(nil)
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        self.metrics.update { $0 = metrics }
+    }
+}

@@ -1,0 +1,95 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Storms of web sockets", .timeLimit(.minutes(10)))
+struct WebSocketStormTests {
+    /// `WEBSOCKET_STORM=10000` for a long one.
+    private static let count = ProcessInfo.processInfo.environment["WEBSOCKET_STORM"].flatMap { Int($0) } ?? 300
+
+    @Test("Opened, used and ended at random moments, none leaks or hangs, and everybody hears once")
+    func storm() async throws {
+        let server = try LoopbackServer { $0.path == "/no" ? .status(404) : .webSocketEcho($0) }
+        defer { server.stop() }
+        let calls = Watched<[Int: Int]>([:])
+        let delegate = CountingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 50 }
+        var random = SeededGenerator(seed: 42)
+        var expected = 0
+        for number in 0..<Self.count {
+            let task = session.webSocketTask(with: server.webSocketURL(number % 17 == 0 ? "/no" : "/"))
+            let key = 10 * number
+            @Sendable func note(_ index: Int) { calls.update { $0[key + index, default: 0] += 1 } }
+            for index in 0..<3 {
+                task.send(.string("message \(index)")) { _ in note(index) }
+                task.receive { _ in note(3 + index) }
+            }
+            task.sendPing { _ in note(6) }
+            expected += 7
+            task.resume()
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: task.cancel()
+            case 1: task.cancel(with: .normalClosure, reason: Data("r".utf8))
+            case 2:
+                task.suspend()
+                task.resume()
+            default: break
+            }
+            // Some have time to talk.
+            if number % 5 == 0 { try? await task.sendPing() }
+            if Bool.random(using: &random) { task.cancel(with: .goingAway, reason: nil) } else { task.cancel() }
+        }
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidated.wait()
+        let (total, count) = (expected, Self.count)
+        try await calls.wait { $0.count == total }
+        #expect(calls.value.values.allSatisfy { $0 == 1 })
+        #expect(delegate.completions.value.count == count)
+        #expect(delegate.completions.value.values.allSatisfy { $0 == 1 })
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Invalidating a session amid everything ends everything", arguments: 0..<5)
+    func invalidation(round: Int) async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let delegate = CountingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        let ended = Watched(0)
+        for _ in 0..<30 {
+            let task = session.webSocketTask(with: server.webSocketURL())
+            task.resume()
+            Task {
+                do {
+                    while true {
+                        try await task.send(.string("a"))
+                        _ = try await task.receive()
+                    }
+                } catch {
+                    ended.update { $0 += 1 }
+                }
+            }
+        }
+        try await server.waitForRequests(6 * round + 1)
+        session.invalidateAndCancel()
+        try await delegate.invalidated.wait()
+        try await ended.wait { $0 == 30 }
+        #expect(delegate.completions.value.count == 30)
+        try await server.waitUntilNoConnections()
+    }
+}
+
+private final class CountingDelegate: NSObject, URLSessionWebSocketDelegate {
+    let completions = Watched<[Int: Int]>([:])
+    let invalidated = Gate()
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        completions.update { $0[task.taskIdentifier, default: 0] += 1 }
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        invalidated.open()
+    }
+}
