@@ -238,7 +238,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             return fail(AgentLauncher.failure("The agent in \(folder.url.path) is another user's."))
         }
         phase = .greeting(channel)
-        channel.send(.hello(Hello(identifier: identifier, settings: settings)))
+        if !channel.send(.hello(Hello(identifier: identifier, settings: settings))) {
+            channel.close()
+            fail(AgentLauncher.failure("The session's configuration is too large for a background agent."))
+        }
     }
 
     /// The connection is over, and the agent perhaps, too.

@@ -51,7 +51,7 @@ struct SessionFolder {
     }
 
     private func write(_ record: some Encodable, named name: String) throws(URLError) {
-        guard let data = try? JSONEncoder().encode(record), data.count <= Self.maximumLength else {
+        guard let data = try? WireCoding.encoder.encode(record), data.count <= Self.maximumLength else {
             throw URLError(.dataLengthExceedsMaximum, nil, "The task is too large to be written down.")
         }
         let new = url.appendingPathComponent(name + ".new").path
@@ -128,7 +128,7 @@ struct SessionFolder {
             return nil
         }
         guard let data = try? file.read(upToCount: Self.maximumLength),
-            let record = try? JSONDecoder().decode(type, from: data)
+            let record = try? WireCoding.decoder.decode(type, from: data)
         else {
             setAside(name, "it can't be read")
             return nil

@@ -120,6 +120,8 @@ struct RecordName: Hashable {
             let key = UUID(uuidString: String(parts[1]))
         else { return nil }
         self.init(identifier: identifier, key: key)
+        // There is one way to write it.
+        guard text == name else { return nil }
     }
 
     var text: String { "\(identifier)-\(key.uuidString)\(Self.suffix)" }

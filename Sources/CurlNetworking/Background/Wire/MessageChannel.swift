@@ -102,7 +102,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     private func takeMessages() {
         do {
             while isOpen, let content = try frames.next() {
-                received(try JSONDecoder().decode(Incoming.self, from: content))
+                received(try WireCoding.decoder.decode(Incoming.self, from: content))
             }
         } catch let error as FrameReader.Oversized {
             end("a message of \(error.length) bytes")
@@ -117,7 +117,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     @discardableResult
     func send(_ message: Outgoing) -> Bool {
         guard isOpen else { return true }
-        guard let content = try? JSONEncoder().encode(message), let frame = FrameReader.frame(content) else {
+        guard let content = try? WireCoding.encoder.encode(message), let frame = FrameReader.frame(content) else {
             return false
         }
         guard unsent.count + frame.count <= Self.maximumUnsent else {

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What program and agent write down")
+struct DescriptionTests {
+    private func copy<Value: Codable>(_ value: Value) throws -> Value {
+        try WireCoding.decoder.decode(Value.self, from: WireCoding.encoder.encode(value))
+    }
+
+    @Test("A request comes out as it went in")
+    func request() throws {
+        var request = URLRequest(url: try #require(URL(string: "http://u:p@host/path?query#fragment")))
+        request.httpMethod = "PUT"
+        request.httpBody = Data([0, 1, 2, 255])
+        request.setValue("a, b", forHTTPHeaderField: "X-List")
+        request.timeoutInterval = .infinity
+        request.httpShouldHandleCookies = false
+        let description = try #require(RequestDescription(request))
+        let same = try copy(description).request
+        #expect(same.url == request.url)
+        #expect(same.httpMethod == "PUT")
+        #expect(same.httpBody == request.httpBody)
+        #expect(same.allHTTPHeaderFields == request.allHTTPHeaderFields)
+        #expect(same.timeoutInterval == .infinity)
+        #expect(!same.httpShouldHandleCookies)
+    }
+
+    @Test("A configuration comes out as it went in, as far as an agent needs it")
+    func configuration() throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+        configuration.timeoutIntervalForResource = .infinity
+        configuration.httpAdditionalHeaders = ["X-A": "b"]
+        configuration.tlsMinimumSupportedProtocolVersion = .TLSv13
+        configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "proxy", "HTTPPort": 8080]
+        configuration.curl.tls.identity = .pkcs12(.data(Data([1, 2, 3])), passphrase: "secret")
+        configuration.curl.tls.minimumVersion = .TLSv12
+        configuration.curl.hosts["*.test"].connections.idleLifetime = .milliseconds(1500)
+        configuration.curl.hosts["*.test"].names.localEnd = .ports(1000...2000)
+        configuration.curl.names.unixSocket = .abstract("name")
+        configuration.curl.proxy = .server(CurlOptions.ProxyServer(.socks5h, host: "socks", port: 1080))
+        configuration.curl.httpVersion = .http1
+        let folder = FileManager.default.temporaryDirectory
+        let same = try copy(SessionDescription(configuration, delegate: nil)).makeConfiguration(in: folder)
+        #expect(same.identifier == nil)
+        #expect(same.timeoutIntervalForResource == .infinity)
+        #expect(same.httpAdditionalHeaders as? [String: String] == ["X-A": "b"])
+        #expect(same.tlsMinimumSupportedProtocolVersion == .TLSv13)
+        #expect(same.connectionProxyDictionary?["HTTPPort"] as? Int == 8080)
+        #expect(same.curl.tls == configuration.curl.tls)
+        #expect(same.curl.hosts["*.test"].connections.idleLifetime == .milliseconds(1500))
+        #expect(same.curl.hosts["*.test"].names.localEnd == .ports(1000...2000))
+        #expect(same.curl.names.unixSocket == .abstract("name"))
+        #expect(same.curl.proxy == configuration.curl.proxy)
+        #expect(same.curl.httpVersion == .http1)
+        #expect(same.curl.temporaryDirectory == folder)
+    }
+
+    @Test(
+        "Names of records are a number and a key, and nothing else",
+        arguments: ["1.task", "0-\(UUID()).task", "-1-\(UUID()).task", "../1.task", ""]
+    )
+    func names(name: String) {
+        #expect(RecordName(name) == nil)
+        let good = RecordName(identifier: 7, key: UUID())
+        #expect(RecordName(good.text) == good)
+    }
+
+    @Test(
+        "Whatever the name of a session or a container, its folder is one in the folder above",
+        arguments: ["", ".", "..", "a/../b", "\u{0}", "ä"]
+    )
+    func folders(name: String) {
+        let folder = StateFolder(named: name)
+        #expect(folder.url.deletingLastPathComponent().lastPathComponent == "curlnetworking")
+        #expect(folder.session(name).deletingLastPathComponent().path == folder.sessions.path)
+        #expect(folder.session(name).lastPathComponent.count == 32)
+    }
+}
