@@ -203,10 +203,14 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     /// The clocks start when the task is first resumed, and a begin date puts them off.
     private func setResourceClock(isRunning: Bool) {
+        if !clocks.haveStarted { startClocks() }
+        clocks.setRunning(isRunning, self)
+    }
+
+    private func startClocks() {
         let delay = steps.beginDate.map { _ in max(0, handle.earliestBeginDate?.timeIntervalSinceNow ?? 0) } ?? 0
         let beginning = pool.loop.now + (delay > 0 ? Duration(timeInterval: delay) : .zero)
         clocks.start(session.settings.resourceTimeout, from: beginning) { [unowned self] in checkClocks() }
-        clocks.setRunning(isRunning, self)
     }
 
     func rearmClocks() {
