@@ -180,7 +180,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     /// - Parameter step: The step that has brought the transfer; nil for none.
     func begin(_ transfer: any Transfer, of step: Int?) {
         enter(.transferring(Phase.Transferring(transfer, of: step)))
-        if handle.isWatched, let request { hops.begin(request, transfer) }
+        hops.begin(request, transfer, isWatched: handle.isWatched)
         do throws(URLError) {
             try transfer.start()
         } catch {
