@@ -11,7 +11,7 @@ struct Mailbox {
         case resumeData(Data?, @Sendable (Data?) -> Void)
         /// Code of the program's, with what it asked for.
         case call(@Sendable () -> Void)
-        /// The last message; it is replaced by the steps of the end.
+        /// The last message; the steps of the end take its place.
         case completed
         case end(TaskEnd)
         /// The task's `Progress` has to be updated. Delivered before all others, also while these are held.
@@ -137,8 +137,8 @@ struct Mailbox {
         return isScheduled
     }
 
-    /// Replaces the completion, which has been taken, by its steps.
-    mutating func completes(in steps: [TaskEnd]) {
+    /// What follows the first step of the completion, which has been taken.
+    mutating func goesOn(with steps: some Collection<TaskEnd>) {
         messages.insert(contentsOf: steps.map(Message.end), at: 0)
     }
 

@@ -31,7 +31,7 @@ struct Admission {
 
         let origin: Origin
         unowned let owner: any AdmissionTicketOwner
-        @exclusivity(unchecked) fileprivate(set) var host: AdmissionHost?
+        fileprivate(set) var host: AdmissionHost?
         fileprivate(set) var heapKey = Key(priority: 0, number: 0)
         var heapIndex: Int?
         /// It has a place, and must give it back.

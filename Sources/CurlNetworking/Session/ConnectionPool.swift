@@ -14,18 +14,18 @@ final class ConnectionPool: @unchecked Sendable {
     private let limits: ConnectionLimits
     private let deliveryQueue: DeliveryQueue
 
-    // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
+    // MARK: Loop only
 
-    @exclusivity(unchecked) var admission: Admission
+    var admission: Admission
     private(set) var multi: Multi?
     private var ftp: FTPConnections?
     /// That of web sockets. libcurl's limits are for connections that it can share or close.
     private(set) var channels: Multi?
     /// Multis that finish their transfers but get no new ones.
     private(set) var retiredMultis: [Multi] = []
-    @exclusivity(unchecked) private var admitted: [Admission.Ticket] = []
+    private var admitted: [Admission.Ticket] = []
     var handshakes = HandshakeScopes()
-    @exclusivity(unchecked) private var deliveries: [DeliveryQueue.Delivery] = []
+    private var deliveries: [DeliveryQueue.Delivery] = []
     private(set) lazy var connectivityWaiters = ConnectivityWaiters(loop: loop)
 
     init(

@@ -22,7 +22,8 @@ final class SessionCore: @unchecked Sendable {
     let settings: SessionSettings
     let pools: ConnectionPools
     let deliveryQueue: DeliveryQueue
-    /// Whether the session was made with a delegate for tasks.
+    /// Whether the session was made with a delegate, and with one for tasks.
+    let hasDelegate: Bool
     let hasTaskDelegate: Bool
 
     // MARK: Any thread
@@ -78,6 +79,7 @@ final class SessionCore: @unchecked Sendable {
         deliveryQueue = DeliveryQueue(delegateQueue)
         pools = ConnectionPools(settings, deliveryQueue: deliveryQueue)
         let delegates = DelegateSet(delegate)
+        hasDelegate = delegates.session != nil
         hasTaskDelegate = delegates.task != nil
         shared = Mutex(Shared(delegates: delegates))
     }
@@ -98,6 +100,11 @@ final class SessionCore: @unchecked Sendable {
 
     /// Not nil while tasks run.
     var session: URLSession? { shared.withLock { $0.keptSession ?? $0.session } }
+
+    /// Whom messages come from, and who gets those that no task's own delegate gets.
+    var sender: (session: URLSession, delegates: DelegateSet)? {
+        shared.withLock { shared in (shared.keptSession ?? shared.session).map { ($0, shared.delegates) } }
+    }
 
     /// Called when the public object has been made.
     func represent(by session: URLSession) {

@@ -33,11 +33,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     /// Has the request show what is known for where it goes.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
-        guard var options = plan.options else { return }
-        guard
-            state != nil || host.session.existingAuthenticationCoordinator != nil || options.credentials != nil
-                || options.proxyAuthentication != nil
-        else { return }
+        let mayShowSomething =
+            state != nil || plan.options?.credentials != nil || plan.options?.proxyAuthentication != nil
+            || host.session.existingAuthenticationCoordinator != nil
+        guard mayShowSomething, var options = plan.options else { return }
         var authentication = state ?? Authentication()
         let route = host.route
         host.session.authenticationCoordinator.withSpaces {

@@ -27,7 +27,7 @@ extension TransferOptions {
             proxyAuthentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
         }
         dropProxyAuthorization()
-        tunnelHeaders += headers.filter { Self.name(of: $0).isEqualIgnoringASCIICase(to: "User-Agent") }
+        tunnelHeaders += headers.filter { $0.isLine(ofField: "User-Agent") }
     }
 
     /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would come to the server (RFC 9110 §11.7.2).
@@ -36,7 +36,7 @@ extension TransferOptions {
     }
 
     private static func isForProxy(_ line: String) -> Bool {
-        name(of: line).isEqualIgnoringASCIICase(to: "Proxy-Authorization")
+        line.isLine(ofField: "Proxy-Authorization")
     }
 
     /// Has libcurl show a credential when it asks for the tunnel.
@@ -51,9 +51,5 @@ extension TransferOptions {
         case .negotiate: scheme = .any
         }
         proxyAuthentication = ProxyAuthentication(scheme, user: use.credential.user, password: use.credential.password)
-    }
-
-    private static func name(of line: String) -> String {
-        String(line.prefix { $0 != ":" && $0 != ";" })
     }
 }

@@ -26,9 +26,11 @@ struct Clocks {
     /// nil before the first resuming.
     private var resource: ResourceClock?
 
+    /// Whether `start` was called.
+    var haveStarted: Bool { resource != nil }
+
     /// Starts the clocks, which stand still; `expired` is called when one of them may have run out.
     mutating func start(_ limit: Duration, from beginning: MonotonicTime, expired: @escaping () -> Void) {
-        guard resource == nil else { return }
         deadline = Deadline(action: expired)
         resource = ResourceClock(limit, from: beginning)
     }

@@ -7,8 +7,10 @@ struct HopLog {
     private var current: HopMetrics?
 
     /// A hop begins.
-    mutating func begin(_ request: URLRequest, _ transfer: any Transfer) {
-        current = transfer.source == .network ? nil : HopMetrics(request, source: transfer.source)
+    mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isWatched: @autoclosure () -> Bool) {
+        current = nil
+        guard transfer.source != .network, let request, isWatched() else { return }
+        current = HopMetrics(request, source: transfer.source)
     }
 
     /// The hop's response is this one, whatever the task shows.

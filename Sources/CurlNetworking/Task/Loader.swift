@@ -180,7 +180,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     /// - Parameter step: The step that has brought the transfer; nil for none.
     func begin(_ transfer: any Transfer, of step: Int?) {
         enter(.transferring(Phase.Transferring(transfer, of: step)))
-        if handle.isWatched, let request { hops.begin(request, transfer) }
+        hops.begin(request, transfer, isWatched: handle.isWatched)
         do throws(URLError) {
             try transfer.start()
         } catch {
@@ -203,10 +203,14 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     /// The clocks start when the task is first resumed, and a begin date puts them off.
     private func setResourceClock(isRunning: Bool) {
+        if !clocks.haveStarted { startClocks() }
+        clocks.setRunning(isRunning, self)
+    }
+
+    private func startClocks() {
         let delay = steps.beginDate.map { _ in max(0, handle.earliestBeginDate?.timeIntervalSinceNow ?? 0) } ?? 0
         let beginning = pool.loop.now + (delay > 0 ? Duration(timeInterval: delay) : .zero)
         clocks.start(session.settings.resourceTimeout, from: beginning) { [unowned self] in checkClocks() }
-        clocks.setRunning(isRunning, self)
     }
 
     func rearmClocks() {

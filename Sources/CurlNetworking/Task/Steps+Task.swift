@@ -5,8 +5,11 @@ import Foundation
 extension Steps.Facts {
     init(_ handle: TaskHandle, _ sink: any Sink) {
         let settings = handle.session.settings
-        isPutOff = (handle.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0) > 0
-        hasDelegate = handle.session.delegates.session != nil || handle.ownDelegates.session != nil
+        let (beginDate, hasOwnDelegate) = handle.shared.withLock {
+            ($0.settings.earliestBeginDate, $0.delegates.session != nil)
+        }
+        isPutOff = (beginDate?.timeIntervalSinceNow ?? 0) > 0
+        hasDelegate = hasOwnDelegate || handle.session.hasDelegate
         isForCacheAlone =
             handle.originalRequest.map { settings.cachePolicy(for: $0) == .returnCacheDataDontLoad } ?? false
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }

@@ -6,19 +6,28 @@ extension TaskHandle {
     /// The task has come to `outcome`: hands it over, or has the delegate queue do it. Loop; once in a task's life. `metrics` is what it has
     /// cost, where a delegate is to hear of that.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
-        let (consumer, hasDelegate, handlers) = shared.withLock { shared in
+        let (consumer, schedules) = shared.withLock { shared -> (Consumer?, Bool) in
             shared.outcome = outcome
             if var metrics {
                 metrics.showLast(shared.response)
                 shared.metrics = metrics
             }
-            defer { shared.resumeDataHandlers = [] }
-            return (shared.consumer, shared.delegates.task != nil, shared.resumeDataHandlers)
+            var schedules = false
+            for handler in shared.resumeDataHandlers {
+                schedules = shared.mailbox.post(.resumeData(resumeData, handler)) || schedules
+            }
+            shared.resumeDataHandlers = []
+            // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
+            if shared.consumer.isAsync, shared.delegates.task == nil { return (shared.consumer, schedules) }
+            if case .webSocket = shared.consumer { return (shared.consumer, schedules) }
+            return (nil, shared.mailbox.post(.completed) || schedules)
         }
-        for handler in handlers { post(.resumeData(resumeData, handler)) }
-        if case .webSocket(let exchange) = consumer { end(exchange, with: outcome) }
-        // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
-        guard consumer.isAsync, !hasDelegate else { return post(.completed) }
+        if schedules { scheduleAtEndOfRound() }
+        guard let consumer else { return }
+        if case .webSocket(let exchange) = consumer {
+            end(exchange, with: outcome)
+            return post(.completed)
+        }
         let (result, response) = shared.withLock { $0.complete() }
         count { _ in }
         if metrics != nil {
@@ -32,20 +41,24 @@ extension TaskHandle {
 
     /// The session keeps the task no longer.
     func forget() {
-        let task = shared.withLock { $0.task.take() }
-        releaseDelegate()
+        let (task, delegates) = shared.withLock { ($0.task.take(), $0.takeDelegatesIfDone()) }
         session.remove(identifier: identifier)
-        // Perhaps the last reference, whose end takes locks.
-        withExtendedLifetime(task) {}
+        // Perhaps the last references, whose end takes locks, or is the program's.
+        withExtendedLifetime((task, delegates)) {}
     }
 
     /// Lets go of the task's own delegate, once it has heard everything.
     func releaseDelegate() {
-        let delegates = shared.withLock { shared in
-            guard shared.machine.stage == .completed, shared.mailbox.isIdle else { return DelegateSet.none }
-            defer { shared.delegates = .none }
-            return shared.delegates
+        let delegates = shared.withLock { $0.takeDelegatesIfDone() }
+        withExtendedLifetime(delegates) {}
+    }
+
+    /// A message has been delivered. True when there are more; else as `releaseDelegate()`.
+    func delivered() -> Bool {
+        let (hasMore, delegates) = shared.withLock { shared in
+            shared.mailbox.delivered() ? (true, DelegateSet.none) : (false, shared.takeDelegatesIfDone())
         }
         withExtendedLifetime(delegates) {}
+        return hasMore
     }
 }

@@ -195,7 +195,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
     /// The task's delegate where it has one, else the session's, for each protocol.
     var delegates: DelegateSet {
         let own = ownDelegates
-        return own.session == nil ? session.delegates : own.over(session.delegates)
+        return session.hasDelegate ? own.over(session.delegates) : own
     }
 
     var ownDelegates: DelegateSet { shared.withLock { $0.delegates } }

@@ -16,9 +16,7 @@ struct TaskReporter {
         while true {
             let (message, task) = handle.shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
             guard let message else { break }
-            guard deliver(message, about: task) else { continue }
-            if handle.shared.withLock({ $0.mailbox.delivered() }) { return true }
-            break
+            if deliver(message, about: task) { return handle.delivered() }
         }
         handle.releaseDelegate()
         return false
@@ -40,8 +38,9 @@ struct TaskReporter {
             break
         }
         // There is one as long as a delegate is to hear of the task.
-        guard let session = handle.session.session else { return false }
-        let messenger = DelegateMessenger(session: session, task: task, delegates: handle.delegates)
+        guard let sender = handle.session.sender else { return false }
+        let delegates = handle.ownDelegates.over(sender.delegates)
+        let messenger = DelegateMessenger(session: sender.session, task: task, delegates: delegates)
         switch message {
         case .event(let event):
             return deliver(event, messenger)
@@ -55,8 +54,8 @@ struct TaskReporter {
             return messenger.ask(question)
         case .completed:
             let steps = endSteps(messenger)
-            handle.shared.withLock { $0.mailbox.completes(in: steps) }
-            return false
+            if steps.count > 1 { handle.shared.withLock { $0.mailbox.goesOn(with: steps.dropFirst()) } }
+            return steps.first.map { deliver($0, messenger) } ?? false
         case .end(let step):
             return deliver(step, messenger)
         case .progress, .resumeData, .call:
@@ -103,15 +102,25 @@ struct TaskReporter {
 
     /// What is to be told of the end; once in a task's life.
     private func endSteps(_ messenger: DelegateMessenger) -> [TaskEnd] {
-        let (consumer, metrics) = handle.shared.withLock { ($0.consumer, $0.metrics.take()) }
-        let metricsStep = messenger.delegates.task == nil ? nil : metrics.map(TaskEnd.metrics)
-        if case .informed = consumer { return [metricsStep, .over].compactMap { $0 } }
+        var metrics: TaskMetrics?
+        var (hasProgress, isForDelegate) = (false, false)
+        let end = handle.shared.withLock { shared -> (result: Result<Outcome, URLError>, response: URLResponse?)? in
+            (metrics, hasProgress) = (shared.metrics.take(), shared.progress != nil)
+            isForDelegate = shared.consumer.isDelegate
+            if case .informed = shared.consumer { return nil }
+            return shared.complete()
+        }
+        var steps: [TaskEnd] = []
+        if isForDelegate, case .success(.file(let file)) = end?.result { steps.append(.downloaded(file)) }
+        if let metrics, messenger.delegates.task != nil { steps.append(.metrics(metrics)) }
+        guard let end else {
+            steps.append(.over)
+            return steps
+        }
         // Whoever hears of the end finds the task's `Progress` there.
-        let (result, response) = handle.shared.withLock { $0.complete() }
-        handle.showProgress()
-        var download: TaskEnd?
-        if consumer.isDelegate, case .success(.file(let file)) = result { download = .downloaded(file) }
-        return [download, metricsStep, .result(result, response)].compactMap { $0 }
+        if hasProgress { handle.showProgress() }
+        steps.append(.result(end.result, end.response))
+        return steps
     }
 
     /// True when that called the program's code.

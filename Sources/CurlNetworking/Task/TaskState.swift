@@ -87,6 +87,13 @@ struct TaskState {
 
     // MARK: - The end
 
+    /// The task's own delegate, which has heard everything now; none where it hasn't.
+    mutating func takeDelegatesIfDone() -> DelegateSet {
+        guard machine.stage == .completed, mailbox.isIdle else { return .none }
+        defer { delegates = .none }
+        return delegates
+    }
+
     /// The task is over for the public. Returns what came out: nothing but the cancellation, where the owner has cancelled before it could
     /// see the result.
     mutating func complete() -> (Result<Outcome, URLError>, URLResponse?) {

@@ -12,7 +12,7 @@ package final class ConnectionGroup: @unchecked Sendable {
     private unowned let loop: EventLoop
     private(set) var sockets: Set<Int32> = []
     /// How many transfers ran on a connection of an earlier one.
-    @exclusivity(unchecked) package private(set) var reuseCount = 0
+    package private(set) var reuseCount = 0
 
     package init(on loop: EventLoop) {
         self.loop = loop

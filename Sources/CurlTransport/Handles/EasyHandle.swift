@@ -20,30 +20,30 @@ package final class EasyHandle {
     package internal(set) var decodesContent = true
 
     /// Set while the handle is in a multi.
-    @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
+    private(set) var handler: (any TransferHandler)?
     /// Where the multi keeps it.
     var position = 0
     private(set) weak var multi: Multi?
     /// Whom the sockets that it opens belong to.
-    @exclusivity(unchecked) private(set) var connections: ConnectionGroup?
+    private(set) var connections: ConnectionGroup?
     /// Where its connections find and leave TLS sessions, while it is in a multi.
     var tlsSessions: TLSSessionCache?
     /// The one that libcurl has last asked to be watched for it.
-    @exclusivity(unchecked) var socket: Int32?
+    var socket: Int32?
     /// The handler is to hear when the connection stands.
     private var reportsConnection = false
     /// The connection is for a `Channel`.
     private(set) var opensChannel = false
     /// Whether libcurl asks it for bytes to send.
-    @exclusivity(unchecked) private(set) var sendsBody = false
+    private(set) var sendsBody = false
     /// The handler has heard something since it was last settled.
-    @exclusivity(unchecked) private var isUnsettled = false
+    private var isUnsettled = false
     var tls = TLSSetup()
-    @exclusivity(unchecked) var pausing = Pausing()
+    var pausing = Pausing()
     /// Its connection is closed behind it unless an answer comes.
-    @exclusivity(unchecked) var awaitsAnswer = false
+    var awaitsAnswer = false
     /// What `HTTP2StalledInput` has seen of the transfer.
-    @exclusivity(unchecked) var http2Input = HTTP2InputState()
+    var http2Input = HTTP2InputState()
 
     /// Nil where libcurl is out of memory.
     init?() {

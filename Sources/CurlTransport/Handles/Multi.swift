@@ -7,18 +7,17 @@ import Glibc
 /// libcurl's handle itself, which holds two descriptors, is there while it is of use: from the first transfer until there are neither
 /// transfers nor connections for a while (`ConnectionLimits.idleLifetime`), and again from the next transfer on.
 ///
-/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that. What each request touches is
-/// spared the run-time check for overlapping accesses.
+/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that.
 package final class Multi {
     package let loop: EventLoop
     private let limits: ConnectionLimits
     let quirks: CurlQuirks
-    @exclusivity(unchecked) private var handle: UnsafeMutableRawPointer?
+    private var handle: UnsafeMutableRawPointer?
     private var id: UInt32 = 0
     private var isClosed = false
 
     /// Each knows its position.
-    @exclusivity(unchecked) private var running: [EasyHandle] = []
+    private var running: [EasyHandle] = []
 
     /// Those that stand, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
@@ -29,16 +28,16 @@ package final class Multi {
     /// How often `runTimers` has been called.
     private(set) var timerRuns = 0
     /// Handles whose handlers have heard something since they were last settled, each once.
-    @exclusivity(unchecked) private var unsettled = WorkList<EasyHandle>()
+    private var unsettled = WorkList<EasyHandle>()
     private var isSettlingSoon = false
-    @exclusivity(unchecked) private var stalledInput: HTTP2StalledInput?
+    private var stalledInput: HTTP2StalledInput?
     private var isLookingSoon = false
     /// Handles whose transfers ended while they were paused, and have been continued.
-    @exclusivity(unchecked) private var continued: [EasyHandle] = []
-    @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    private var continued: [EasyHandle] = []
+    private var stranded = StrandedTransfers()
     /// Goes with `handle`.
     private var tlsSessions: TLSSessionCache?
-    @exclusivity(unchecked) private var idleClock: IdleClock
+    private var idleClock: IdleClock
     private var idleDeadline: Deadline?
 
     /// Fails where the loop can't run transfers.

@@ -37,15 +37,16 @@ package final class EventLoop: @unchecked Sendable {
 
     private let wakeUp = WakeUpDescriptor()
 
-    // MARK: Loop only (what each request touches is spared the run-time check for overlapping accesses)
+    // MARK: Loop only
 
     /// The time at the start of this turn's current round.
-    @exclusivity(unchecked) package private(set) var now = MonotonicTime.now
-    @exclusivity(unchecked) private var sockets: SocketSet
+    package private(set) var now = MonotonicTime.now
+    private var sockets: SocketSet
+    /// Unchecked for the reason that a `Deadline` gives.
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
-    @exclusivity(unchecked) private var timer: TimerDescriptor
-    @exclusivity(unchecked) private var owners = DescriptorOwners()
-    @exclusivity(unchecked) private var pacing = RoundPacing()
+    private var timer: TimerDescriptor
+    private var owners = DescriptorOwners()
+    private var pacing = RoundPacing()
     /// The sockets of transfers that say nothing about whom theirs belong to.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies that are decoded on it.
@@ -58,11 +59,11 @@ package final class EventLoop: @unchecked Sendable {
     /// How many transfers run in all of them; kept by them.
     var transferCount = 0
     /// Multis that have something to do before the turn ends, each once.
-    @exclusivity(unchecked) private var pendingMultis = WorkList<Multi>()
+    private var pendingMultis = WorkList<Multi>()
     /// Multis that want to look at connections again before the loop sleeps, each once.
-    @exclusivity(unchecked) private var watchfulMultis = WorkList<Multi>()
+    private var watchfulMultis = WorkList<Multi>()
     /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
-    @exclusivity(unchecked) private var deliveries = WorkList<Delivery>()
+    private var deliveries = WorkList<Delivery>()
     private let source: (any DispatchSourceRead)?
     /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
     package let failure: SystemError?

@@ -27,8 +27,7 @@ public struct MonotonicTime: Comparable, Sendable {
 
     /// What lies centuries ahead is all the same moment, and so is what was before the machine was started.
     package static func + (time: MonotonicTime, duration: Duration) -> MonotonicTime {
-        let (seconds, attoseconds) = duration.components
-        let sum = Int128(time.nanoseconds) + Int128(seconds) * 1_000_000_000 + Int128(attoseconds / 1_000_000_000)
+        let sum = Int128(time.nanoseconds) + duration.attoseconds / 1_000_000_000
         return MonotonicTime(nanoseconds: max(0, Int64(clamping: sum)))
     }
 

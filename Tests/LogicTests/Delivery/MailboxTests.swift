@@ -247,7 +247,7 @@ struct MailboxTests {
         #expect(mailbox.isIdle)
     }
 
-    @Test("The completion is told in its steps, ahead of whatever else may have come")
+    @Test("What follows the first step of the completion is told ahead of whatever else may have come")
     func steps() {
         var mailbox = Mailbox()
         _ = mailbox.post(.completed)
@@ -256,7 +256,7 @@ struct MailboxTests {
             return
         }
         _ = mailbox.post(.event(.wrote(1)))
-        mailbox.completes(in: [.over, .over])
+        mailbox.goesOn(with: [.over, .over])
         #expect(mailbox.delivered() == true)
         #expect(Self.take(&mailbox) == ["step", "step", "wrote 1"])
     }

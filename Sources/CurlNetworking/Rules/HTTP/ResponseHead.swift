@@ -65,11 +65,12 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// Whether there are different lengths, so that it is unknown where the next response begins (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
-        guard let length = self["Content-Length"] else { return false }
-        let contradicts = fields.contains {
-            $0.name.isEqualIgnoringASCIICase(to: "Content-Length") && $0.value != length
+        var length: String?
+        for field in fields where field.name.isEqualIgnoringASCIICase(to: "Content-Length") {
+            if let length, field.value != length { return self["Transfer-Encoding"] == nil }
+            length = field.value
         }
-        return contradicts && self["Transfer-Encoding"] == nil
+        return false
     }
 }
 
@@ -120,14 +121,30 @@ extension String {
     func isEqualIgnoringASCIICase(to other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         var (a, b) = (self, other)
-        return a.withUTF8 { a in
-            b.withUTF8 { b in
-                for index in a.indices where a[index] != b[index] {
-                    guard a[index] ^ b[index] == 0x20, (a[index] | 0x20).isASCIILowercaseLetter else { return false }
-                }
-                return true
+        return a.withUTF8 { a in b.withUTF8 { b in a.startsIgnoringASCIICase(with: b) } }
+    }
+
+    /// Whether it is a line of the field `name`, in any case, as libcurl takes one: "Name: value", or "Name;" for an empty value.
+    func isLine(ofField name: String) -> Bool {
+        guard utf8.count > name.utf8.count else { return false }
+        var (line, name) = (self, name)
+        return line.withUTF8 { line in
+            name.withUTF8 { name in
+                let separator = line[name.count]
+                guard separator == UInt8(ascii: ":") || separator == UInt8(ascii: ";") else { return false }
+                return line.startsIgnoringASCIICase(with: name)
             }
         }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// `prefix` isn't longer than this.
+    fileprivate func startsIgnoringASCIICase(with prefix: UnsafeBufferPointer<UInt8>) -> Bool {
+        for index in prefix.indices where self[index] != prefix[index] {
+            guard self[index] ^ prefix[index] == 0x20, (self[index] | 0x20).isASCIILowercaseLetter else { return false }
+        }
+        return true
     }
 }
 

@@ -128,10 +128,7 @@ enum RequestEncoder {
 extension TransferOptions {
     /// Sends `fields` instead of whatever would go out under their names.
     mutating func replaceHeaders(_ fields: [HeaderField]) {
-        headers.removeAll { line in
-            let name = line.prefix { $0 != ":" && $0 != ";" }
-            return fields.contains(String(name))
-        }
+        headers.removeAll { line in fields.contains { line.isLine(ofField: $0.name) } }
         headers += fields.map { "\($0.name): \($0.value)" }
     }
 }

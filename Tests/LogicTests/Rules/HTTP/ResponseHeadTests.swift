@@ -24,6 +24,34 @@ struct ResponseHeadTests {
         #expect("".isEqualIgnoringASCIICase(to: ""))
     }
 
+    static let lines: [(String, Bool)] = [
+        ("Range: bytes=1-", true), ("range;", true), ("RANGE:", true), ("Range:;", true), ("Range;:", true),
+        ("Ranger: x", false), ("Rang: Range:", false), (" Range: x", false), ("Range : x", false), ("Range", false),
+        ("", false),
+        (":", false), ("Rang\u{e9}: x", false), ("X-Range: x", false),
+    ]
+
+    @Test("A line is of the field whose name it begins with, in any case", arguments: lines)
+    func line(line: String, isRange: Bool) {
+        #expect(line.isLine(ofField: "Range") == isRange)
+        #expect(String(decoding: Array(line.utf16), as: UTF16.self).isLine(ofField: "rANGE") == isRange)
+    }
+
+    @Test(
+        "Lengths contradict each other where two of them differ, and nothing else says where the body ends (RFC 9112 §6.3)"
+    )
+    func contradictingLengths() {
+        #expect(!Sample.head(200).hasContradictingLengths)
+        #expect(!Sample.head(200, ["Content-Length": "1"]).hasContradictingLengths)
+        #expect(!Sample.head(200, ["Content-Length": "1", "A": "b", "content-length": "1"]).hasContradictingLengths)
+        #expect(
+            Sample.head(200, ["Content-Length": "1", "content-length": "1", "CONTENT-LENGTH": "2"])
+                .hasContradictingLengths
+        )
+        let chunked = Sample.head(200, ["Content-Length": "1", "content-length": "2", "transfer-encoding": "chunked"])
+        #expect(!chunked.hasContradictingLengths)
+    }
+
     @Test("Fields of the same name are joined in their order (RFC 9110 §5.3)")
     func joining() {
         let head = Sample.head(200, ["Set-Cookie": "a=1", "Vary": "x", "set-cookie": "b=2", "VARY": "y", "Via": "z"])
