@@ -10,8 +10,7 @@ struct SourceInspector {
     ]
     private static let missing: [String: String] = [
         "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
-        "webSocketTask": "web-socket tasks", "URLSessionStreamTask": "stream tasks",
-        "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
+        "webSocketTask": "web-socket tasks",
     ]
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
 

@@ -4,8 +4,6 @@ enum AllowedDifferences {
     static let reasons: [String: String] = [
         "URLSessionWebSocket*": "web-socket tasks are to come",
         "URLSession.webSocketTask*": "web-socket tasks are to come",
-        "URLSessionStream*": "stream tasks are to come",
-        "URLSessionDataDelegate.urlSession(_:dataTask:didBecome:)": "stream tasks are to come",
         "NSURLSessionTransferSizeUnknown": reexported,
         "URLSessionDownloadTaskResumeData": reexported,
         "URLSessionConfiguration.identifier":

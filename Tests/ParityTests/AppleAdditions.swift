@@ -64,6 +64,25 @@ enum AppleAdditions {
 
     private static let tasks: [(String, String)] = [
         (
+            "URLSession.streamTask(withHostName:port:)",
+            "public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask"
+        ),
+        ("URLSession.ResponseDisposition.becomeStream", "case becomeStream"),
+        ("URLSessionStreamTask.captureStreams()", "open func captureStreams()"),
+        ("URLSessionStreamTask.closeRead()", "open func closeRead()"),
+        ("URLSessionStreamTask.closeWrite()", "open func closeWrite()"),
+        ("URLSessionStreamTask.startSecureConnection()", "open func startSecureConnection()"),
+        ("URLSessionStreamTask.stopSecureConnection()", "open func stopSecureConnection()"),
+        (
+            "URLSessionStreamTask.write(_:timeout:)",
+            "open func write(_ data: Data, timeout: TimeInterval) async throws"
+        ),
+        (
+            "URLSessionStreamTask.readData(ofMinLength:maxLength:timeout:)",
+            "open func readData(ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval) async throws"
+                + " -> (Data?, Bool)"
+        ),
+        (
             "URLSessionTask.prefersIncrementalDelivery",
             "open var prefersIncrementalDelivery: Bool { get set }"
         ),
@@ -129,13 +148,12 @@ enum AppleAdditions {
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
     ]
 
-    /// What comes later: web sockets, streams, background sessions, resumable uploads.
+    /// What comes later: web sockets, background sessions, resumable uploads.
     static let toCome = [
-        "URLSession.webSocketTask(with:)", "URLSession.streamTask(withHostName:port:)", "URLSessionWebSocketTask",
-        "URLSessionWebSocketDelegate", "URLSessionStreamTask", "URLSessionStreamDelegate",
+        "URLSession.webSocketTask(with:)", "URLSessionWebSocketTask", "URLSessionWebSocketDelegate",
         "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
         "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
         "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",
-        "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",
+        "URLError.uploadTaskResumeData",
     ]
 }

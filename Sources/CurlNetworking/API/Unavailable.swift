@@ -15,18 +15,6 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {}
 @available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
 public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {}
 
-/// Stream tasks are to come.
-///
-/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
-@available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
-open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}
-
-/// Stream tasks are to come.
-///
-/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
-@available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
-public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {}
-
 extension URLSession {
     /// Web-socket tasks are to come.
     @available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
@@ -42,9 +30,14 @@ extension URLSession {
     @available(*, unavailable, message: "CurlNetworking has no web-socket tasks yet.")
     public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask { URLSessionWebSocketTask() }
 
-    /// Stream tasks are to come.
-    @available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
-    public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask { URLSessionStreamTask() }
+    /// Bonjour services can't be looked up on Linux: Foundation has no `NetService` there.
+    @available(
+        *,
+        unavailable,
+        message:
+            "There is no NetService on Linux. Look the service up by other means, and use streamTask(withHostName:port:)."
+    )
+    public func streamTask<Service: AnyObject>(with service: Service) -> URLSessionStreamTask { URLSessionStreamTask() }
 }
 
 extension URLSessionConfiguration {

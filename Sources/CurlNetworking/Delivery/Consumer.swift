@@ -13,6 +13,8 @@ enum Consumer: Sendable {
     case file(UnsafeContinuation<(URL, URLResponse), any Error>)
     /// A Swift task that reads as the bytes come.
     case bytes(ByteStream)
+    /// The delegate, and those who read and write.
+    case stream(StreamPort)
     /// A Swift task that has its result already.
     case informed
 }
@@ -27,7 +29,7 @@ extension Consumer {
             continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
         case .bytes(let stream):
             stream.finish(result.failure)
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .informed:
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .stream, .informed:
             break
         }
     }
@@ -35,7 +37,7 @@ extension Consumer {
     /// Whether the delegate hears of the response, body and end: not where somebody else gets them.
     var isDelegate: Bool {
         switch self {
-        case .delegate, .downloadDelegate: true
+        case .delegate, .downloadDelegate, .stream: true
         case .dataHandler, .fileHandler, .data, .file, .bytes, .informed: false
         }
     }
@@ -44,15 +46,20 @@ extension Consumer {
     var isAsync: Bool {
         switch self {
         case .data, .file, .bytes: true
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .informed: false
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .stream, .informed: false
         }
+    }
+
+    /// The reads and writes of a stream task; nil for tasks of other kinds.
+    var port: StreamPort? {
+        if case .stream(let port) = self { port } else { nil }
     }
 
     /// Whether a handler gets the result.
     var isHandler: Bool {
         switch self {
         case .dataHandler, .fileHandler: true
-        case .delegate, .downloadDelegate, .data, .file, .bytes, .informed: false
+        case .delegate, .downloadDelegate, .data, .file, .bytes, .stream, .informed: false
         }
     }
 }

@@ -6,6 +6,7 @@ struct DelegateSet: Sendable {
     let task: (any URLSessionTaskDelegate)?
     let data: (any URLSessionDataDelegate)?
     let download: (any URLSessionDownloadDelegate)?
+    let stream: (any URLSessionStreamDelegate)?
 
     static let none = DelegateSet(nil)
 
@@ -14,18 +15,21 @@ struct DelegateSet: Sendable {
         task = delegate as? any URLSessionTaskDelegate
         data = delegate as? any URLSessionDataDelegate
         download = delegate as? any URLSessionDownloadDelegate
+        stream = delegate as? any URLSessionStreamDelegate
     }
 
     private init(
         session: (any URLSessionDelegate)?,
         task: (any URLSessionTaskDelegate)?,
         data: (any URLSessionDataDelegate)?,
-        download: (any URLSessionDownloadDelegate)?
+        download: (any URLSessionDownloadDelegate)?,
+        stream: (any URLSessionStreamDelegate)?
     ) {
         self.session = session
         self.task = task
         self.data = data
         self.download = download
+        self.stream = stream
     }
 
     /// These where they conform to a protocol, else `others`.
@@ -34,7 +38,8 @@ struct DelegateSet: Sendable {
             session: session ?? others.session,
             task: task ?? others.task,
             data: data ?? others.data,
-            download: download ?? others.download
+            download: download ?? others.download,
+            stream: stream ?? others.stream
         )
     }
 }

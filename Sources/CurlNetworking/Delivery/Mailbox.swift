@@ -9,6 +9,8 @@ struct Mailbox {
         case event(TaskEvent)
         case question(TaskQuestion)
         case resumeData(Data?, @Sendable (Data?) -> Void)
+        /// A stream task's read or write is done: the program's handler. Nothing that is cancelled takes it back.
+        case reply(@Sendable () -> Void)
         /// The last message; it is replaced by the steps of the end.
         case completed
         case end(TaskEnd)
@@ -183,12 +185,17 @@ struct Mailbox {
         return pieces
     }
 
+    /// Takes back the completion, which another one is to replace later.
+    mutating func takeCompletion() {
+        messages.removeAll { if case .completed = $0 { true } else { false } }
+    }
+
     /// Forgets what the owner of a cancelled task no longer wants to hear: all but the completion and resume data. True
     /// when the caller must schedule a delivery.
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {
-            case .completed, .end, .resumeData, .progress: false
+            case .completed, .end, .resumeData, .reply, .progress: false
             case .event, .question: true
             }
         }

@@ -68,6 +68,9 @@ extension TaskHandle: Deliverable {
         case .resumeData(let data, let handler):
             handler(data)
             return true
+        case .reply(let handler):
+            handler()
+            return true
         case .event, .question, .completed, .end:
             break
         }
@@ -81,8 +84,8 @@ extension TaskHandle: Deliverable {
             return messenger.askDisposition(of: response) { self.answer($0) }
         case .question(.partDisposition(let head)):
             defer { consumed(Mailbox.partCost) }
-            // A part can't become a file.
-            return messenger.askDisposition(of: showPart(head)) { self.answer($0 == .becomeDownload ? .allow : $0) }
+            // A part can't become a file or a stream.
+            return messenger.askDisposition(of: showPart(head)) { self.answer($0 == .cancel ? .cancel : .allow) }
         case .question(let question):
             return messenger.ask(question)
         case .completed:
@@ -91,7 +94,7 @@ extension TaskHandle: Deliverable {
             return false
         case .end(let step):
             return deliver(step, messenger)
-        case .progress, .resumeData:
+        case .progress, .resumeData, .reply:
             return false
         }
     }
@@ -112,7 +115,8 @@ extension TaskHandle: Deliverable {
             guard tellsDelegateOfResult else { return false }
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational:
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
+            .informational:
             return messenger.tell(event)
         }
     }
@@ -139,10 +143,11 @@ extension TaskHandle: Deliverable {
         case .allow: allow()
         case .cancel: if let task { cancel(task) }
         case .becomeDownload: submit { self.becomeDownload() }
+        case .becomeStream: submit { self.becomeStream() }
         }
     }
 
-    private func allow() {
+    func allow() {
         if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
     }
 
@@ -151,7 +156,7 @@ extension TaskHandle: Deliverable {
     private func becomeDownload() {
         let canBecome = shared.withLock { shared in
             guard case .delegate = shared.consumer else { return false }
-            return shared.mailbox.isAwaitingAnswer && shared.machine.cancellation == nil && !shared.hasBecomeDownload
+            return shared.mailbox.isAwaitingAnswer && shared.machine.cancellation == nil && !shared.hasBecomeAnother
         }
         guard canBecome, let old = task as? URLSessionDataTask else { return }
         do throws(URLError) {
@@ -160,7 +165,7 @@ extension TaskHandle: Deliverable {
             let sink = try FileSink(self, in: directory, for: originalRequest, writing: pieces)
             let isOver = shared.withLock { shared in
                 shared.task = URLSessionDownloadTask(engine: self)
-                shared.hasBecomeDownload = true
+                shared.hasBecomeAnother = true
                 _ = shared.machine.setBacklogged(false)
                 // Ahead of a completion that may wait already.
                 if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }

@@ -17,7 +17,13 @@ extension TaskHandle {
         }
         for handler in handlers { post(.resumeData(resumeData, handler)) }
         // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
-        guard consumer.isAsync, !hasDelegate else { return post(.completed) }
+        guard consumer.isAsync, !hasDelegate else {
+            let waits = shared.withLock { shared in
+                if outcome.error != nil { shared.isBeingRead = false }
+                return shared.isBeingRead
+            }
+            return waits ? () : post(.completed)
+        }
         let (result, response) = shared.withLock { $0.complete() }
         count { _ in }
         if metrics != nil {
@@ -58,6 +64,8 @@ extension TaskHandle {
         // Whoever hears of the end finds the task's `Progress` there.
         let (result, response) = shared.withLock { $0.complete() }
         showProgress()
+        // Captured streams were the last message about the task.
+        if consumer.port?.wasCaptured == true { return [.over] }
         var download: TaskEnd?
         if consumer.isDelegate, case .success(.file(let file)) = result { download = .downloaded(file) }
         return [download, metricsStep, .result(result, response)].compactMap { $0 }
@@ -88,7 +96,7 @@ extension TaskHandle {
         switch consumer {
         case .informed:
             break
-        case .delegate, .downloadDelegate:
+        case .delegate, .downloadDelegate, .stream:
             messenger.tellCompletion(with: result.failure?.shown)
         case .dataHandler(let handler):
             if case .success(.data(let data)) = result {

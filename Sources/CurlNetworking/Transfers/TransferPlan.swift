@@ -47,6 +47,8 @@ struct TransferPlan {
         /// Whether somebody may want to hear what it costs.
         let isMeasured: Bool
         let delegate: any TransferDelegate
+        /// The reads and writes of a stream task.
+        var port: StreamPort?
     }
 
     /// - Parameter bufferSize: How many bytes libcurl is to read at once.
@@ -55,6 +57,7 @@ struct TransferPlan {
             return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
         }
         guard let options else { return try makeFTPTransfer(participants, ticket) }
+        if let port = participants.port { return try makeStreamTransfer(participants, ticket, options, port) }
         return try makeHTTPTransfer(participants, ticket, options, bufferSize)
     }
 
@@ -83,6 +86,39 @@ struct TransferPlan {
         var order = HTTPTransfer.Order(options: options, hooks: participants.hooks, multi: multi)
         if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
         return HTTPTransfer(request, body: body, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    /// - Parameter options: Of these, what is for a proxy.
+    private func makeStreamTransfer(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions,
+        _ port: StreamPort
+    ) throws(URLError) -> StreamTransfer {
+        let (pool, settings, origin) = (participants.pool, participants.settings, ticket.origin)
+        var channel = ChannelOptions(url: "http://\(NameRules.bracketed(origin.host)):\(origin.port)", .none)
+        channel.connectTimeout = settings.idleTimeout(for: request)
+        let plan = pool.admission.plan(for: ticket)
+        (channel.connection, channel.connections) = (plan?.profile, plan?.connections)
+        (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
+        channel.proxyAuthentication = options.proxyAuthentication
+        let multi: Multi
+        do throws(TransferFailure) {
+            multi = try pool.currentMulti()
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+        let order = StreamTransfer.Order(
+            options: channel,
+            hooks: participants.hooks,
+            multi: multi,
+            peer: settings.tls.peer(at: origin, settings.hosts),
+            origin: origin,
+            handshakeTimeout: settings.idleTimeout(for: request),
+            proxy: pool.route(for: ticket).server,
+            isMeasured: participants.isMeasured
+        )
+        return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
     }
 
     private func makeFTPTransfer(
