@@ -110,7 +110,8 @@ setup-build:
 	@.ci/install libcurl4-openssl-dev pkg-config
 
 setup-test:
-	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks python3-websockets python3-aiohttp
+	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks \
+		python3-websockets python3-aiohttp python3-aiosmtpd redis-server
 
 setup-deployment: setup-test
 	@.ci/install debootstrap iproute2

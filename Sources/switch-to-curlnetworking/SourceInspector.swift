@@ -9,8 +9,17 @@ struct SourceInspector {
         "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
     ]
     private static let missing: [String: String] = [
+<<<<<<< HEAD
         "URLSessionStreamTask": "stream tasks",
         "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
+||||||| f603e65
+        "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
+        "webSocketTask": "web-socket tasks", "URLSessionStreamTask": "stream tasks",
+        "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
+=======
+        "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
+        "webSocketTask": "web-socket tasks",
+>>>>>>> stream
     ]
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
 

@@ -69,6 +69,25 @@ enum AppleAdditions {
 
     private static let tasks: [(String, String)] = [
         (
+            "URLSession.streamTask(withHostName:port:)",
+            "public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask"
+        ),
+        ("URLSession.ResponseDisposition.becomeStream", "case becomeStream"),
+        ("URLSessionStreamTask.captureStreams()", "open func captureStreams()"),
+        ("URLSessionStreamTask.closeRead()", "open func closeRead()"),
+        ("URLSessionStreamTask.closeWrite()", "open func closeWrite()"),
+        ("URLSessionStreamTask.startSecureConnection()", "open func startSecureConnection()"),
+        ("URLSessionStreamTask.stopSecureConnection()", "open func stopSecureConnection()"),
+        (
+            "URLSessionStreamTask.write(_:timeout:)",
+            "open func write(_ data: Data, timeout: TimeInterval) async throws"
+        ),
+        (
+            "URLSessionStreamTask.readData(ofMinLength:maxLength:timeout:)",
+            "open func readData(ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval) async throws"
+                + " -> (Data?, Bool)"
+        ),
+        (
             "URLSessionTask.prefersIncrementalDelivery",
             "open var prefersIncrementalDelivery: Bool { get set }"
         ),
@@ -134,11 +153,34 @@ enum AppleAdditions {
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
     ]
 
+<<<<<<< HEAD
     /// What comes later: streams, resumable uploads.
+||||||| f603e65
+    /// What comes later: web sockets, streams, background sessions, resumable uploads.
+=======
+    /// What comes later: web sockets, background sessions, resumable uploads.
+>>>>>>> stream
     static let toCome = [
+<<<<<<< HEAD
         "URLSession.streamTask(withHostName:port:)", "URLSessionStreamTask", "URLSessionStreamDelegate",
+||||||| f603e65
+        "URLSession.webSocketTask(with:)", "URLSession.streamTask(withHostName:port:)", "URLSessionWebSocketTask",
+        "URLSessionWebSocketDelegate", "URLSessionStreamTask", "URLSessionStreamDelegate",
+=======
+        "URLSession.webSocketTask(with:)", "URLSessionWebSocketTask", "URLSessionWebSocketDelegate",
+>>>>>>> stream
         "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
+<<<<<<< HEAD
         "URLSessionUploadTask.cancelByProducingResumeData()",
         "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",
+||||||| f603e65
+        "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
+        "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",
+        "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",
+=======
+        "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
+        "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",
+        "URLError.uploadTaskResumeData",
+>>>>>>> stream
     ]
 }

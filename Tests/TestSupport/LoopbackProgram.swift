@@ -3,14 +3,14 @@ import Glibc
 import CurlNetworkingLoopbackServer
 
 /// Starts a real server, one of Debian's, on loopback ports that were free a moment ago, and waits until it listens.
-enum LoopbackProgram {
+package enum LoopbackProgram {
     /// The server ends with the test process, however that ends, or with the returned object.
     ///
     /// - Parameters:
     ///   - package: Debian's name for what has to be installed.
     ///   - command: The program's words for these ports; the first is its path. Asked again for other ports when another program
     ///     has taken one of them meanwhile.
-    static func start(
+    package static func start(
         _ package: String,
         ports count: Int = 1,
         _ command: ([Int]) throws -> [String]

@@ -81,6 +81,15 @@ extension URLSessionDataDelegate {
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
     }
 
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didBecome streamTask: URLSessionStreamTask
+    ) {
+        next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: streamTask)
+    }
+
     /// Passed on to the session's delegate, except for the bytes of an async call.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         guard dataTask.engine?.tellsDelegateOfResult == true else { return }

@@ -174,6 +174,9 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     /// The data task has become a download task: the last message about it.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
+    /// The data task has become a stream task: the last message about it.
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
+
     /// The next bytes of the body. The transfer pauses while too many wait for this method to return.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 

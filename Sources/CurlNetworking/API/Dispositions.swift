@@ -35,5 +35,7 @@ extension URLSession {
         case allow
         /// Turn the task into a download task.
         case becomeDownload
+        /// Turn the task into a stream task, from which the response's body can be read; see <doc:StreamTasks>.
+        case becomeStream
     }
 }

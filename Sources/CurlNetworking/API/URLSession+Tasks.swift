@@ -43,6 +43,20 @@ extension URLSession {
         )
     }
 
+    func makeStreamEngine(_ host: String, _ port: Int) -> any TaskEngine {
+        // What stands for the task where others have a request; none where there is no such host.
+        let request = Origin.ofStream(host: host, port: port)
+            .flatMap { URL(string: "\(Scheme.tcp.rawValue)://\(NameRules.bracketed($0.host)):\($0.port)") }
+            .map { URLRequest(url: $0) }
+        return TaskHandle(
+            identifier: core.makeTaskIdentifier(),
+            session: core,
+            request: request,
+            consumer: .stream(StreamPort()),
+            makeSteps: { settings, _ in Steps(ofStream: settings) }
+        )
+    }
+
     func makeEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let resumption = Result { () throws(URLError) in try ResumeData(decoding: resumeData) }
         if core.configuration.identifier != nil, let request = try? resumption.get().request {

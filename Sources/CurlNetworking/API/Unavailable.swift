@@ -1,22 +1,14 @@
 import Foundation
 
-// What this module doesn't have yet. Without these, the names would resolve to the stock module's types, which this module's sessions don't
-// take.
-
-/// Stream tasks are to come.
-///
-/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
-@available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
-open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}
-
-/// Stream tasks are to come.
-///
-/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
-@available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
-public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {}
+// Apple's API that can't exist here.
 
 extension URLSession {
-    /// Stream tasks are to come.
-    @available(*, unavailable, message: "CurlNetworking has no stream tasks yet.")
-    public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask { URLSessionStreamTask() }
+    /// Bonjour services can't be looked up on Linux: Foundation has no `NetService` there.
+    @available(
+        *,
+        unavailable,
+        message:
+            "There is no NetService on Linux. Look the service up by other means, and use streamTask(withHostName:port:)."
+    )
+    public func streamTask<Service: AnyObject>(with service: Service) -> URLSessionStreamTask { URLSessionStreamTask() }
 }

@@ -15,6 +15,8 @@ enum Consumer: Sendable {
     case bytes(ByteStream)
     /// Whoever sends and receives a web socket's messages; the delegate hears of its beginning and end.
     case webSocket(WebSocketExchange)
+    /// The delegate, and those who read and write.
+    case stream(StreamPort)
     /// A Swift task that has its result already.
     case informed
 }
@@ -29,7 +31,7 @@ extension Consumer {
             continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
         case .bytes(let stream):
             stream.finish(result.failure)
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .informed:
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .stream, .informed:
             break
         }
     }
@@ -37,7 +39,7 @@ extension Consumer {
     /// Whether the delegate hears of the response, body and end: not where somebody else gets them.
     var isDelegate: Bool {
         switch self {
-        case .delegate, .downloadDelegate, .webSocket: true
+        case .delegate, .downloadDelegate, .webSocket, .stream: true
         case .dataHandler, .fileHandler, .data, .file, .bytes, .informed: false
         }
     }
@@ -46,15 +48,20 @@ extension Consumer {
     var isAsync: Bool {
         switch self {
         case .data, .file, .bytes: true
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .informed: false
+        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .stream, .informed: false
         }
+    }
+
+    /// The reads and writes of a stream task; nil for tasks of other kinds.
+    var port: StreamPort? {
+        if case .stream(let port) = self { port } else { nil }
     }
 
     /// Whether a handler gets the result.
     var isHandler: Bool {
         switch self {
         case .dataHandler, .fileHandler: true
-        case .delegate, .downloadDelegate, .data, .file, .bytes, .webSocket, .informed: false
+        case .delegate, .downloadDelegate, .data, .file, .bytes, .webSocket, .stream, .informed: false
         }
     }
 }

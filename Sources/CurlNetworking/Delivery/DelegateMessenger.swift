@@ -24,6 +24,18 @@ struct DelegateMessenger {
         case .becameDownload(let dataTask):
             guard let download = task as? URLSessionDownloadTask, let delegate = delegates.data else { return false }
             delegate.urlSession(session, dataTask: dataTask, didBecome: download)
+        case .becameStream(let dataTask):
+            guard let stream = task as? URLSessionStreamTask, let delegate = delegates.data else { return false }
+            delegate.urlSession(session, dataTask: dataTask, didBecome: stream)
+        case .readClosed:
+            guard let (stream, delegate) = streamAndDelegate else { return false }
+            delegate.urlSession(session, readClosedFor: stream)
+        case .writeClosed:
+            guard let (stream, delegate) = streamAndDelegate else { return false }
+            delegate.urlSession(session, writeClosedFor: stream)
+        case .captured(let streams):
+            guard let (stream, delegate) = streamAndDelegate else { return false }
+            delegate.urlSession(session, streamTask: stream, didBecome: streams.input, outputStream: streams.output)
         case .sent(let sent):
             guard let delegate = delegates.task else { return false }
             delegate.urlSession(
@@ -76,6 +88,11 @@ struct DelegateMessenger {
     private var downloadAndDelegate: (URLSessionDownloadTask, any URLSessionDownloadDelegate)? {
         guard let download = task as? URLSessionDownloadTask, let delegate = delegates.download else { return nil }
         return (download, delegate)
+    }
+
+    private var streamAndDelegate: (URLSessionStreamTask, any URLSessionStreamDelegate)? {
+        guard let stream = task as? URLSessionStreamTask, let delegate = delegates.stream else { return nil }
+        return (stream, delegate)
     }
 
     // MARK: - Questions

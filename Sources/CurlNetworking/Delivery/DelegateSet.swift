@@ -7,6 +7,7 @@ struct DelegateSet: Sendable {
     let data: (any URLSessionDataDelegate)?
     let download: (any URLSessionDownloadDelegate)?
     let webSocket: (any URLSessionWebSocketDelegate)?
+    let stream: (any URLSessionStreamDelegate)?
 
     static let none = DelegateSet(nil)
 
@@ -16,6 +17,7 @@ struct DelegateSet: Sendable {
         data = delegate as? any URLSessionDataDelegate
         download = delegate as? any URLSessionDownloadDelegate
         webSocket = delegate as? any URLSessionWebSocketDelegate
+        stream = delegate as? any URLSessionStreamDelegate
     }
 
     private init(
@@ -23,13 +25,15 @@ struct DelegateSet: Sendable {
         task: (any URLSessionTaskDelegate)?,
         data: (any URLSessionDataDelegate)?,
         download: (any URLSessionDownloadDelegate)?,
-        webSocket: (any URLSessionWebSocketDelegate)?
+        webSocket: (any URLSessionWebSocketDelegate)?,
+        stream: (any URLSessionStreamDelegate)?
     ) {
         self.session = session
         self.task = task
         self.data = data
         self.download = download
         self.webSocket = webSocket
+        self.stream = stream
     }
 
     /// These where they conform to a protocol, else `others`.
@@ -39,7 +43,8 @@ struct DelegateSet: Sendable {
             task: task ?? others.task,
             data: data ?? others.data,
             download: download ?? others.download,
-            webSocket: webSocket ?? others.webSocket
+            webSocket: webSocket ?? others.webSocket,
+            stream: stream ?? others.stream
         )
     }
 }

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// The protection space of a TLS handshake: the stock one, and what a delegate is asked about.
@@ -29,6 +30,17 @@ final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
             realm: nil,
             authenticationMethod: NSURLAuthenticationMethodClientCertificate
         )
+    }
+
+    /// For what a handshake has come to.
+    convenience init(_ question: HandshakeQuestion, at origin: Origin) {
+        switch question {
+        case .serverTrust(let chain, let result, let reason):
+            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
+            self.init(trust, at: origin)
+        case .clientCertificate(let authorities):
+            self.init(authorities: authorities.map { Data($0) }, at: origin)
+        }
     }
 
     override func copy(with zone: NSZone?) -> Any { self }
@@ -71,4 +83,15 @@ final class HandshakeCredential: URLCredential, @unchecked Sendable {
     }
 
     override var hash: Int { content.hashValue }
+}
+
+extension ServerTrust {
+    init(host: String, chain: [[UInt8]], verification: Int, reason: String) {
+        self.init(
+            host: host,
+            certificates: chain.map { Data($0) },
+            problem: CertificateProblem(verification: verification),
+            reason: reason
+        )
+    }
 }

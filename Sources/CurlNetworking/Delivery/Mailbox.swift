@@ -9,7 +9,7 @@ struct Mailbox {
         case event(TaskEvent)
         case question(TaskQuestion)
         case resumeData(Data?, @Sendable (Data?) -> Void)
-        /// Code of the program's, with what it asked for.
+        /// Code of the program's, with what it asked for. Nothing that is cancelled takes it back.
         case call(@Sendable () -> Void)
         /// The last message; the steps of the end take its place.
         case completed
@@ -183,6 +183,11 @@ struct Mailbox {
         while let piece = body.popFirst() { pieces.append(piece) }
         removeBody()
         return pieces
+    }
+
+    /// Takes back the completion, which another one is to replace later.
+    mutating func takeCompletion() {
+        messages.removeAll { if case .completed = $0 { true } else { false } }
     }
 
     /// Forgets what the owner of a cancelled task no longer wants to hear: all but the completion and resume data. True

@@ -13,6 +13,14 @@ enum TaskEvent: Sendable {
     case wrote(Int64)
     /// There is no way to the host just now.
     case isWaitingForConnectivity
+    /// The data task has become a stream task.
+    case becameStream(from: URLSessionDataTask)
+    /// Nothing more is read from a stream task's connection.
+    case readClosed
+    /// Nothing more is written to it.
+    case writeClosed
+    /// The connection is the program's, and the task is over.
+    case captured(CapturedStreams)
     /// An informational response to the request has come (RFC 9110 §15.2).
     case informational(ResponseHead, to: URLRequest)
     /// The web socket is open.
@@ -30,7 +38,7 @@ enum TaskEvent: Sendable {
 }
 
 /// The events that another process can send. Of an informational response's request the URL travels, and nothing secret with it; that a
-/// data task has become a download is between the objects of one process.
+/// data task has become another, and what happens to a stream task, is between the objects of one process.
 extension TaskEvent: Codable {
     private enum Key: String, CodingKey {
         case resumed, expected, sent, body, wrote, isWaitingForConnectivity, informational, url
@@ -43,8 +51,8 @@ extension TaskEvent: Codable {
         case .resumed(let offset, let expected):
             try container.encode(offset, forKey: .resumed)
             try container.encode(expected, forKey: .expected)
-        case .becameDownload:
-            let description = "A task that has become another object can't be sent to another process."
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured:
+            let description = "What is between the objects of one process can't be sent to another."
             throw EncodingError.invalidValue(self, .init(codingPath: encoder.codingPath, debugDescription: description))
         case .sent(let sent): try container.encode(sent, forKey: .sent)
         case .body(let data): try container.encode(data, forKey: .body)

@@ -37,7 +37,7 @@ struct ConnectionPlan {
         connections = loop.map { ConnectionGroup(on: $0) }
         channels = loop.map { ConnectionGroup(on: $0) }
         let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
-        hasPriorKnowledge = !origin.isFTP && !origin.isSecure && version == .http2PriorKnowledge
+        hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
         let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
         mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
         if !settings.names.usesUnixSocket(for: origin) {

@@ -26,6 +26,18 @@ struct TLSPlan: Sendable {
     /// libcurl's settings for connections to `origin`; empty for the defaults.
     func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
         guard origin.usesTLS else { return [] }
+        let (settings, store) = content(for: origin, hosts)
+        return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? [])
+    }
+
+    /// What a TLS connection to `origin` that isn't libcurl's is to be like.
+    func peer(at origin: Origin, _ hosts: HostRules) -> TLSClient.Peer {
+        var peer = TLSClient.Peer(host: origin.host)
+        (peer.settings, peer.trust) = content(for: origin, hosts)
+        return peer
+    }
+
+    private func content(for origin: Origin, _ hosts: HostRules) -> (TLSSettings, TrustStore?) {
         let options = hosts.first(\.tls, for: origin) ?? options
         var settings = TLSSettings()
         let (minimum, maximum) = (options.minimumVersion ?? minimumVersion, options.maximumVersion ?? maximumVersion)
@@ -36,8 +48,7 @@ struct TLSPlan: Sendable {
         settings.publicKeyPins = hosts.first(\.publicKeyPins, for: origin)?.joined(separator: ";")
         settings.clientCertificate = options.identity?.certificate
         settings.verifiesServer = !trustsAnyCertificate(origin, hosts)
-        let store = options.trustContent(environment: environment).flatMap { stores[$0] }
-        return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? [])
+        return (settings, options.trustContent(environment: environment).flatMap { stores[$0] })
     }
 
     func trustsAnyCertificate(_ origin: Origin, _ hosts: HostRules) -> Bool {

@@ -31,6 +31,9 @@ protocol Sink: AnyObject {
 
     /// The body is handed over in parts that are responses of their own.
     var isDivided: Bool { get }
+
+    /// Whether the task can't succeed without a response.
+    var needsResponse: Bool { get }
 }
 
 extension Sink {
@@ -43,6 +46,7 @@ extension Sink {
     func abandon(after error: URLError, isKept: Bool) -> Data? { nil }
     var wholeBody: Data? { nil }
     var isDivided: Bool { false }
+    var needsResponse: Bool { true }
 }
 
 /// A response that is the task's own, and the body that follows.
@@ -91,6 +95,7 @@ extension Consumer {
         switch self {
         case .delegate: DelegateSink(owner)
         case .bytes(let stream): ReaderSink(stream, owner)
+        case .stream(let port): StreamSink(port)
         case .downloadDelegate, .fileHandler, .file: makeFileSink()
         case .webSocket: WebSocketSink()
         case .dataHandler, .data, .informed: MemorySink(owner)

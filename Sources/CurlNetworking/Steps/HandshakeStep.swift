@@ -96,14 +96,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     private func ask(_ pending: Pending, _ host: any StepHost) {
         let origin = pending.subject.origin
-        let space: HandshakeSpace
-        switch pending.subject.question {
-        case .serverTrust(let chain, let result, let reason):
-            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
-            space = HandshakeSpace(trust, at: origin)
-        case .clientCertificate(let authorities):
-            space = HandshakeSpace(authorities: authorities.map { Data($0) }, at: origin)
-        }
+        let space = HandshakeSpace(pending.subject.question, at: origin)
         let sender = ChallengeSender { [weak self, weak host] answer in
             guard let self, let host else { return }
             host.owner.submit { self.answered(pending, answer, host) }
@@ -163,26 +156,5 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     func stop(_ host: any StepHost) {
         guard let pending = pending.take() else { return }
         pending.scope.coordinator.leave(self, about: pending.subject)
-    }
-}
-
-extension ServerTrust {
-    fileprivate init(host: String, chain: [[UInt8]], verification: Int, reason: String) {
-        self.init(
-            host: host,
-            certificates: chain.map { Data($0) },
-            problem: CertificateProblem(verification: verification),
-            reason: reason
-        )
-    }
-}
-
-extension TransferFailure {
-    /// What libcurl would have said of a certificate that verification turned down.
-    fileprivate static func untrusted(_ result: Int, _ reason: String) -> TransferFailure {
-        let text = "SSL certificate problem: \(reason)"
-        var failure = TransferFailure(code: .peerFailedVerification, text: text, phase: .securing)
-        failure.verification = result
-        return failure
     }
 }

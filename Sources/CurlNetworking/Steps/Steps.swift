@@ -41,6 +41,15 @@ struct Steps {
         (self.cookies, self.beginDate, self.stream) = (cookies, beginDate, stream)
     }
 
+    /// The same for a stream task, which has no request: the way to its host, and what may keep it from there.
+    init(ofStream settings: SessionSettings) {
+        redirect = RedirectStep()
+        authentication = AuthenticationStep()
+        connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
+        (cookies, beginDate, stream) = (nil, nil, nil)
+        all = [ProxyStep.shared, authentication, connectivity]
+    }
+
     /// Steps of somebody else's; the ones that others ask are not among them.
     init(_ all: [any Step]) {
         self.all = all

@@ -12,6 +12,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     let handle: TaskHandle
     let steps: Steps
+    /// The reads and writes of a task that was made as a stream task.
+    let port: StreamPort?
 
     // MARK: Loop only
 
@@ -29,6 +31,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         self.handle = handle
         request = handle.originalRequest
         let consumer = handle.shared.withLock { $0.consumer }
+        port = consumer.port
         let settings = handle.session.settings
         let sink = consumer.makeSink(handle) {
             FileSink(
@@ -108,8 +111,12 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     private func enterPool(_ attempt: RequestAttempt) {
         do throws(URLError) {
-            guard let request else { throw URLError(.unsupportedURL, nil, "The task has no request.") }
-            guard let origin = try Origin.of(request) else {
+            guard let request else {
+                guard port == nil else { throw URLError(.badURL, nil, "There is no such host, or no such port.") }
+                throw URLError(.unsupportedURL, nil, "The task has no request.")
+            }
+            let destination = port == nil ? try Origin.of(request) : Origin.ofStream(request)
+            guard let origin = destination else {
                 // A data or file URL needs no connection, and so no place.
                 return handle.shared.withLock({ $0.machine.admit() }) ? launch(request) : ()
             }

@@ -34,6 +34,9 @@ protocol TaskEngine: AnyObject, Sendable {
     /// Resume data of a download that goes on; nil where there is nothing to resume from.
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void)
 
+    /// Something is to be done with a stream task; nothing where it isn't one.
+    func add(_ wish: StreamPort.Wish)
+
     // MARK: What the public object shows
 
     func state(of task: URLSessionTask) -> URLSessionTask.State

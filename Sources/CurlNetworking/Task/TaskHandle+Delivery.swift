@@ -57,10 +57,11 @@ extension TaskHandle: Deliverable {
         case .allow: allow()
         case .cancel: if let task { cancel(task) }
         case .becomeDownload: submit { self.becomeDownload() }
+        case .becomeStream: submit { self.becomeStream() }
         }
     }
 
-    private func allow() {
+    func allow() {
         if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
     }
 
@@ -69,7 +70,7 @@ extension TaskHandle: Deliverable {
     private func becomeDownload() {
         let canBecome = shared.withLock { shared in
             guard case .delegate = shared.consumer else { return false }
-            return shared.mailbox.isAwaitingAnswer && shared.machine.cancellation == nil && !shared.hasBecomeDownload
+            return shared.mailbox.isAwaitingAnswer && shared.machine.cancellation == nil && !shared.hasBecomeAnother
         }
         guard canBecome, let old = task as? URLSessionDataTask else { return }
         do throws(URLError) {
@@ -78,7 +79,7 @@ extension TaskHandle: Deliverable {
             let sink = try FileSink(self, in: directory, for: originalRequest, writing: pieces)
             let isOver = shared.withLock { shared in
                 shared.task = URLSessionDownloadTask(engine: self)
-                shared.hasBecomeDownload = true
+                shared.hasBecomeAnother = true
                 _ = shared.machine.setBacklogged(false)
                 // Ahead of a completion that may wait already.
                 if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }

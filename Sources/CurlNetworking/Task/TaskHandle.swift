@@ -63,6 +63,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         var state = TaskState(consumer: consumer, currentRequest: request)
         state.counters.expectedToSend = self.body.expectedLength
         shared = Mutex(state)
+        consumer.port?.owner = self
     }
 
     // MARK: - Wishes
@@ -83,6 +84,9 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
             return shared.machine.cancel(.discardingBody)
         }
         if schedules { scheduleDelivery() }
+        if shared.withLock({ $0.isBeingRead && $0.machine.stage == .finished }) {
+            submit { self.endReading(.task(.cancelled(self.shownURL))) }
+        }
     }
 
     func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {

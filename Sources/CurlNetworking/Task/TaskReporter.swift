@@ -48,8 +48,8 @@ struct TaskReporter {
             return messenger.askDisposition(of: response) { handle.answer($0) }
         case .question(.partDisposition(let head)):
             defer { consumed(Mailbox.partCost) }
-            // A part can't become a file.
-            return messenger.askDisposition(of: showPart(head)) { handle.answer($0 == .becomeDownload ? .allow : $0) }
+            // A part can't become a file or a stream.
+            return messenger.askDisposition(of: showPart(head)) { handle.answer($0 == .cancel ? .cancel : .allow) }
         case .question(let question):
             return messenger.ask(question)
         case .completed:

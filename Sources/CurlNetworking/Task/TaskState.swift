@@ -14,7 +14,9 @@ struct TaskState {
     /// name.
     var task: URLSessionTask?
     /// The task was created as a data task, whose public object now is over.
-    var hasBecomeDownload = false
+    var hasBecomeAnother = false
+    /// It has become a stream task, and its end waits until all of the response has been read.
+    var isBeingRead = false
     var delegates = DelegateSet.none
     var currentRequest: URLRequest?
     var response: URLResponse?
@@ -34,9 +36,9 @@ struct TaskState {
         return mailbox.body.isAboveHighMark
     }
 
-    /// Whether the public object `task` has been replaced by a download task.
+    /// Whether the public object `task` has been replaced by a download or stream task.
     func isOver(_ task: URLSessionTask) -> Bool {
-        hasBecomeDownload && !(task is URLSessionDownloadTask)
+        hasBecomeAnother && task is URLSessionDataTask
     }
 
     // MARK: - The body
@@ -63,7 +65,7 @@ struct TaskState {
         switch consumer {
         case .delegate, .downloadDelegate: true
         case .file: delegates.download != nil
-        case .data, .bytes, .dataHandler, .fileHandler, .webSocket, .informed: false
+        case .data, .bytes, .dataHandler, .fileHandler, .webSocket, .stream, .informed: false
         }
     }
 

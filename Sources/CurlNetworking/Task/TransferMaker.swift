@@ -42,7 +42,8 @@ struct TransferMaker {
             hooks: settings.hasHooks
                 ? TransferHooks(settings, for: request, of: loader.handle.task, over: loader.ticket?.origin) : nil,
             isMeasured: loader.handle.isWatched,
-            delegate: loader
+            delegate: loader,
+            port: loader.port
         )
     }
 }

@@ -49,6 +49,8 @@ struct TransferPlan {
         /// Whether somebody may want to hear what it costs.
         let isMeasured: Bool
         let delegate: any TransferDelegate
+        /// The reads and writes of a stream task.
+        var port: StreamPort?
     }
 
     /// - Parameter bufferSize: How many bytes libcurl is to read at once.
@@ -58,6 +60,7 @@ struct TransferPlan {
         }
         guard let options else { return try makeFTPTransfer(participants, ticket) }
         if let webSocket { return try makeWebSocketTransfer(participants, ticket, options, webSocket) }
+        if let port = participants.port { return try makeStreamTransfer(participants, ticket, options, port) }
         return try makeHTTPTransfer(participants, ticket, options, bufferSize)
     }
 
@@ -121,6 +124,38 @@ struct TransferPlan {
         )
         if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
         return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    /// - Parameter options: Of these, what is for a proxy.
+    private func makeStreamTransfer(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions,
+        _ port: StreamPort
+    ) throws(URLError) -> StreamTransfer {
+        let (pool, settings, origin) = (participants.pool, participants.settings, ticket.origin)
+        var channel = ChannelOptions(url: "http://\(NameRules.bracketed(origin.host)):\(origin.port)", .none)
+        channel.connectTimeout = settings.idleTimeout(for: request)
+        pool.prepare(&channel, for: ticket)
+        (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
+        channel.proxyAuthentication = options.proxyAuthentication
+        let multi: Multi
+        do throws(TransferFailure) {
+            multi = try pool.channelMulti()
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+        let order = StreamTransfer.Order(
+            options: channel,
+            hooks: participants.hooks,
+            multi: multi,
+            peer: settings.tls.peer(at: origin, settings.hosts),
+            origin: origin,
+            handshakeTimeout: settings.idleTimeout(for: request),
+            proxy: pool.route(for: ticket).server,
+            isMeasured: participants.isMeasured
+        )
+        return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
     }
 
     private func makeFTPTransfer(

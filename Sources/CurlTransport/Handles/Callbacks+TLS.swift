@@ -1,4 +1,5 @@
-// The function pointers that OpenSSL gets. Their context is a `HandshakeInquiry`, which the connection's `SSL_CTX` keeps.
+// The function pointers that OpenSSL gets. Their context is a `HandshakeInquiry`, which the connection's `SSL_CTX` keeps, or a `TLSClient`,
+// within whose calls they come.
 
 extension Callbacks {
     /// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/
@@ -18,6 +19,18 @@ extension Callbacks {
     static let tlsContextFreed: HandshakeFunctions.Destructor = { _, inquiry, _, _, _, _ in
         guard let inquiry else { return }
         Unmanaged<HandshakeInquiry>.fromOpaque(inquiry).release()
+    }
+
+    /// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/
+    static let verifyServer: HandshakeFunctions.Verification = { context, client in
+        guard let context, let client else { return 0 }
+        return object(client, as: TLSClient.self).verify(context)
+    }
+
+    /// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_cb/
+    static let serverWantsCertificate: HandshakeFunctions.Verification = { _, client in
+        guard let client else { return 0 }
+        return object(client, as: TLSClient.self).certificateRequested()
     }
 
     private static func object<Object: AnyObject>(_ context: OpenSSL.Pointer, as type: Object.Type) -> Object {

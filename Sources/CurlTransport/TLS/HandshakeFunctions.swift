@@ -102,6 +102,11 @@ struct HandshakeFunctions: Sendable {
         return isAddress ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, 0, nil) == 1
     }
 
+    /// What `body` makes of the server's own certificate (`X509`); nil where it has presented none.
+    func withLeaf<Value>(of context: Pointer, _ body: (Pointer) -> Value?) -> Value? {
+        leaf(context).flatMap(body)
+    }
+
     /// What the server has presented, its own certificate first, in DER.
     func chain(_ context: Pointer) -> [[UInt8]] {
         let first = leaf(context).map { encoded($0, encodeCertificate) }

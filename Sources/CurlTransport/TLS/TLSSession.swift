@@ -14,6 +14,14 @@ package struct TLSSession: Sendable, Equatable {
     }
 }
 
+extension TLSSession {
+    /// What the connection (`SSL *`) has agreed on; nil before the handshake is over.
+    init?(of connection: OpenSSL.Pointer) {
+        guard let session = SessionFunctions.loaded?.session(of: connection) else { return nil }
+        self = session
+    }
+}
+
 extension EasyHandle {
     /// Of the connection that the transfer has just now; nil without TLS, and where libcurl uses another library than
     /// OpenSSL. Reads only: may be called within libcurl, and mostly must be, since a transfer that is over has no

@@ -75,7 +75,15 @@ extension TrustStore: TLSHook {
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
         // A proxy has authorities of its own.
         guard peer != .proxy else { return CURLE_OK }
-        guard let functions = TrustFunctions.loaded else { return CURLE_NOT_BUILT_IN }
+        guard TrustFunctions.loaded != nil else { return CURLE_NOT_BUILT_IN }
+        guard let complaint = use(in: context) else { return CURLE_OK }
+        easy.tls.complaint = complaint
+        return CURLE_SSL_CACERT_BADFILE
+    }
+
+    /// Has connections of `context`, an `SSL_CTX`, trust whom this store does. Returns what is wrong with it, if anything.
+    func use(in context: OpenSSL.Pointer) -> String? {
+        guard let functions = TrustFunctions.loaded else { return "This takes a libcurl with OpenSSL." }
         let result = loaded.withLock { loaded -> Result<Void, Complaint> in
             do throws(Complaint) {
                 if loaded == nil { loaded = try Loaded(content, functions) }
@@ -87,9 +95,8 @@ extension TrustStore: TLSHook {
             }
         }
         functions.clearErrors()
-        guard case .failure(let complaint) = result else { return CURLE_OK }
-        easy.tls.complaint = complaint.text
-        return CURLE_SSL_CACERT_BADFILE
+        guard case .failure(let complaint) = result else { return nil }
+        return complaint.text
     }
 
     fileprivate struct Complaint: Error {
@@ -129,7 +136,8 @@ private final class Loaded: @unchecked Sendable {
         switch source {
         case .system: try addSystem()
         case .file(let path):
-            guard functions.loadLocations(pointer, path, nil) != 1, !addCertificate(Self.content(of: path)) else {
+            guard functions.loadLocations(pointer, path, nil) != 1, !addCertificate(CertificateFile.content(of: path))
+            else {
                 return
             }
             throw TrustStore.Complaint(text: "\(path): no certificates of authorities could be read.")
@@ -167,21 +175,5 @@ private final class Loaded: @unchecked Sendable {
             for format in [Self.pem, Self.der] where functions.loadRevocationList(lookup, path, format) > 0 { return }
         }
         throw TrustStore.Complaint(text: "\(path): no certificate revocation list could be read.")
-    }
-
-    /// A certificate is not larger; empty where there is no such file.
-    private static let maximumSize = 1 << 20
-
-    private static func content(of path: String) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return [] }
-        defer { close(descriptor) }
-        return [UInt8](unsafeUninitializedCapacity: maximumSize) { buffer, count in
-            while count < maximumSize {
-                let length = read(descriptor, buffer.baseAddress.map { $0 + count }, maximumSize - count)
-                guard length > 0 else { return }
-                count += length
-            }
-        }
     }
 }

@@ -38,6 +38,7 @@ struct TaskEngineTests {
             set { state.withLock { $0.delegate = newValue } }
         }
 
+        func add(_ wish: StreamPort.Wish) { note("stream") }
         func resume(_ task: URLSessionTask) { note("resume") }
         func suspend(_ task: URLSessionTask) { note("suspend") }
         func cancel(_ task: URLSessionTask) { note("cancel") }

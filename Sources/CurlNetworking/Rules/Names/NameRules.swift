@@ -63,7 +63,7 @@ struct NameRules: Sendable {
         isAddress(text) || (HostPattern(text) != nil && !text.contains { "*:[]".contains($0) })
     }
 
-    private static func bracketed(_ host: String) -> String {
+    static func bracketed(_ host: String) -> String {
         host.contains(":") ? "[\(host)]" : host
     }
 }

@@ -18,7 +18,7 @@ extension Origin {
                 "The URL's host is no Unix socket: it begins with %2F, or with %40 for an abstract one, has no port and at most"
                     + " \(UnixSocketURL.longestName) bytes."
             )
-        case nil: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")
+        case .tcp, nil: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")
         }
     }
 }

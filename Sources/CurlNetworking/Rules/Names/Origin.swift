@@ -18,6 +18,25 @@ struct Origin: Hashable, Sendable {
         Origin(url, where: \.isFTP)
     }
 
+    /// Where a stream task connects to; nil for a host that is neither a name nor an address, and for a port that there isn't.
+    static func ofStream(host: String, port: Int) -> Origin? {
+        guard (1...65_535).contains(port) else { return nil }
+        let host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        // What is good for an http URL is good here.
+        guard NameRules.isHost(host), let url = URL(string: "http://\(NameRules.bracketed(host)):\(port)/"),
+            let origin = Origin(url)
+        else { return nil }
+        return Origin(scheme: .tcp, host: origin.host, port: port)
+    }
+
+    /// The same, of the request that stands for a stream task.
+    static func ofStream(_ request: URLRequest) -> Origin? {
+        guard let url = request.url, Scheme(url) == .tcp, let host = url.host(percentEncoded: false),
+            let port = url.port
+        else { return nil }
+        return ofStream(host: host, port: port)
+    }
+
     private init?(_ url: URL, where isRight: (Scheme) -> Bool) {
         guard let scheme = Scheme(url), isRight(scheme), let decodedHost = url.host(percentEncoded: false),
             !decodedHost.isEmpty
@@ -46,5 +65,7 @@ struct Origin: Hashable, Sendable {
     var isFTP: Bool { scheme.isFTP }
     var isSecure: Bool { scheme.isSecure }
     var isUnixSocket: Bool { scheme.isUnixSocket }
+    /// Whether it is a stream task's, with no protocol but its own.
+    var isStream: Bool { scheme == .tcp }
     var usesTLS: Bool { scheme.usesTLS }
 }

@@ -10,6 +10,8 @@ enum Scheme: String, CaseIterable, Hashable, Sendable {
     case data
     case httpUnix = "http+unix"
     case httpsUnix = "https+unix"
+    /// A stream task's host and port. No request may have it.
+    case tcp
 
     /// nil for any other scheme. Schemes are ASCII, and their case doesn't matter (RFC 3986 §3.1).
     init?(_ text: String) {
@@ -45,7 +47,7 @@ enum Scheme: String, CaseIterable, Hashable, Sendable {
         switch self {
         case .httpUnix: .http
         case .httpsUnix: .https
-        case .http, .https, .ftp, .ftps, .file, .data: self
+        case .http, .https, .ftp, .ftps, .file, .data, .tcp: self
         }
     }
 
@@ -56,7 +58,7 @@ enum Scheme: String, CaseIterable, Hashable, Sendable {
         case .https: 443
         case .ftp: 21
         case .ftps: 990
-        case .file, .data, .httpUnix, .httpsUnix: nil
+        case .file, .data, .httpUnix, .httpsUnix, .tcp: nil
         }
     }
 }

@@ -108,6 +108,6 @@ extension CurlOptions.ProxyServer {
 
     /// Whether requests to `origin` go through a tunnel, so that the proxy doesn't see them.
     func tunnels(to origin: Origin) -> Bool {
-        !isSOCKS && (origin.isSecure || alwaysTunnels)
+        !isSOCKS && (origin.isSecure || origin.isStream || alwaysTunnels)
     }
 }

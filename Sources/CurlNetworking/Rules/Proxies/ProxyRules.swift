@@ -39,7 +39,8 @@ struct ProxyTable: Sendable {
     var exceptions = ProxyExceptions()
 
     func route(to origin: Origin) -> ProxyRoute {
-        let route = routes[origin.scheme] ?? otherwise
+        // A stream needs a tunnel, as https does.
+        let route = routes[origin.isStream ? .https : origin.scheme] ?? otherwise
         return route == .direct || exceptions.contain(origin) ? .direct : route
     }
 }

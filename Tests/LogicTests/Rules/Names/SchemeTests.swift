@@ -48,11 +48,11 @@ struct SchemeTests {
 
     @Test("libcurl is given the scheme that is spoken over a Unix socket, and all others as they are")
     func transport() {
-        #expect(Scheme.allCases.map(\.transport) == [.http, .https, .ftp, .ftps, .file, .data, .http, .https])
+        #expect(Scheme.allCases.map(\.transport) == [.http, .https, .ftp, .ftps, .file, .data, .http, .https, .tcp])
     }
 
     @Test("What goes over TCP has a port of its own")
     func ports() {
-        #expect(Scheme.allCases.map(\.defaultPort) == [80, 443, 21, 990, nil, nil, nil, nil])
+        #expect(Scheme.allCases.map(\.defaultPort) == [80, 443, 21, 990, nil, nil, nil, nil, nil])
     }
 }

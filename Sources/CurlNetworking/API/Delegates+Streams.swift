@@ -1,0 +1,58 @@
+import Foundation
+
+/// Messages about stream tasks.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
+public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
+    /// Nothing more is read from the connection: a read has come upon the other side's end, or the program has closed the read side. There
+    /// may still be bytes for further reads.
+    func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
+
+    /// Nothing more is written to the connection: the program has closed the write side, or a write has timed out.
+    func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
+
+    /// There is a better way to the host than that of the connection. Never called on Linux, which doesn't tell.
+    func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
+
+    /// The task's connection is these two streams now: the last message about the task. See ``URLSessionStreamTask/captureStreams()``.
+    ///
+    /// Neither is open yet. The connection is closed when both are, or when nobody keeps them any more.
+    func urlSession(
+        _ session: URLSession,
+        streamTask: URLSessionStreamTask,
+        didBecome inputStream: InputStream,
+        outputStream: OutputStream
+    )
+}
+
+extension URLSessionStreamDelegate {
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
+        next(session, streamTask)?.stream?.urlSession(session, readClosedFor: streamTask)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
+        next(session, streamTask)?.stream?.urlSession(session, writeClosedFor: streamTask)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {
+        next(session, streamTask)?.stream?.urlSession(session, betterRouteDiscoveredFor: streamTask)
+    }
+
+    /// Passed on to the session's delegate.
+    public func urlSession(
+        _ session: URLSession,
+        streamTask: URLSessionStreamTask,
+        didBecome inputStream: InputStream,
+        outputStream: OutputStream
+    ) {
+        next(session, streamTask)?.stream?.urlSession(
+            session,
+            streamTask: streamTask,
+            didBecome: inputStream,
+            outputStream: outputStream
+        )
+    }
+}

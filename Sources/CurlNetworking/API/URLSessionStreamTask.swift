@@ -1,0 +1,155 @@
+import Foundation
+
+/// A connection over TCP that the program reads from and writes to, plain or over TLS.
+///
+/// Made by ``URLSession/streamTask(withHostName:port:)``, or out of a data task whose delegate answers with
+/// ``URLSession/ResponseDisposition/becomeStream``. Proxies, host entries, TLS settings and time-outs of the session's configuration are
+/// those of its requests: see <doc:StreamTasks>.
+///
+/// Reads are carried out in their order, and so are writes; neither waits for the other. They may be queued before the task is resumed. Every
+/// handler is called exactly once, on the session's delegate queue, and before the task completes. Any thread may call any method; none
+/// blocks.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
+open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
+    /// nil where the task was made for a host: there is no request.
+    open override var originalRequest: URLRequest? { Self.shown(super.originalRequest) }
+
+    /// nil where the task was made for a host: there is no request.
+    open override var currentRequest: URLRequest? { Self.shown(super.currentRequest) }
+
+    private static func shown(_ request: URLRequest?) -> URLRequest? {
+        request?.url.flatMap(Scheme.init) == .tcp ? nil : request
+    }
+
+    private func add(_ wish: StreamPort.Wish, else fail: (URLError) -> Void = { _ in }) {
+        guard let engine else { return fail(URLError(.unknown, nil, "The task belongs to no session.")) }
+        engine.add(wish)
+    }
+
+    /// Zero, and what is no time, for "as long as it takes".
+    private static func timeout(_ seconds: TimeInterval) -> Duration? {
+        seconds > 0 && seconds.isFinite ? Duration(timeInterval: seconds) : nil
+    }
+
+    // MARK: - Reading
+
+    /// Reads at least `minBytes` and at most `maxBytes` bytes.
+    ///
+    /// - Parameters:
+    ///   - minBytes: 0 counts as 1.
+    ///   - timeout: In seconds, from when the read's turn has come and there is a connection; 0 for none. A read that takes longer fails with
+    ///     `URLError.timedOut`, and the bytes that came for it are the next read's.
+    ///   - completionHandler: Gets the bytes, whether the other side has ended and these were the last, and an error. At the end there may
+    ///     be fewer bytes than the minimum, or none. After a failure of the connection, it gets what came before.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/readdata(ofminlength:maxlength:timeout:completionhandler:)>
+    open func readData(
+        ofMinLength minBytes: Int,
+        maxLength maxBytes: Int,
+        timeout: TimeInterval,
+        completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
+    ) {
+        add(.read(minimum: minBytes, maximum: maxBytes, timeout: Self.timeout(timeout), .handler(completionHandler))) {
+            completionHandler(nil, false, $0)
+        }
+    }
+
+    /// The same in async form: returns the bytes, and whether they are the last.
+    open func readData(
+        ofMinLength minBytes: Int,
+        maxLength maxBytes: Int,
+        timeout: TimeInterval
+    ) async throws -> (Data?, Bool) {
+        let timeout = Self.timeout(timeout)
+        return try await withUnsafeThrowingContinuation { continuation in
+            add(.read(minimum: minBytes, maximum: maxBytes, timeout: timeout, .continuation(continuation))) {
+                continuation.resume(throwing: $0)
+            }
+        }
+    }
+
+    // MARK: - Writing
+
+    /// Writes all of `data`.
+    ///
+    /// - Parameters:
+    ///   - timeout: In seconds, from when the write's turn has come and there is a connection; 0 for none. After a write that takes
+    ///     longer nobody can tell how much of it has gone, so that no other may follow: later writes fail as well. Reading goes on.
+    ///   - completionHandler: Called with nil once the system has all of the bytes; that the other side has them is another matter.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/write(_:timeout:completionhandler:)>
+    open func write(
+        _ data: Data,
+        timeout: TimeInterval,
+        completionHandler: @escaping @Sendable ((any Error)?) -> Void
+    ) {
+        add(.write(data, timeout: Self.timeout(timeout), .handler(completionHandler))) { completionHandler($0) }
+    }
+
+    /// The same in async form: returns once the system has all of the bytes.
+    open func write(_ data: Data, timeout: TimeInterval) async throws {
+        let timeout = Self.timeout(timeout)
+        try await withUnsafeThrowingContinuation { continuation in
+            add(.write(data, timeout: timeout, .continuation(continuation))) { continuation.resume(throwing: $0) }
+        }
+    }
+
+    // MARK: - The connection
+
+    /// Completes the reads and writes so far, and gives the connection away: the delegate gets two streams in
+    /// `urlSession(_:streamTask:didBecome:outputStream:)`. The task is over with that, and hears nothing more; reads and writes that come
+    /// later fail.
+    ///
+    /// The streams work with blocking calls, without and with a run loop; over TLS as well. A connection that goes to its proxy over TLS
+    /// can't be given away: the task fails then.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/capturestreams()>
+    open func captureStreams() {
+        add(.transition(.capture))
+    }
+
+    /// Completes the writes so far, and tells the other side that there are no more. Reading goes on.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/closewrite()>
+    open func closeWrite() {
+        add(.closeWrite)
+    }
+
+    /// Completes the reads so far, and reads nothing more. Writing goes on.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/closeread()>
+    open func closeRead() {
+        add(.closeRead)
+    }
+
+    /// Completes the reads and writes so far, and goes on over TLS, as the client: at once, or amid a conversation as with STARTTLS. Reads and
+    /// writes that come later wait for it.
+    ///
+    /// The server's certificate is verified as that of an https server is, its name included; the delegate gets the same challenges,
+    /// about a connection. If TLS can't begin, the task fails. Needs a libcurl that uses OpenSSL.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/startsecureconnection()>
+    open func startSecureConnection() {
+        add(.transition(.startTLS))
+    }
+
+    /// Completes the reads and writes so far, ends TLS, and goes on in plain text once the other side has ended it, too. Nothing happens
+    /// without TLS.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/stopsecureconnection()>
+    open func stopSecureConnection() {
+        add(.transition(.stopTLS))
+    }
+}
+
+extension URLSession {
+    /// A task for a connection over TCP to `hostname`, a name or an address, and `port`.
+    ///
+    /// The task connects when it is resumed. If the host or the port is none, it fails with `URLError.badURL`.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/streamtask(withhostname:port:)>
+    public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
+        introduce(URLSessionStreamTask(engine: makeStreamEngine(hostname, port)))
+    }
+}

@@ -1,0 +1,180 @@
+import CurlNetworkingLocks
+import Dispatch
+import Foundation
+
+/// What the two captured streams have in common: their status, and the events for their delegate, which come on the run loops that they are
+/// scheduled in.
+///
+/// `@unchecked Sendable`: `state` is guarded, and nothing else changes.
+final class CapturedSide: @unchecked Sendable {
+    enum Direction {
+        case read, write
+    }
+
+    private let connection: CapturedConnection
+    private let direction: Direction
+    private let state = Mutex(State())
+
+    /// `@unchecked Sendable`: any thread may add a timer to a run loop.
+    private struct Place: @unchecked Sendable {
+        let runLoop: RunLoop
+        let mode: RunLoop.Mode
+        /// A run loop without anything in it doesn't wait.
+        let keepAlive: Timer
+    }
+
+    /// `@unchecked Sendable`: any thread may cancel a source.
+    private struct Watch: @unchecked Sendable {
+        let source: any DispatchSourceProtocol
+    }
+
+    /// `@unchecked Sendable`: the program's delegate and stream are only handed through.
+    private struct State: @unchecked Sendable {
+        var status = Stream.Status.notOpen
+        var error: URLError?
+        weak var delegate: (any StreamDelegate)?
+        weak var stream: Stream?
+        var places: [Place] = []
+        /// Watches for the next event; there is none between that and the next call of the program.
+        var watch: Watch?
+    }
+
+    private static let queue = DispatchQueue(label: "CurlNetworking.CapturedStreams")
+
+    init(_ connection: CapturedConnection, _ direction: Direction) {
+        self.connection = connection
+        self.direction = direction
+    }
+
+    // MARK: - Status
+
+    var status: Stream.Status { state.withLock { $0.status } }
+    var error: URLError? { state.withLock { $0.error } }
+    var isOpen: Bool { status == .open }
+
+    func open(_ stream: Stream) {
+        let opens = state.withLock { state in
+            guard state.status == .notOpen else { return false }
+            (state.status, state.stream) = (.open, stream)
+            return true
+        }
+        guard opens else { return }
+        send(.openCompleted)
+        watch()
+    }
+
+    /// False where it was closed before.
+    func close() -> Bool {
+        let (closes, watch, places) = state.withLock { state in
+            defer {
+                state.status = .closed
+                (state.watch, state.places) = (nil, [])
+            }
+            return (state.status != .closed, state.watch, state.places)
+        }
+        watch?.source.cancel()
+        for place in places { place.keepAlive.invalidate() }
+        return closes
+    }
+
+    /// What a call has come to; returns what the stream's method does.
+    func note(_ result: CapturedConnection.Result) -> Int {
+        switch result {
+        case .count(let count):
+            watch()
+            return count
+        case .end:
+            change(to: .atEnd, nil, .endEncountered)
+            return 0
+        case .failed(let error):
+            change(to: .error, error, .errorOccurred)
+            return -1
+        }
+    }
+
+    private func change(to status: Stream.Status, _ error: URLError?, _ event: Stream.Event) {
+        let isNew = state.withLock { state in
+            guard state.status == .open else { return false }
+            (state.status, state.error) = (status, error)
+            return true
+        }
+        if isNew { send(event) }
+    }
+
+    // MARK: - Events
+
+    var delegate: (any StreamDelegate)? { state.withLock { $0.delegate } }
+
+    func setDelegate(_ delegate: (any StreamDelegate)?, of stream: Stream) {
+        state.withLock { state in
+            // The stream itself is the default, as with others: it does nothing.
+            state.delegate = delegate
+            state.stream = stream
+        }
+        watch()
+    }
+
+    func schedule(_ stream: Stream, in runLoop: RunLoop, _ mode: RunLoop.Mode) {
+        let keepAlive = Timer(timeInterval: 1e9, repeats: true) { _ in }
+        state.withLock { state in
+            state.stream = stream
+            state.places.append(Place(runLoop: runLoop, mode: mode, keepAlive: keepAlive))
+        }
+        runLoop.add(keepAlive, forMode: mode)
+        watch()
+    }
+
+    func remove(from runLoop: RunLoop, _ mode: RunLoop.Mode) {
+        let removed = state.withLock { state in
+            let removed = state.places.filter { $0.runLoop === runLoop && $0.mode == mode }
+            state.places.removeAll { $0.runLoop === runLoop && $0.mode == mode }
+            return removed
+        }
+        for place in removed { place.keepAlive.invalidate() }
+    }
+
+    /// Has the delegate hear once of what it may read or write, if there is somebody to hear it.
+    private func watch() {
+        let watch = state.withLock { state -> Watch? in
+            guard state.status == .open, state.watch == nil, state.delegate != nil, !state.places.isEmpty else {
+                return nil
+            }
+            let source: any DispatchSourceProtocol =
+                switch direction {
+                case .read: DispatchSource.makeReadSource(fileDescriptor: connection.descriptor, queue: Self.queue)
+                case .write: DispatchSource.makeWriteSource(fileDescriptor: connection.descriptor, queue: Self.queue)
+                }
+            let watch = Watch(source: source)
+            state.watch = watch
+            return watch
+        }
+        guard let source = watch?.source else { return }
+        source.setEventHandler { [weak self] in self?.becameReady() }
+        // The descriptor is closed with the connection, and not before.
+        source.setCancelHandler { [connection] in withExtendedLifetime(connection) {} }
+        source.activate()
+        // What was read before shows at no descriptor.
+        if direction == .read, connection.mayRead { becameReady() }
+    }
+
+    private func becameReady() {
+        let watch = state.withLock { $0.watch.take() }
+        guard let watch else { return }
+        watch.source.cancel()
+        send(direction == .read ? .hasBytesAvailable : .hasSpaceAvailable)
+    }
+
+    /// On the first run loop that the stream is scheduled in.
+    private func send(_ event: Stream.Event) {
+        let place = state.withLock { $0.delegate == nil ? nil : $0.places.first }
+        guard let place else { return }
+        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.deliver(event) }
+        place.runLoop.add(timer, forMode: place.mode)
+    }
+
+    private func deliver(_ event: Stream.Event) {
+        let (stream, delegate) = state.withLock { $0.status == .closed ? (nil, nil) : ($0.stream, $0.delegate) }
+        guard let stream, let delegate else { return }
+        delegate.stream(stream, handle: event)
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+
+/// What came of a read.
+enum StreamReading: Sendable, Equatable {
+    /// Fewer bytes than the minimum only at the end.
+    case read(Data, isAtEnd: Bool)
+    /// With the bytes that came before, which are lost to later reads.
+    case failed(StreamFailure, Data)
+}
+
+/// Why a read or a write has failed.
+enum StreamFailure: Error, Sendable, Equatable {
+    case timedOut
+    /// The minimum is above the maximum.
+    case invalidLength
+    /// The program wanted no more to be read.
+    case readClosed
+    /// The program wanted no more to be written.
+    case writeClosed
+    /// The streams are somebody else's now.
+    case captured
+    /// With the task.
+    case task(URLError)
+}
+
+extension StreamFailure {
+    /// The error for a reader or a writer of the task for `url`.
+    func error(about url: URL?) -> URLError {
+        switch self {
+        case .timedOut: URLError(.timedOut, url, "The read or write took longer than its time-out.")
+        case .invalidLength:
+            URLError(.dataLengthExceedsMaximum, url, "The least that is to be read is more than the most.")
+        case .readClosed: URLError(.networkConnectionLost, url, "The stream's read side is closed.")
+        case .writeClosed: URLError(.networkConnectionLost, url, "The stream's write side is closed.")
+        case .captured: URLError(.networkConnectionLost, url, "The task's streams were captured.")
+        case .task(let error): error
+        }
+    }
+}

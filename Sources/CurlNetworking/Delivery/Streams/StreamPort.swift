@@ -1,0 +1,215 @@
+import CurlNetworkingLocks
+import CurlTransport
+import Foundation
+
+/// Who reads from a stream task: a handler on the delegate queue, or a Swift task.
+enum StreamReader: Sendable {
+    case handler(@Sendable (Data?, Bool, (any Error)?) -> Void)
+    case continuation(UnsafeContinuation<(Data?, Bool), any Error>)
+}
+
+/// Who waits for a write of a stream task.
+enum StreamWriter: Sendable {
+    case handler(@Sendable ((any Error)?) -> Void)
+    case continuation(UnsafeContinuation<Void, any Error>)
+}
+
+/// Carries the bytes of a stream task, over a connection or from a response. Loop only; the port calls it.
+protocol StreamCarrier: AnyObject {
+    /// What the port wants to read or to write may have changed.
+    func portChanged()
+    func closeWriting()
+    /// Ends with the port's `transitionEnded()`, unless the task does.
+    func begin(_ transition: StreamPort.Queue.Transition)
+    /// Both directions are closed.
+    func end()
+}
+
+/// The task whose streams they are. On its loop, but for what says otherwise.
+protocol StreamOwner: AnyObject, Sendable {
+    var loop: EventLoop { get }
+    var shownURL: URL? { get }
+    var delegates: DelegateSet { get }
+    func tell(_ event: TaskEvent)
+    func ask(_ question: TaskQuestion)
+    /// Has `body` run on the task's loop. Any thread.
+    func submit(_ body: @escaping @Sendable () -> Void)
+    /// Calls the program's handler on the delegate queue, in order with the task's messages.
+    func reply(_ handler: @escaping @Sendable () -> Void)
+}
+
+/// A stream task's reads and writes, between the program and what carries its bytes.
+///
+/// `@unchecked Sendable`: `wishes` is guarded; all else is the loop's, but for `owner`, which is set before anybody else sees the port.
+final class StreamPort: @unchecked Sendable {
+    typealias Queue = StreamQueue<StreamReader, StreamWriter>
+
+    /// What a program wants of a stream task.
+    enum Wish: Sendable {
+        case read(minimum: Int, maximum: Int, timeout: Duration?, StreamReader)
+        case write(Data, timeout: Duration?, StreamWriter)
+        case closeRead
+        case closeWrite
+        case transition(Queue.Transition)
+    }
+
+    // MARK: Any thread
+
+    private let wishes = Mutex(Fifo<Wish>())
+
+    // MARK: Loop only
+
+    weak var owner: (any StreamOwner)?
+    /// From its opening to the end of the stream.
+    private var carrier: (any StreamCarrier)?
+    private var queue: Queue
+    private var deadline: Deadline?
+    private var isServing = false
+    /// The streams are the program's now: the task's end is told to nobody.
+    private(set) var wasCaptured = false
+
+    /// - Parameter writes: Whether there is anything to write to.
+    init(writes: Bool = true) {
+        queue = Queue(writes: writes)
+    }
+
+    /// Notes a wish. Any thread; the order of the calls is the order in which they are carried out.
+    func add(_ wish: Wish, for owner: any StreamOwner) {
+        wishes.withLock { $0.append(wish) }
+        owner.submit { self.takeWishes() }
+    }
+
+    private func takeWishes() {
+        guard let now = owner?.loop.now else { return }
+        while let wish = wishes.withLock({ $0.popFirst() }) {
+            switch wish {
+            case .read(let minimum, let maximum, let timeout, let reader):
+                queue.read(minimum, maximum, timeout: timeout, reader, at: now)
+            case .write(let data, let timeout, let writer): queue.write(data, timeout: timeout, writer, at: now)
+            case .closeRead: queue.closeRead(at: now)
+            case .closeWrite: queue.closeWrite(at: now)
+            case .transition(let transition): queue.add(transition, at: now)
+            }
+        }
+        serve()
+    }
+
+    // MARK: - For the carrier
+
+    /// There is a connection, which `carrier` speaks on.
+    func open(over carrier: any StreamCarrier) {
+        self.carrier = carrier
+        change { $0.opened(at: $1) }
+    }
+
+    var wantedCount: Int { queue.wantedCount }
+    var unwritten: Data? { queue.unwritten }
+
+    func received(_ bytes: Data) {
+        change { $0.received(bytes, at: $1) }
+    }
+
+    func receivedEnd() {
+        change { $0.receivedEnd(at: $1) }
+    }
+
+    func wrote(_ count: Int) {
+        change { $0.wrote(count, at: $1) }
+    }
+
+    func transitionEnded() {
+        change { $0.transitionEnded(at: $1) }
+    }
+
+    func setPaused(_ isPaused: Bool) {
+        change { $0.setPaused(isPaused, at: $1) }
+    }
+
+    /// The task is over, or its streams are somebody else's: whoever waits is told so.
+    func fail(_ failure: StreamFailure) {
+        carrier = nil
+        change { queue, _ in queue.fail(failure) }
+    }
+
+    /// Bytes that have come and that nobody has read.
+    var surplus: Data { queue.surplus }
+
+    /// The connection is the program's.
+    func noteCapture() {
+        wasCaptured = true
+    }
+
+    /// Why the task fails though both directions are closed; nil where it doesn't.
+    var failure: URLError? {
+        queue.hasWriteTimedOut ? StreamFailure.timedOut.error(about: owner?.shownURL) : nil
+    }
+
+    // MARK: - What there is to do
+
+    private func change(_ change: (inout Queue, MonotonicTime) -> Void) {
+        guard let loop = owner?.loop else { return }
+        change(&queue, loop.now)
+        serve()
+    }
+
+    /// What is done may change the queue: then this goes on with that.
+    private func serve() {
+        guard !isServing else { return }
+        isServing = true
+        while let action = queue.next() { perform(action) }
+        isServing = false
+        arm()
+        carrier?.portChanged()
+    }
+
+    private func perform(_ action: Queue.Action) {
+        switch action {
+        case .finishRead(let reader, let reading): finish(reader, reading)
+        case .finishWrite(let writer, let failure): finish(writer, failure)
+        case .closeWriting: carrier?.closeWriting()
+        case .tellReadClosed: owner?.tell(.readClosed)
+        case .tellWriteClosed: owner?.tell(.writeClosed)
+        case .begin(let transition): carrier?.begin(transition)
+        case .end: carrier.take()?.end()
+        }
+    }
+
+    private func finish(_ reader: StreamReader, _ reading: StreamReading) {
+        guard let owner else { return }
+        switch (reader, reading) {
+        case (.handler(let handler), .read(let data, let isAtEnd)):
+            owner.reply { handler(data, isAtEnd, nil) }
+        case (.handler(let handler), .failed(let failure, let data)):
+            let error = failure.error(about: owner.shownURL).shown
+            owner.reply { handler(data.isEmpty ? nil : data, false, error) }
+        case (.continuation(let continuation), .read(let data, let isAtEnd)):
+            owner.loop.atEndOfRound { continuation.resume(returning: (data, isAtEnd)) }
+        case (.continuation(let continuation), .failed(let failure, _)):
+            let error = failure.error(about: owner.shownURL).shown
+            owner.loop.atEndOfRound { continuation.resume(throwing: error) }
+        }
+    }
+
+    private func finish(_ writer: StreamWriter, _ failure: StreamFailure?) {
+        guard let owner else { return }
+        let error = failure?.error(about: owner.shownURL).shown
+        switch writer {
+        case .handler(let handler): owner.reply { handler(error) }
+        case .continuation(let continuation):
+            owner.loop.atEndOfRound {
+                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+            }
+        }
+    }
+
+    private func arm() {
+        guard let loop = owner?.loop else { return }
+        if let end = queue.nextEnd {
+            let deadline = deadline ?? Deadline { [weak self] in self?.change { $0.timePassed($1) } }
+            self.deadline = deadline
+            loop.schedule(deadline, at: end)
+        } else if let deadline = deadline.take() {
+            loop.cancel(deadline)
+        }
+    }
+}

@@ -1,0 +1,404 @@
+import CurlTransport
+import Foundation
+
+/// What a stream task is to do, in order: its reads, its writes, and what waits for both. A value without side effects: calls and what came
+/// of the connection go in, one `Action` after the other comes out.
+///
+/// Reads follow each other, and so do writes, but a read holds up no write and no write a read. `closeRead` takes its turn among the
+/// reads and `closeWrite` among the writes. Starting and stopping TLS and capturing the streams wait for everything before them, and
+/// everything after waits for them.
+///
+/// `Reader` and `Writer` are whoever waits for a read or a write; each comes out exactly once.
+struct StreamQueue<Reader, Writer> {
+    /// What there is to do. The queue takes it as done.
+    enum Action {
+        case finishRead(Reader, StreamReading)
+        case finishWrite(Writer, StreamFailure?)
+        /// Nothing more is written.
+        case closeWriting
+        /// Nothing more is read, because the other side has ended or the program wants no more.
+        case tellReadClosed
+        case tellWriteClosed
+        /// Reads and writes stand still until `transitionEnded`.
+        case begin(Transition)
+        /// Both directions are closed, and everybody has been told: the task is over.
+        case end
+    }
+
+    /// What happens to the connection between reads and writes.
+    enum Transition: Sendable {
+        case startTLS
+        case stopTLS
+        case capture
+    }
+
+    private struct Read {
+        let minimum: Int
+        let maximum: Int
+        let timeout: Duration?
+        let reader: Reader
+        var bytes = Data()
+    }
+
+    private struct Write {
+        let data: Data
+        let timeout: Duration?
+        let writer: Writer
+        var count = 0
+    }
+
+    private enum Operation {
+        case read(Read)
+        case closeRead
+        case write(Write)
+        case closeWrite
+        case transition(Transition)
+    }
+
+    private enum Connection {
+        /// There is none yet.
+        case awaited
+        case open
+        case inTransition
+        /// In both directions, and whoever it concerns has been told.
+        case closed
+        /// Nothing is done any more.
+        case over(StreamFailure)
+    }
+
+    private enum ReadSide {
+        case open
+        /// The other side has ended; what it sent before may still be here.
+        case ended
+        case closed
+    }
+
+    private enum WriteSide {
+        case open
+        case closed
+        /// A write took too long, and nobody can tell how much of it has gone.
+        case timedOut
+    }
+
+    private var connection = Connection.awaited
+    private var readSide = ReadSide.open
+    private var writeSide = WriteSide.open
+    /// Those at the front have begun, once there is a connection.
+    private var reads = Fifo<Operation>()
+    private var writes = Fifo<Operation>()
+    /// A transition, and what came after it.
+    private var waiting = Fifo<Operation>()
+    private var current = (read: Read?.none, write: Write?.none)
+    /// When the current ones will have taken too long.
+    private var ends = (read: MonotonicTime?.none, write: MonotonicTime?.none)
+    /// Bytes that no read had room for, or whose read has timed out.
+    private(set) var surplus = Data()
+    /// Since when the time-outs stand still.
+    private var pause: MonotonicTime?
+    private var actions = Fifo<Action>()
+
+    /// - Parameter writes: Whether there is anything to write to.
+    init(writes: Bool = true) {
+        if !writes { writeSide = .closed }
+    }
+
+    // MARK: - What the program wants
+
+    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1. nil for no time-out.
+    mutating func read(_ minimum: Int, _ maximum: Int, timeout: Duration?, _ reader: Reader, at now: MonotonicTime) {
+        let minimum = max(1, minimum)
+        guard minimum <= maximum else {
+            return actions.append(.finishRead(reader, .failed(.invalidLength, Data())))
+        }
+        add(.read(Read(minimum: minimum, maximum: maximum, timeout: timeout, reader: reader)), at: now)
+    }
+
+    /// Writes all of `data`.
+    mutating func write(_ data: Data, timeout: Duration?, _ writer: Writer, at now: MonotonicTime) {
+        add(.write(Write(data: data, timeout: timeout, writer: writer)), at: now)
+    }
+
+    mutating func closeRead(at now: MonotonicTime) {
+        add(.closeRead, at: now)
+    }
+
+    mutating func closeWrite(at now: MonotonicTime) {
+        add(.closeWrite, at: now)
+    }
+
+    mutating func add(_ transition: Transition, at now: MonotonicTime) {
+        add(.transition(transition), at: now)
+    }
+
+    /// The task is suspended, or goes on: meanwhile nothing is read or written, and the time-outs stand still.
+    mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
+        if isPaused {
+            pause = pause ?? now
+        } else if let pause = pause.take() {
+            let gap = now - pause
+            ends.read = ends.read.map { $0 + gap }
+            ends.write = ends.write.map { $0 + gap }
+        }
+        goOn(at: now)
+    }
+
+    private mutating func add(_ operation: Operation, at now: MonotonicTime) {
+        waiting.append(operation)
+        goOn(at: now)
+    }
+
+    // MARK: - What became of the connection
+
+    mutating func opened(at now: MonotonicTime) {
+        guard case .awaited = connection else { return }
+        connection = .open
+        goOn(at: now)
+    }
+
+    /// The transition that had begun is over. After a capture, nothing is read or written any more.
+    mutating func transitionEnded(at now: MonotonicTime) {
+        guard case .inTransition = connection else { return }
+        connection = .open
+        goOn(at: now)
+    }
+
+    /// How many bytes are wanted just now; 0 for none.
+    var wantedCount: Int {
+        guard moves, case .open = readSide, let read = current.read else { return 0 }
+        return read.maximum - read.bytes.count
+    }
+
+    mutating func received(_ bytes: Data, at now: MonotonicTime) {
+        if surplus.isEmpty { surplus = bytes } else { surplus.append(bytes) }
+        goOn(at: now)
+    }
+
+    /// The other side sends no more.
+    mutating func receivedEnd(at now: MonotonicTime) {
+        guard case .open = readSide else { return }
+        if case .over = connection { return }
+        readSide = .ended
+        actions.append(.tellReadClosed)
+        goOn(at: now)
+    }
+
+    /// What is to be written next; nil for nothing.
+    var unwritten: Data? {
+        guard moves, case .open = writeSide, let write = current.write, write.count < write.data.count else {
+            return nil
+        }
+        return write.data.dropFirst(write.count)
+    }
+
+    mutating func wrote(_ count: Int, at now: MonotonicTime) {
+        current.write?.count += count
+        goOn(at: now)
+    }
+
+    /// When `timePassed` is to be called; nil for never.
+    var nextEnd: MonotonicTime? {
+        guard moves else { return nil }
+        return [ends.read, ends.write].compactMap { $0 }.min()
+    }
+
+    mutating func timePassed(_ now: MonotonicTime) {
+        guard moves else { return }
+        if let end = ends.read, end <= now { timeOutRead() }
+        if let end = ends.write, end <= now { timeOutWrite() }
+        goOn(at: now)
+    }
+
+    /// All is over: everybody who waits is told why, and so is whoever comes later.
+    mutating func fail(_ failure: StreamFailure) {
+        if case .over = connection { return }
+        connection = .over(failure)
+        if let read = current.read.take() { actions.append(.finishRead(read.reader, .failed(failure, read.bytes))) }
+        if let write = current.write.take() { actions.append(.finishWrite(write.writer, failure)) }
+        ends = (nil, nil)
+        for var queue in [reads, writes, waiting] {
+            while let operation = queue.popFirst() { turnDown(operation, failure) }
+        }
+        (reads, writes, waiting) = (Fifo(), Fifo(), Fifo())
+    }
+
+    // MARK: - What there is to do
+
+    /// nil where nothing is left to do.
+    mutating func next() -> Action? { actions.popFirst() }
+
+    // MARK: - The rules
+
+    private var moves: Bool {
+        switch connection {
+        case .open, .closed: pause == nil
+        case .awaited, .inTransition, .over: false
+        }
+    }
+
+    private mutating func goOn(at now: MonotonicTime) {
+        if case .over(let failure) = connection {
+            while let operation = waiting.popFirst() { turnDown(operation, failure) }
+            return
+        }
+        sort()
+        guard moves else { return }
+        while takeRead(at: now) {}
+        while takeWrite(at: now) {}
+        guard current.read == nil, current.write == nil, reads.isEmpty, writes.isEmpty else { return }
+        switch (connection, waiting.first) {
+        case (.open, .transition(let transition)):
+            _ = waiting.popFirst()
+            connection = .inTransition
+            actions.append(.begin(transition))
+        case (.closed, .transition):
+            _ = waiting.popFirst()
+            goOn(at: now)
+        case (.open, _) where isClosed:
+            connection = .closed
+            actions.append(.end)
+        default: break
+        }
+    }
+
+    private var isClosed: Bool {
+        switch (readSide, writeSide) {
+        case (.open, _), (_, .open): false
+        case (.ended, _): surplus.isEmpty
+        case (.closed, _): true
+        }
+    }
+
+    /// Has operations take their turn that needn't wait for a transition.
+    private mutating func sort() {
+        while let operation = waiting.first {
+            switch operation {
+            case .read, .closeRead: reads.append(operation)
+            case .write, .closeWrite: writes.append(operation)
+            case .transition: return
+            }
+            _ = waiting.popFirst()
+        }
+    }
+
+    /// Goes on with the read whose turn it is. True where that is over, and the next may have its turn.
+    private mutating func takeRead(at now: MonotonicTime) -> Bool {
+        if current.read == nil {
+            switch reads.popFirst() {
+            case .read(let read):
+                if case .closed = readSide {
+                    actions.append(.finishRead(read.reader, .failed(.readClosed, Data())))
+                    return true
+                }
+                current.read = read
+                ends.read = read.timeout.map { now + $0 }
+            case .closeRead:
+                closeReading()
+                return true
+            default:
+                return false
+            }
+        }
+        fillRead()
+        guard let read = current.read else { return false }
+        let hasEnded = if case .ended = readSide { true } else { false }
+        guard hasEnded || read.bytes.count >= read.minimum else { return false }
+        finishRead(.read(read.bytes, isAtEnd: hasEnded && surplus.isEmpty))
+        return true
+    }
+
+    private mutating func fillRead() {
+        guard !surplus.isEmpty, let room = current.read.map({ $0.maximum - $0.bytes.count }), room > 0 else { return }
+        if surplus.count <= room {
+            if current.read?.bytes.isEmpty == true {
+                current.read?.bytes = surplus
+            } else {
+                current.read?.bytes.append(surplus)
+            }
+            surplus = Data()
+        } else {
+            current.read?.bytes.append(surplus.prefix(room))
+            surplus = Data(surplus.dropFirst(room))
+        }
+    }
+
+    private mutating func finishRead(_ reading: StreamReading) {
+        guard let read = current.read.take() else { return }
+        ends.read = nil
+        actions.append(.finishRead(read.reader, reading))
+    }
+
+    private mutating func closeReading() {
+        defer { readSide = .closed }
+        surplus = Data()
+        if case .open = readSide { actions.append(.tellReadClosed) }
+    }
+
+    /// The bytes that have come are the next read's.
+    private mutating func timeOutRead() {
+        guard let read = current.read else { return }
+        surplus = read.bytes + surplus
+        finishRead(.failed(.timedOut, Data()))
+    }
+
+    /// As with `takeRead`.
+    private mutating func takeWrite(at now: MonotonicTime) -> Bool {
+        if current.write == nil {
+            switch writes.popFirst() {
+            case .write(let write):
+                switch writeSide {
+                case .open: break
+                case .closed:
+                    actions.append(.finishWrite(write.writer, .writeClosed))
+                    return true
+                case .timedOut:
+                    actions.append(.finishWrite(write.writer, .timedOut))
+                    return true
+                }
+                current.write = write
+                ends.write = write.timeout.map { now + $0 }
+            case .closeWrite:
+                closeWriting()
+                return true
+            default:
+                return false
+            }
+        }
+        guard let write = current.write, write.count >= write.data.count else { return false }
+        finishWrite(nil)
+        return true
+    }
+
+    private mutating func finishWrite(_ failure: StreamFailure?) {
+        guard let write = current.write.take() else { return }
+        ends.write = nil
+        actions.append(.finishWrite(write.writer, failure))
+    }
+
+    private mutating func closeWriting() {
+        guard case .open = writeSide else { return }
+        writeSide = .closed
+        actions.append(.closeWriting)
+        actions.append(.tellWriteClosed)
+    }
+
+    /// Nobody can tell how much of it has gone: nothing may follow it.
+    private mutating func timeOutWrite() {
+        guard current.write != nil else { return }
+        writeSide = .timedOut
+        finishWrite(.timedOut)
+        actions.append(.tellWriteClosed)
+    }
+
+    private mutating func turnDown(_ operation: Operation, _ failure: StreamFailure) {
+        switch operation {
+        case .read(let read): actions.append(.finishRead(read.reader, .failed(failure, Data())))
+        case .write(let write): actions.append(.finishWrite(write.writer, failure))
+        case .closeRead, .closeWrite, .transition: break
+        }
+    }
+
+    /// Whether a write took too long: the task fails with it when both directions are closed.
+    var hasWriteTimedOut: Bool {
+        if case .timedOut = writeSide { true } else { false }
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+
+/// The body of a response whose data task has become a stream task: kept, within bounds, until somebody reads it.
+///
+/// It takes the body as a sink, and gives it to the port's readers as what carries the port's bytes. Loop only.
+final class ResponseStream: Sink {
+    private enum Body {
+        case incoming
+        case complete
+        /// Nobody reads it.
+        case dropped
+    }
+
+    private let port: StreamPort
+    private unowned let owner: any ResponseStreamOwner
+    private var buffer = BodyBuffer()
+    private var body = Body.incoming
+    private var isServing = false
+
+    /// - Parameters:
+    ///   - pieces: What has come so far.
+    ///   - isComplete: Whether that is all of it.
+    init(_ port: StreamPort, _ owner: any ResponseStreamOwner, pieces: [Data], isComplete: Bool) {
+        (self.port, self.owner) = (port, owner)
+        for piece in pieces { piece.withUnsafeBytes { _ = buffer.append($0, expected: nil) } }
+        if isComplete { body = .complete }
+    }
+
+    /// More waits for readers than should.
+    var isBehind: Bool { buffer.isAboveHighMark }
+
+    /// Begins to serve reads. The task must have the port.
+    func open() {
+        port.open(over: self)
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        guard case .incoming = body else { return }
+        if buffer.append(bytes, expected: nil) { owner.setBehind(true) }
+        owner.count(Int64(bytes.count), isTold: false)
+    }
+
+    func settle() {
+        serve()
+    }
+
+    func complete() {
+        guard case .incoming = body else { return }
+        body = .complete
+        serve()
+    }
+
+    func abandon(after error: URLError, isKept: Bool) -> Data? {
+        buffer.removeAll()
+        body = .dropped
+        port.fail(.task(error))
+        return nil
+    }
+
+    private func serve() {
+        guard !isServing else { return }
+        isServing = true
+        while port.wantedCount > 0, let piece = buffer.popFirst() {
+            port.received(piece)
+            if buffer.consumed(piece.count) { owner.setBehind(false) }
+        }
+        if buffer.isEmpty, case .complete = body { port.receivedEnd() }
+        isServing = false
+    }
+}
+
+extension ResponseStream: StreamCarrier {
+    func portChanged() {
+        serve()
+    }
+
+    /// There never was anything to write to.
+    func closeWriting() {}
+
+    func begin(_ transition: StreamPort.Queue.Transition) {
+        switch transition {
+        case .startTLS, .stopTLS:
+            let description = "A response that has become a stream has no connection of its own for TLS."
+            owner.streamFailed(URLError(.unsupportedURL, port.owner?.shownURL, description))
+        case .capture:
+            let description = "A response that has become a stream has no connection that could be captured."
+            owner.streamFailed(URLError(.unsupportedURL, port.owner?.shownURL, description))
+        }
+    }
+
+    /// All of it has been read, or nobody wants the rest.
+    func end() {
+        buffer.removeAll()
+        body = .dropped
+        owner.streamEnded()
+    }
+}
+
+/// The task whose response is read as a stream. On its loop.
+protocol ResponseStreamOwner: SinkOwner {
+    /// More waits for readers than should, or no longer.
+    func setBehind(_ isBehind: Bool)
+    /// The task completes now.
+    func streamEnded()
+    func streamFailed(_ error: URLError)
+}

@@ -1,0 +1,19 @@
+import Foundation
+
+/// The end of a stream task, told to those who read and write: there is no response, and so no body.
+final class StreamSink: Sink {
+    private let port: StreamPort
+
+    init(_ port: StreamPort) {
+        self.port = port
+    }
+
+    let needsResponse = false
+
+    func receive(_ bytes: UnsafeRawBufferPointer) {}
+
+    func abandon(after error: URLError, isKept: Bool) -> Data? {
+        port.fail(.task(error))
+        return nil
+    }
+}

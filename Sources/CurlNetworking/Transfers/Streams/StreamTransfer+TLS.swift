@@ -1,0 +1,186 @@
+import CurlTransport
+import Foundation
+
+extension StreamTransfer {
+    // MARK: - The beginning
+
+    func startTLS() {
+        guard case .none = security else {
+            return fail(URLError(.secureConnectionFailed, request.url, "The stream speaks TLS already."))
+        }
+        var peer = peer
+        peer.asks = port.owner?.delegates.session != nil
+        let tls: TLSClient
+        do throws(TransferFailure) {
+            tls = try TLSClient(peer)
+            // What came with the last bytes in plain text is a part of no handshake: somebody else may have put it there (RFC 3207 §4.1.1).
+            guard port.surplus.isEmpty else {
+                throw TransferFailure(code: .sslConnectError, text: Self.injection, phase: .securing)
+            }
+        } catch {
+            return fail(error)
+        }
+        security = .handshake(tls)
+        startHandshakeClock()
+        goOnWithTLS()
+    }
+
+    private static let injection =
+        "There are bytes in plain text that nobody has read, and that came before TLS was begun."
+
+    /// More has come from the other side, or the delegate has answered.
+    func goOnWithTLS() {
+        switch security {
+        case .handshake(let tls): shakeHands(tls)
+        case .ending(let tls): drain(tls)
+        case .none, .asking, .established: break
+        }
+    }
+
+    private func shakeHands(_ tls: TLSClient) {
+        do throws(TransferFailure) {
+            let handshake = try tls.shakeHands()
+            flush(tls)
+            switch handshake {
+            case .needsInput:
+                break
+            case .asks(let question):
+                stopHandshakeClock()
+                ask(question, tls)
+            case .done:
+                stopHandshakeClock()
+                security = .established(tls)
+                port.transitionEnded()
+            }
+        } catch {
+            // The alert that says why.
+            flush(tls)
+            fail(error)
+        }
+    }
+
+    private func ask(_ question: HandshakeQuestion, _ tls: TLSClient) {
+        guard let owner = port.owner else { return }
+        let asking = Asking(question)
+        security = .asking(tls, asking)
+        let answered = Answered(self)
+        let sender = ChallengeSender { [weak owner] answer in
+            owner?.submit { answered.transfer?.answered(asking, answer) }
+        }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: HandshakeSpace(question, at: origin),
+            proposedCredential: nil,
+            previousFailureCount: 0,
+            failureResponse: nil,
+            error: nil,
+            sender: sender
+        )
+        owner.ask(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
+    }
+
+    /// Carries the transfer through other threads; it is touched on the loop alone.
+    private final class Answered: @unchecked Sendable {
+        weak var transfer: StreamTransfer?
+
+        init(_ transfer: StreamTransfer) {
+            self.transfer = transfer
+        }
+    }
+
+    private func answered(_ asking: Asking, _ answer: ChallengeAnswer) {
+        guard case .asking(let tls, let current) = security, current === asking else { return }
+        if answer.disposition == .cancelAuthenticationChallenge {
+            return fail(.cancelled(request.url).with(phase: .securing))
+        }
+        do throws(URLError) {
+            switch asking.question {
+            case .clientCertificate: try present(answer, tls)
+            case .serverTrust(let chain, let result, let reason):
+                let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
+                try check(trust, result, answer)
+                tls.trustServer()
+            }
+        } catch {
+            return fail(error)
+        }
+        security = .handshake(tls)
+        startHandshakeClock()
+        goOnWithTLS()
+        portChanged()
+    }
+
+    private func present(_ answer: ChallengeAnswer, _ tls: TLSClient) throws(URLError) {
+        let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
+        do throws(TransferFailure) {
+            try tls.present(identity?.certificate)
+        } catch {
+            throw URLError(error, url: request.url)
+        }
+    }
+
+    /// Throws where the server isn't trusted.
+    private func check(_ trust: ServerTrust, _ result: Int, _ answer: ChallengeAnswer) throws(URLError) {
+        if answer.disposition == .rejectProtectionSpace {
+            let description = "The delegate rejected the server's certificate."
+            let error = URLError(.serverCertificateUntrusted, request.url, description)
+            throw error.with(phase: .securing).with(peerTrust: trust)
+        }
+        if answer.disposition == .useCredential, let accepted = answer.credential?.trust, accepted.host == trust.host,
+            accepted.certificates == trust.certificates
+        {
+            return
+        }
+        guard result != 0 else { return }
+        throw URLError(TransferFailure.untrusted(result, trust.reason), url: request.url).with(peerTrust: trust)
+    }
+
+    // MARK: - The end
+
+    func stopTLS() {
+        guard case .established(let tls) = security else { return port.transitionEnded() }
+        tls.close()
+        flush(tls)
+        security = .ending(tls)
+        startHandshakeClock()
+        drain(tls)
+    }
+
+    /// No more is kept of what the other side still says within TLS.
+    private static let mostLeftover = 1 << 20
+
+    /// What the other side sent before it knew belongs to the next reads.
+    private func drain(_ tls: TLSClient) {
+        do throws(TransferFailure) {
+            while true {
+                let (reading, bytes) = try read(tls, most: Self.mostLeftover)
+                switch reading {
+                case .needsInput: return
+                case .closed:
+                    leftover.append(contentsOf: tls.takeRemainder())
+                    return endOfTLS()
+                case .bytes:
+                    leftover.append(bytes)
+                    guard leftover.count <= Self.mostLeftover else {
+                        throw TransferFailure(code: .recvError, text: Self.talkative, phase: .receiving)
+                    }
+                }
+            }
+        } catch {
+            fail(error)
+        }
+    }
+
+    private static let talkative = "The server doesn't end TLS, and sends more than is kept."
+
+    /// The stream goes on in plain text.
+    func endOfTLS() {
+        guard case .ending = security else { return }
+        stopHandshakeClock()
+        security = .none
+        let bytes = leftover
+        leftover = Data()
+        if !bytes.isEmpty { port.received(bytes) }
+        if hasReachedEnd { port.receivedEnd() }
+        port.transitionEnded()
+    }
+}

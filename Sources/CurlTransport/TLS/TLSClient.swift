@@ -1,0 +1,277 @@
+import Glibc
+
+/// The client's side of a TLS connection whose bytes others carry: what came from the server goes in with `receive`, what is to go there is
+/// taken with `takeOutput`. So TLS can begin amid a connection, as with STARTTLS (RFC 3207), and end before it does.
+///
+/// The server's certificate is verified, its name included, unless the settings say otherwise. Where somebody wants to be asked, nothing
+/// goes out from the server's certificate on until they have answered.
+///
+/// Of one event loop at a time. Needs OpenSSL; see `CurlLibrary.startsTLS`.
+package final class TLSClient {
+    /// How far a handshake is.
+    package enum Handshake: Equatable {
+        /// The server is to say more.
+        case needsInput
+        /// It goes on after the answer: `trustServer()` or `present(_:)`, and then `shakeHands()` again.
+        case asks(HandshakeQuestion)
+        case done
+    }
+
+    /// What reading has brought.
+    package enum Reading: Equatable {
+        case bytes(Int)
+        case needsInput
+        /// The server has ended TLS in due form (RFC 8446 §6.1).
+        case closed
+    }
+
+    /// With whom it shakes hands, and what is wanted of them.
+    package struct Peer: Sendable {
+        /// A name, or an address without brackets.
+        package var host: String
+        package var settings = TLSSettings()
+        /// nil for the system's.
+        package var trust: TrustStore?
+        package var decisions = HandshakeDecisions()
+        /// What the server is shown if it asks, instead of the settings'.
+        package var certificate: ClientCertificate?
+        /// Whether somebody wants to be asked about certificates.
+        package var asks = false
+
+        package init(host: String) {
+            self.host = host
+        }
+    }
+
+    private let tls: TLSMemoryConnection
+    private let handshakes: HandshakeFunctions
+    private let peer: Peer
+    private let isAddress: Bool
+    /// Those that came up and have no answer yet, in order.
+    private var questions: [HandshakeQuestion] = []
+    /// Why the server's certificate was turned down.
+    private var rejection: TransferFailure?
+    private var hasDecidedOnCertificate: Bool
+
+    package init(_ peer: Peer) throws(TransferFailure) {
+        guard let functions = TLSClientFunctions.loaded, let handshakes = HandshakeFunctions.loaded else {
+            let text = "This takes a libcurl with OpenSSL; the linked one has \(CurlLibrary.tlsLibrary)."
+            throw TransferFailure(code: .notBuiltIn, text: text, phase: .securing)
+        }
+        var peer = peer
+        if peer.host.hasSuffix(".") { peer.host.removeLast() }
+        peer.host = CurlLibrary.numericHost(peer.host)
+        var address = in6_addr()
+        isAddress = inet_pton(AF_INET, peer.host, &address) == 1 || inet_pton(AF_INET6, peer.host, &address) == 1
+        let certificate = peer.certificate ?? peer.settings.clientCertificate
+        hasDecidedOnCertificate = !peer.asks || peer.decisions.hasDecidedOnCertificate || certificate != nil
+        tls = try TLSMemoryConnection(functions) { context throws(TransferFailure) in
+            try peer.setUp(context, functions)
+        }
+        (self.peer, self.handshakes) = (peer, handshakes)
+        tls.setCallbacks(Unmanaged.passUnretained(self).toOpaque(), handshakes)
+        if !isAddress { try setServerName() }
+        if let certificate { try certificate.use(on: tls) }
+        functions.clearErrors()
+    }
+
+    /// RFC 6066 §3: a name, never an address.
+    private func setServerName() throws(TransferFailure) {
+        let result = peer.host.withCString { name in
+            tls.functions.control(tls.connection, Self.setsServerName, 0, UnsafeMutableRawPointer(mutating: name))
+        }
+        guard result == 1 else { throw .securing("The host's name is none that TLS can ask for.") }
+    }
+
+    // SSL_CTRL_SET_TLSEXT_HOSTNAME
+    private static let setsServerName: Int32 = 55
+
+    // MARK: - The bytes that others carry
+
+    /// More has come from the server.
+    package func receive(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
+        guard tls.receive(bytes) else { throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text) }
+    }
+
+    /// What is to go to the server now. Empty while a question about its certificate has no answer: a client's certificate is for no server
+    /// but the right one.
+    package func takeOutput() -> [UInt8] {
+        isWithholding ? [] : tls.takeOutput()
+    }
+
+    private var isWithholding: Bool {
+        questions.contains { if case .serverTrust = $0 { true } else { false } }
+    }
+
+    /// What has come behind the server's end of TLS: it isn't encrypted.
+    package func takeRemainder() -> [UInt8] { tls.takeInput() }
+
+    // MARK: - The handshake
+
+    /// Goes as far as what has come allows.
+    package func shakeHands() throws(TransferFailure) -> Handshake {
+        if let question = questions.first { return .asks(question) }
+        let outcome = tls.handshake()
+        if let rejection { throw rejection }
+        if let question = questions.first { return .asks(question) }
+        switch outcome {
+        case .done: return .done
+        case .needsInput: return .needsInput
+        case .closed: throw .securing("The server has ended TLS amid the handshake.")
+        case .failed(let text): throw .securing(text)
+        }
+    }
+
+    /// The question about the server's certificate is answered: it is trusted. For any other answer, drop the connection.
+    package func trustServer() {
+        guard case .serverTrust = questions.first else { return }
+        questions.removeFirst()
+    }
+
+    /// The question about the client's certificate is answered: the server gets this one, or goes without.
+    package func present(_ certificate: ClientCertificate?) throws(TransferFailure) {
+        guard case .clientCertificate = questions.first else { return }
+        questions.removeFirst()
+        hasDecidedOnCertificate = true
+        try certificate?.use(on: tls)
+    }
+
+    // MARK: - Within OpenSSL
+
+    /// 1 where the handshake may go on.
+    func verify(_ context: OpenSSL.Pointer) -> Int32 {
+        var result = handshakes.verify(context)
+        if result == 0, !handshakes.isLeafFor(peer.host, context, isAddress: isAddress) {
+            result = Int32(isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch)
+        }
+        let chain = handshakes.chain(context)
+        if let pins = peer.settings.publicKeyPins, !hasPin(of: pins, context) {
+            return reject(context, .init(code: .sslPinnedPubKeyNotMatch, text: Self.wrongPin, phase: .securing))
+        }
+        if !peer.settings.verifiesServer || peer.decisions.acceptedChains.contains(chain) { return accept(context) }
+        if peer.asks, !peer.decisions.verifiedChains.contains(chain) {
+            questions.append(
+                .serverTrust(chain: chain, result: Int(result), reason: handshakes.text(of: Int(result)))
+            )
+            return accept(context)
+        }
+        if result == 0 { return accept(context) }
+        return reject(context, .untrusted(Int(result), handshakes.text(of: Int(result))))
+    }
+
+    private static let wrongPin = "SSL: public key does not match pinned public key"
+
+    private func hasPin(of pins: String, _ context: OpenSSL.Pointer) -> Bool {
+        guard let pin = handshakes.withLeaf(of: context, { tls.functions.pin(of: $0) }) else { return false }
+        return pins.split(separator: ";").contains { $0 == pin }
+    }
+
+    private func accept(_ context: OpenSSL.Pointer) -> Int32 {
+        handshakes.setResult(0, context)
+        return 1
+    }
+
+    private func reject(_ context: OpenSSL.Pointer, _ failure: TransferFailure) -> Int32 {
+        rejection = failure
+        if failure.verification != 0 { handshakes.setResult(Int32(failure.verification), context) }
+        return 0
+    }
+
+    /// 1 where the handshake may go on, -1 where it waits.
+    func certificateRequested() -> Int32 {
+        guard !hasDecidedOnCertificate else { return 1 }
+        if !questions.contains(where: { if case .clientCertificate = $0 { true } else { false } }) {
+            let authorities = handshakes.acceptableAuthorities(tls.connection)
+            questions.append(.clientCertificate(authorities: authorities))
+        }
+        return -1
+    }
+
+    // MARK: - After the handshake
+
+    /// Decrypts what has come, up to the buffer's size. There may be output afterwards.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferFailure) -> Reading {
+        switch tls.read(into: buffer) {
+        case .done(let count): return .bytes(count)
+        case .needsInput: return .needsInput
+        case .closed: return .closed
+        case .failed(let text): throw TransferFailure(code: .recvError, text: text, phase: .receiving)
+        }
+    }
+
+    /// Encrypts all of the bytes.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            guard case .done(let count) = tls.write(rest), count > 0 else {
+                throw TransferFailure(code: .sendError, text: "OpenSSL could not encrypt.", phase: .sending)
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+        }
+    }
+
+    /// Says that nothing more comes from here: the last thing to be sent.
+    package func close() {
+        tls.close()
+    }
+
+    /// What has been agreed on.
+    package var session: TLSSession? { TLSSession(of: tls.connection) }
+}
+
+extension CurlLibrary {
+    /// Whether TLS can begin amid a connection: it takes functions of OpenSSL's that other libraries lack.
+    package static let startsTLS = TLSClientFunctions.loaded != nil && HandshakeFunctions.loaded != nil
+}
+
+extension TransferFailure {
+    static func securing(_ text: String) -> TransferFailure {
+        TransferFailure(code: .sslConnectError, text: text, phase: .securing)
+    }
+
+    /// What libcurl says of a certificate that verification turned down.
+    package static func untrusted(_ result: Int, _ reason: String) -> TransferFailure {
+        let text = "SSL certificate problem: \(reason)"
+        var failure = TransferFailure(code: .peerFailedVerification, text: text, phase: .securing)
+        failure.verification = result
+        return failure
+    }
+}
+
+extension TLSClient.Peer {
+    // SSL_OP_NO_RENEGOTIATION and SSL_OP_NO_COMPRESSION
+    private static let options: UInt = 1 << 30 | 1 << 17
+    // SSL_VERIFY_PEER
+    private static let verifiesPeer: Int32 = 1
+    // SSL_CTRL_SET_MIN_PROTO_VERSION and SSL_CTRL_SET_MAX_PROTO_VERSION
+    private static let (setsMinimum, setsMaximum): (Int32, Int32) = (123, 124)
+    private static let defaultMinimum: UInt16 = 0x0303
+    /// Parsed with the first connection.
+    private static let systemTrust = TrustStore(TrustStore.Content(authorities: [.system]))
+
+    /// Prepares an `SSL_CTX`.
+    fileprivate func setUp(_ context: OpenSSL.Pointer, _ functions: TLSClientFunctions) throws(TransferFailure) {
+        _ = functions.setOptions(context, Self.options)
+        functions.setVerifyMode(context, Self.verifiesPeer, nil)
+        let minimum = Int(settings.minimumVersion ?? Self.defaultMinimum)
+        // 0 is the newest that there is.
+        let maximum = Int(settings.maximumVersion ?? 0)
+        guard functions.controlContext(context, Self.setsMinimum, minimum, nil) == 1,
+            functions.controlContext(context, Self.setsMaximum, maximum, nil) == 1
+        else { throw .securing("OpenSSL refuses the versions of TLS.") }
+        if let list = settings.cipherList, functions.setCipherList(context, list) != 1 {
+            throw TransferFailure(code: .sslCipher, text: "failed setting cipher list: \(list)", phase: .securing)
+        }
+        if let suites = settings.cipherSuites, functions.setCipherSuites(context, suites) != 1 {
+            throw TransferFailure(
+                code: .sslCipher,
+                text: "failed setting TLS 1.3 cipher suite: \(suites)",
+                phase: .securing
+            )
+        }
+        guard settings.verifiesServer else { return }
+        if let complaint = (trust ?? Self.systemTrust).use(in: context) {
+            throw TransferFailure(code: .sslCACertBadFile, text: complaint, phase: .securing)
+        }
+    }
+}

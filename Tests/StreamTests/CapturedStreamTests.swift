@@ -1,0 +1,216 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Captured streams", .timeLimit(.minutes(1)))
+struct CapturedStreamTests {
+    /// Calls `body` on a thread of its own, which may block.
+    private func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            Thread { continuation.resume(returning: body()) }.start()
+        }
+    }
+
+    private struct Streams: @unchecked Sendable {
+        // @unchecked: one thread has them at a time.
+        let input: InputStream
+        let output: OutputStream
+
+        /// Writes the text, and reads as many bytes.
+        func echo(_ text: String) -> String? {
+            let bytes = Array(text.utf8)
+            var written = 0
+            while written < bytes.count {
+                let count = bytes[written...].withUnsafeBufferPointer { buffer in
+                    buffer.baseAddress.map { output.write($0, maxLength: buffer.count) } ?? -1
+                }
+                guard count > 0 else { return nil }
+                written += count
+            }
+            return read(bytes.count)
+        }
+
+        func read(_ count: Int) -> String? {
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while bytes.count < count {
+                let length = input.read(&buffer, maxLength: min(buffer.count, count - bytes.count))
+                guard length > 0 else { return nil }
+                bytes += buffer[..<length]
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    private func streams(of task: URLSessionStreamTask, _ recorder: StreamRecorder) async throws -> Streams {
+        task.captureStreams()
+        try await recorder.wait(for: .captured)
+        let (input, output) = try #require(recorder.record.value.streams)
+        return Streams(input: input, output: output)
+    }
+
+    @Test("They carry bytes with blocking calls, also when the session is gone, and the task hears nothing more")
+    func blocking() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("before")
+        #expect(try await task.text(3) == "bef")
+        let streams = try await streams(of: task, recorder)
+        await #expect(throws: URLError.self) { try await task.text(1) }
+        await #expect(throws: URLError.self) { try await task.write("late") }
+        session.invalidateAndCancel()
+        let texts = await onThread { () -> [String?] in
+            streams.input.open()
+            streams.output.open()
+            defer {
+                streams.input.close()
+                streams.output.close()
+            }
+            return [streams.read(3), streams.echo("hello"), streams.echo(String(repeating: "x", count: 100_000))]
+        }
+        #expect(texts == ["ore", "hello", String(repeating: "x", count: 100_000)])
+        try await server.waitUntilNoConnections()
+        #expect(recorder.events == [.captured])
+    }
+
+    @Test("They tell of the end, and the other side hears of theirs")
+    func ends() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let streams = try await streams(of: task, recorder)
+        #expect(streams.input.streamStatus == .notOpen && streams.output.streamStatus == .notOpen)
+        let (count, statuses) = await onThread { () -> (Int, [Stream.Status]) in
+            streams.input.open()
+            streams.output.open()
+            let opened = [streams.input.streamStatus, streams.output.streamStatus]
+            streams.output.close()
+            var buffer = [UInt8](repeating: 0, count: 16)
+            let count = streams.input.read(&buffer, maxLength: buffer.count)
+            return (count, opened + [streams.input.streamStatus, streams.output.streamStatus])
+        }
+        #expect(count == 0)
+        #expect(statuses == [.open, .open, .atEnd, .closed])
+    }
+
+    @Test("Nobody keeps them: the connection is closed")
+    func dropped() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        task.captureStreams()
+        try await recorder.wait(for: .captured)
+        try await server.waitForConnections(1)
+        recorder.record.update { $0.streams = nil }
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("Over TLS they go on over TLS")
+    func secure() async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("start\n")
+        #expect(try await task.line() == "plain: start")
+        task.startSecureConnection()
+        let streams = try await streams(of: task, recorder)
+        let answer = await onThread { () -> String? in
+            streams.input.open()
+            streams.output.open()
+            var line = Array("secret\n".utf8)
+            guard streams.output.write(&line, maxLength: line.count) == line.count else { return nil }
+            return streams.read(12)
+        }
+        #expect(answer == "TLS: secret\n")
+        let rest = await onThread { () -> Int in
+            var line = Array("drop\n".utf8)
+            guard streams.output.write(&line, maxLength: line.count) == line.count, streams.read(10) == "TLS: drop\n"
+            else { return 1 }
+            var byte: UInt8 = 0
+            return streams.input.read(&byte, maxLength: 1)
+        }
+        #expect(rest == -1)
+        #expect(streams.input.streamStatus == .error && streams.input.streamError != nil)
+    }
+
+    @Test("Scheduled in a run loop, they tell their delegate when there is something to do")
+    func runLoop() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let streams = try await streams(of: task, recorder)
+        let echo = RunLoopEcho(Array("hello".utf8))
+        let result = await onThread { echo.run(streams.input, streams.output) }
+        #expect(result == "hello")
+        #expect(echo.events.value.contains(.openCompleted))
+        #expect(echo.events.value.last == .endEncountered)
+    }
+}
+
+/// Writes bytes when there is room, closes, and reads until the end: all of it in events of a run loop.
+private final class RunLoopEcho: NSObject, StreamDelegate, @unchecked Sendable {
+    // @unchecked: one thread's.
+    let events = Watched<[Stream.Event]>([])
+    private var unwritten: [UInt8]
+    private var received: [UInt8] = []
+    private var isOver = false
+
+    init(_ bytes: [UInt8]) {
+        unwritten = bytes
+    }
+
+    func run(_ input: InputStream, _ output: OutputStream) -> String {
+        for stream in [input, output] as [Stream] {
+            stream.delegate = self
+            stream.schedule(in: .current, forMode: .default)
+            stream.open()
+        }
+        while !isOver { _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.1)) }
+        input.remove(from: .current, forMode: .default)
+        input.close()
+        return String(decoding: received, as: UTF8.self)
+    }
+
+    func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+        events.update { $0.append(eventCode) }
+        switch eventCode {
+        case .hasSpaceAvailable:
+            guard let output = aStream as? OutputStream else { return }
+            let count = output.write(&unwritten, maxLength: unwritten.count)
+            unwritten.removeFirst(max(0, count))
+            if unwritten.isEmpty { output.close() }
+        case .hasBytesAvailable:
+            guard let input = aStream as? InputStream else { return }
+            var buffer = [UInt8](repeating: 0, count: 2)
+            let count = input.read(&buffer, maxLength: buffer.count)
+            received += buffer[..<max(0, count)]
+        case .endEncountered, .errorOccurred:
+            isOver = true
+        default:
+            break
+        }
+    }
+}

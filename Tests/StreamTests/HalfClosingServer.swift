@@ -1,0 +1,34 @@
+import Foundation
+import Glibc
+import TestSupport
+
+/// Sends a greeting to its one client, and FIN after it; then it reads to the client's end. The test must call `stop()`.
+final class HalfClosingServer: Sendable {
+    let port: Int
+    private let listener: Int32
+
+    /// `received` is called with what comes, on a thread of the server's.
+    init(greeting: String, received: @escaping @Sendable (Data) -> Void) throws {
+        (listener, port) = try ListeningSocket.open(backlog: 1, for: "a half-closing server")
+        let thread = Thread { [listener] in
+            let client = accept(listener, nil, nil)
+            guard client >= 0 else { return }
+            let bytes = Array(greeting.utf8)
+            _ = send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            shutdown(client, Int32(SHUT_WR))
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let count = recv(client, &buffer, buffer.count, 0)
+                guard count > 0 else { break }
+                received(Data(buffer[..<count]))
+            }
+            close(client)
+        }
+        thread.start()
+    }
+
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+}

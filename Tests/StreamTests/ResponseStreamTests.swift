@@ -1,0 +1,130 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Responses that become streams", .timeLimit(.minutes(1)))
+struct ResponseStreamTests {
+    private func stream(_ recorder: StreamRecorder) async throws -> URLSessionStreamTask {
+        try await recorder.wait(for: .becameStream)
+        return try #require(recorder.record.value.streamTask)
+    }
+
+    @Test("The body is read from the stream task, which completes when all of it is", arguments: [0, 5, 100_000])
+    func reading(_ length: Int) async throws {
+        let body = String(repeating: "abcde", count: length / 5)
+        let server = try LoopbackServer { _ in .text(body) }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let data = session.dataTask(with: server.url("/"))
+        data.resume()
+        let task = try await stream(recorder)
+        #expect(data.state == .completed && task.state == .running)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(task.originalRequest?.url == server.url("/") && task.taskIdentifier == data.taskIdentifier)
+        #expect(try await task.rest() == body)
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.becameStream, .readClosed, .completed(nil)])
+        #expect(task.state == .completed && task.countOfBytesReceived == Int64(body.utf8.count))
+    }
+
+    @Test("Nothing can be written to it")
+    func writing() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        await #expect(throws: URLError.self) { try await task.write("a") }
+        #expect(try await task.rest() == "hello")
+        #expect(try await recorder.completion() == nil)
+    }
+
+    @Test("closeRead ends the task at once, and the rest of the body with it")
+    func closeRead() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        #expect(try await task.text(10).utf8.count >= 10)
+        task.closeRead()
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.becameStream, .readClosed, .completed(nil)])
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A task that is cancelled, or whose body breaks off, fails its readers", arguments: [true, false])
+    func failure(_ isCancelled: Bool) async throws {
+        let server = try LoopbackServer { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"), isCancelled ? .never : .close])
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        if isCancelled { #expect(try await task.text(5) == "hello") }
+        let code: URLError.Code = isCancelled ? .cancelled : .networkConnectionLost
+        let result = Watched<[URLError.Code?]>([])
+        task.readData(ofMinLength: 100, maxLength: 100, timeout: 0) { _, _, error in
+            result.update { $0.append((error as? URLError)?.code) }
+        }
+        if isCancelled { task.cancel() }
+        #expect(try await recorder.completion()?.code == code)
+        try await result.wait { $0 == [code] }
+    }
+
+    @Test("A task that is cancelled when all of its body is there, unread, completes with that")
+    func cancelledUnread() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        #expect(try await task.text(1) == "h")
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+        await #expect(throws: URLError.self) { try await task.text(1) }
+    }
+
+    @Test("It has no connection that could be captured or secured", arguments: [true, false])
+    func noConnection(_ captures: Bool) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        if captures { task.captureStreams() } else { task.startSecureConnection() }
+        #expect(try await recorder.completion()?.code == .unsupportedURL)
+    }
+
+    @Test("A body that nobody reads stops coming: memory stays flat")
+    func backPressure() async throws {
+        let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        try await server.waitUntilBlocked()
+        #expect(task.countOfBytesReceived < 4 << 20)
+        let (data, _) = try await task.readData(ofMinLength: 8 << 20, maxLength: 8 << 20, timeout: 0)
+        #expect(data?.count == 8 << 20)
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+    }
+}

@@ -1,0 +1,200 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Stream tasks over TLS", .timeLimit(.minutes(1)))
+struct SecureStreamTests {
+    private static let request = "GET / HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"
+
+    private func task(_ session: URLSession, _ url: URL) throws -> URLSessionStreamTask {
+        session.streamTask(withHostName: try #require(url.host), port: try #require(url.port))
+    }
+
+    @Test(
+        "startSecureConnection speaks TLS from the first byte, and verifies the server",
+        arguments: [TLSNginx.Port.old, .new]
+    )
+    func fromTheStart(_ port: TLSNginx.Port) async throws {
+        let nginx = try TLSNginx.shared()
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = try task(session, nginx.url(port))
+        task.startSecureConnection()
+        task.resume()
+        try await task.write(Self.request)
+        #expect(try await task.rest().hasPrefix("HTTP/1.1 200 OK\r\n"))
+        task.closeWrite()
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.record.value.challenges == [NSURLAuthenticationMethodServerTrust])
+    }
+
+    @Test(
+        "A server that isn't trusted fails the task with the reason, and gets nothing",
+        arguments: [
+            (TLSSite.Certificate.expired, URLError.Code.serverCertificateHasBadDate),
+            (.early, .serverCertificateNotYetValid), (.wronghost, .serverCertificateUntrusted),
+            (.unknown, .serverCertificateHasUnknownRoot), (.selfsigned, .serverCertificateHasUnknownRoot),
+        ]
+    )
+    func untrusted(_ certificate: TLSSite.Certificate, _ code: URLError.Code) async throws {
+        let nginx = try TLSNginx.shared()
+        for delegate in [nil, StreamRecorder()] {
+            let session = URLSession.trusting(nginx, delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let task = try task(session, nginx.url(.showing(certificate)))
+            task.startSecureConnection()
+            task.resume()
+            await #expect { try await task.write("secret") } throws: { ($0 as? URLError)?.code == code }
+            if let delegate {
+                #expect(try await delegate.completion()?.code == code)
+                #expect(delegate.record.value.error?.failureURLPeerTrust != nil)
+            }
+        }
+    }
+
+    @Test("A delegate may trust a server that nobody else does, reject one, and cancel")
+    func challenges() async throws {
+        let nginx = try TLSNginx.shared()
+        let answers: [(StreamRecorder.ChallengeAnswer, URLError.Code?)] = [
+            ((.useCredential, nil), .serverCertificateHasUnknownRoot),
+            ((.rejectProtectionSpace, nil), .serverCertificateUntrusted),
+            ((.cancelAuthenticationChallenge, nil), .cancelled),
+        ]
+        for (answer, code) in answers {
+            let recorder = StreamRecorder { _ in answer }
+            let session = URLSession.trusting(nginx, delegate: recorder)
+            defer { session.invalidateAndCancel() }
+            let task = try task(session, nginx.url(.showing(.selfsigned)))
+            task.startSecureConnection()
+            task.resume()
+            #expect(try await recorder.completion()?.code == code)
+        }
+        let recorder = StreamRecorder { challenge in
+            (.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = try task(session, nginx.url(.showing(.selfsigned)))
+        task.startSecureConnection()
+        task.resume()
+        try await task.write(Self.request)
+        #expect(try await task.rest().hasPrefix("HTTP/1.1 200 OK\r\n"))
+    }
+
+    @Test("A server that wants a certificate gets the delegate's", arguments: [TLSNginx.Port.asking, .askingInOldWay])
+    func clientCertificate(_ port: TLSNginx.Port) async throws {
+        let nginx = try TLSNginx.shared()
+        let identity = TLSIdentity.pem(certificates: .file(nginx.site.client), privateKey: .file(nginx.site.clientKey))
+        let recorder = StreamRecorder { challenge in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+                return (.performDefaultHandling, nil)
+            }
+            return (.useCredential, URLCredential(identity: identity, persistence: .forSession))
+        }
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = try task(session, nginx.url(port))
+        task.startSecureConnection()
+        task.resume()
+        try await task.write(Self.request)
+        #expect(try await task.rest().contains("CN=a client"))
+    }
+
+    @Test("A key that isn't the pinned one fails the task")
+    func pins() async throws {
+        let nginx = try TLSNginx.shared()
+        for (pin, succeeds) in [
+            (try nginx.site.goodPin(), true), ("sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", false),
+        ] {
+            let recorder = StreamRecorder()
+            let session = URLSession.trusting(nginx, delegate: recorder) { $0.hosts["127.0.0.1"].publicKeyPins = [pin] }
+            defer { session.invalidateAndCancel() }
+            let task = try task(session, nginx.url(.showing(.good)))
+            task.startSecureConnection()
+            task.resume()
+            do {
+                try await task.write(Self.request)
+                #expect(succeeds)
+            } catch {
+                #expect(!succeeds && (error as? URLError)?.code == .serverCertificateUntrusted)
+            }
+        }
+    }
+
+    @Test("TLS begins after what was queued before it, ends, and begins again, on one connection")
+    func inTheMiddle() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("plain\n")
+        #expect(try await task.line() == "plain: plain")
+        for round in 1...2 {
+            try await task.write("start\n")
+            #expect(try await task.line() == "plain: start")
+            task.startSecureConnection()
+            try await task.write("secret \(round)\n")
+            #expect(try await task.line() == "TLS: secret \(round)")
+            try await task.write("stop\n")
+            #expect(try await task.line() == "TLS: stop")
+            task.stopSecureConnection()
+            try await task.write("plain again\n")
+            #expect(try await task.line() == "plain: plain again")
+        }
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+    }
+
+    @Test("Bytes that came in plain text before TLS was begun, and were read by nobody, end the task")
+    func injection() async throws {
+        let server = try LoopbackServer { _ in
+            { event in if case .received = event { [.bytes("go ahead\ninjected\n")] } else { [] } }
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("start\n")
+        #expect(try await task.text(9) == "go ahead\n")
+        task.startSecureConnection()
+        #expect(try await recorder.completion()?.code == .secureConnectionFailed)
+    }
+
+    @Test("A server that doesn't answer the handshake lets it time out")
+    func silence() async throws {
+        let server = try SilentServer()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 0.2 }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.startSecureConnection()
+        task.resume()
+        #expect(try await recorder.completion()?.code == .timedOut)
+        #expect(recorder.record.value.error?.phase == "securing")
+    }
+
+    @Test("A server that closes the connection without ending TLS is an error: something may be missing")
+    func truncation() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let session = URLSession.trusting(try TLSNginx.shared())
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("start\n")
+        #expect(try await task.line() == "plain: start")
+        task.startSecureConnection()
+        try await task.write("drop\n")
+        #expect(try await task.line() == "TLS: drop")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+    }
+}

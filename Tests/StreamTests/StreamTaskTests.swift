@@ -1,0 +1,297 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Stream tasks", .timeLimit(.minutes(1)))
+struct StreamTaskTests {
+    @Test("What is written comes back, byte for byte, and both directions end in due form")
+    func echo() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("hello")
+        #expect(try await task.text(5) == "hello")
+        try await task.write("goodbye")
+        task.closeWrite()
+        #expect(try await task.rest() == "goodbye")
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.writeClosed, .readClosed, .completed(nil)])
+        #expect(task.state == .completed && task.error == nil)
+    }
+
+    @Test("What was queued before the task is resumed is carried out then, in its order")
+    func queuedBefore() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "localhost", port: server.port)
+        let calls = Watched<[String]>([])
+        task.readData(ofMinLength: 3, maxLength: 3, timeout: 0) { data, isAtEnd, error in
+            calls.update { $0.append("read \(data?.count ?? -1) \(isAtEnd) \(error == nil)") }
+        }
+        for text in ["a", "bc"] {
+            task.write(Data(text.utf8), timeout: 0) { error in
+                calls.update { $0.append("wrote \(text) \(error == nil)") }
+            }
+        }
+        task.closeWrite()
+        #expect(server.connectionCount == 0)
+        task.resume()
+        #expect(try await task.rest() == "")
+        #expect(try await recorder.completion() == nil)
+        #expect(calls.value.filter { $0.hasPrefix("wrote") } == ["wrote a true", "wrote bc true"])
+        #expect(calls.value.contains("read 3 false true"))
+    }
+
+    @Test("Handlers are called on the delegate queue")
+    func handlerQueue() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession.forTest(delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let isOnQueue = await withCheckedContinuation { continuation in
+            task.write(Data("a".utf8), timeout: 0) { _ in
+                continuation.resume(returning: OperationQueue.current === queue)
+            }
+        }
+        #expect(isOnQueue)
+    }
+
+    @Test("There is no request, and the task is listed with the others")
+    func noRequest() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        #expect(task.originalRequest == nil && task.currentRequest == nil && task.response == nil)
+        #expect(await session.allTasks == [task])
+        let (data, uploads, downloads) = await session.tasks
+        #expect(data.isEmpty && uploads.isEmpty && downloads.isEmpty)
+    }
+
+    @Test("The other side's end leaves the task open for writing")
+    func halfClosedByServer() async throws {
+        let received = Watched(Data())
+        let server = try HalfClosingServer(greeting: "bye") { data in received.update { $0.append(data) } }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        #expect(try await task.rest() == "bye")
+        try await task.write("still here")
+        task.closeWrite()
+        #expect(try await recorder.completion() == nil)
+        try await received.wait { $0 == Data("still here".utf8) }
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
+    }
+
+    @Test("closeRead reads nothing more, and leaves the task open for writing")
+    func closeRead() async throws {
+        let received = Watched(Data())
+        let server = try HalfClosingServer(greeting: "ignored") { data in received.update { $0.append(data) } }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        task.closeRead()
+        await #expect(throws: URLError.self) { try await task.text(1) }
+        try await task.write("hello")
+        task.closeWrite()
+        #expect(try await recorder.completion() == nil)
+        try await received.wait { $0 == Data("hello".utf8) }
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
+    }
+
+    @Test("cancel ends whatever waits, each with the same error, before the task completes", arguments: [true, false])
+    func cancel(_ isResumed: Bool) async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        if isResumed {
+            task.resume()
+            try await task.write("a")
+            #expect(try await task.text(1) == "a")
+        }
+        let codes = Watched<[URLError.Code?]>([])
+        for _ in 0..<3 {
+            task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { _, _, error in
+                codes.update { $0.append((error as? URLError)?.code) }
+                recorder.note(.created)
+            }
+        }
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+        #expect(codes.value == [.cancelled, .cancelled, .cancelled])
+        #expect(recorder.events == [.created, .created, .created, .completed(.cancelled)])
+        // And whatever comes later.
+        await #expect(throws: URLError.self) { try await task.text(1) }
+        await #expect(throws: URLError.self) { try await task.write("b") }
+    }
+
+    @Test("A connection that is refused fails the task and all that waits")
+    func refused() async throws {
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: try LoopbackServer.unusedPort())
+        task.resume()
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .cannotConnectToHost }
+        #expect(try await recorder.completion()?.code == .cannotConnectToHost)
+    }
+
+    @Test(
+        "A host or a port that is none fails the task",
+        arguments: [
+            ("", 80), ("a b", 80), ("host/path", 80), ("user@host", 80), ("127.0.0.1", 0), ("127.0.0.1", 65_536),
+            ("a", -1),
+        ]
+    )
+    func impossible(_ host: String, _ port: Int) async throws {
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: host, port: port)
+        task.resume()
+        #expect(try await recorder.completion()?.code == .badURL)
+    }
+
+    @Test("No request may use the scheme that stands for stream tasks")
+    func scheme() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(try #require(URL(string: "tcp://127.0.0.1:9")))
+        #expect(result.error?.code == .unsupportedURL)
+    }
+
+    @Test("A reset by the other side fails what waits, and the task")
+    func reset() async throws {
+        let server = try LoopbackServer { _ in { event in if case .received = event { [.reset] } else { [] } } }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("a")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+        #expect(try await recorder.completion()?.code == .networkConnectionLost)
+    }
+
+    @Test("A read that times out leaves its bytes to the next, and the stream goes on")
+    func readTimeout() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("ab")
+        #expect(try await task.text(1) == "a")
+        await #expect { _ = try await task.readData(ofMinLength: 5, maxLength: 9, timeout: 0.05) } throws: {
+            ($0 as? URLError)?.code == .timedOut
+        }
+        try await task.write("cdef")
+        #expect(try await task.text(5) == "bcdef")
+    }
+
+    @Test("A write that times out closes the write side")
+    func writeTimeout() async throws {
+        let server = try LoopbackServer { _ in
+            { event in if case .opened = event { [.stopReading, .bytes("x")] } else { [] } }
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let large = Data(count: 64 << 20)
+        await #expect { try await task.write(large, timeout: 0.05) } throws: { ($0 as? URLError)?.code == .timedOut }
+        try await recorder.wait(for: .writeClosed)
+        await #expect(throws: URLError.self) { try await task.write("b") }
+        #expect(try await task.text(1) == "x")
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+    }
+
+    @Test("A suspended task reads nothing until it goes on")
+    func suspend() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("a")
+        #expect(try await task.text(1) == "a")
+        task.suspend()
+        let result = Watched<String?>(nil)
+        Task {
+            let text = try? await task.text(1)
+            result.update { $0 = text ?? "failed" }
+        }
+        // The loop has seen the read when it has seen what came after it.
+        task.write(Data("b".utf8), timeout: 0) { _ in }
+        _ = await session.connections
+        #expect(result.value == nil)
+        task.resume()
+        try await result.wait { $0 == "b" }
+    }
+
+    @Test("An invalidated session lets its stream tasks finish")
+    func invalidation() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        try await task.write("a")
+        task.closeWrite()
+        #expect(try await task.rest() == "a")
+        #expect(try await recorder.completion() == nil)
+    }
+
+    @Test("A server that sends without end is read at the reader's pace, in flat memory")
+    func flatMemory() async throws {
+        let server = try LoopbackServer { _ in
+            { event in if case .opened = event { [.body(.generated(length: 1 << 40))] } else { [] } }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        _ = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0)
+        try await server.waitUntilBlocked()
+        let before = ProcessUsage().resident
+        var count = 0
+        while count < 256 << 20 {
+            let (data, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1 << 20, timeout: 0)
+            #expect(!isAtEnd)
+            count += data?.count ?? 0
+        }
+        #expect(ProcessUsage().resident < before + 64 << 20)
+    }
+}

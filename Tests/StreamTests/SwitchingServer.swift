@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+
+/// A line protocol that begins and ends TLS on request: each line comes back with "plain: " or "TLS: " in front of it, and "start", "stop" and
+/// "drop" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
+final class SwitchingServer: Sendable {
+    let port: Int
+    private let directory: TemporaryDirectory
+    private let process: ChildProcess
+
+    init(_ site: TLSSite) throws {
+        let directory = try TemporaryDirectory()
+        let script = try directory.file("server.py", Data(Self.script.utf8))
+        let (ports, process) = try LoopbackProgram.start("python3") { ports in
+            [
+                "/usr/bin/python3", script.path, "\(ports[0])", site.certificate(.good).path, site.key(.good).path,
+            ]
+        }
+        (port, self.directory, self.process) = (ports[0], directory, process)
+    }
+
+    func stop() {
+        process.kill()
+    }
+
+    private static let script = """
+        import socket, ssl, sys, threading
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[2], sys.argv[3])
+
+        def line(connection):
+            text = b""
+            while not text.endswith(b"\\n"):
+                byte = connection.recv(1)
+                if not byte:
+                    return None
+                text += byte
+            return text
+
+        def serve(connection):
+            kind = b"plain: "
+            while True:
+                text = line(connection)
+                if text is None:
+                    return
+                connection.sendall(kind + text)
+                if text == b"start\\n":
+                    connection = context.wrap_socket(connection, server_side=True)
+                    kind = b"TLS: "
+                elif text == b"stop\\n":
+                    connection = connection.unwrap()
+                    kind = b"plain: "
+                elif text == b"drop\\n":
+                    socket.socket(fileno=connection.detach()).close()
+                    return
+
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", int(sys.argv[1])))
+        listener.listen()
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+        """
+}
