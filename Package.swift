@@ -103,7 +103,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: ["CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"],
-            path: "Tests/TestSupport"
+            path: "Tests/TestSupport",
+            exclude: ["Python"]
         ),
         .executableTarget(
             name: "test-helper",
@@ -163,6 +164,12 @@ let package = Package(
         ),
         .testTarget(
             name: "WebSocketTests",
+            dependencies: [
+                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks", "TestSupport",
+            ]
+        ),
+        .testTarget(
+            name: "StreamTests",
             dependencies: [
                 "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks", "TestSupport",
             ]

@@ -8,19 +8,6 @@ struct SourceInspector {
     private static let mocked: Set = [
         "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
     ]
-    private static let missing: [String: String] = [
-<<<<<<< HEAD
-        "URLSessionStreamTask": "stream tasks",
-        "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
-||||||| f603e65
-        "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
-        "webSocketTask": "web-socket tasks", "URLSessionStreamTask": "stream tasks",
-        "URLSessionStreamDelegate": "stream tasks", "streamTask": "stream tasks",
-=======
-        "URLSessionWebSocketTask": "web-socket tasks", "URLSessionWebSocketDelegate": "web-socket tasks",
-        "webSocketTask": "web-socket tasks",
->>>>>>> stream
-    ]
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
 
     init(_ tokens: [Token], _ imports: [ImportStatement], file: String) {
@@ -37,8 +24,6 @@ struct SourceInspector {
         let word = tokens[index].text
         if word == SourceRewriter.stock, text(index + 1) == "." {
             note(index, "\(word).\(text(index + 2) ?? "") stays the stock module's")
-        } else if let what = Self.missing[word], text(index - 1) != "func" {
-            note(index, "CurlNetworking has no \(what) yet")
         } else if word == "class", let type = inheritedType(of: index) {
             note(index, "a subclass of \(type): where it stands in for the stock one, see that nobody expects that")
         } else if word == "extension", text(index + 1) == "URLSession" {

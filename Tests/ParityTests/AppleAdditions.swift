@@ -153,34 +153,10 @@ enum AppleAdditions {
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
     ]
 
-<<<<<<< HEAD
-    /// What comes later: streams, resumable uploads.
-||||||| f603e65
-    /// What comes later: web sockets, streams, background sessions, resumable uploads.
-=======
-    /// What comes later: web sockets, background sessions, resumable uploads.
->>>>>>> stream
+    /// What comes later: resumable uploads.
     static let toCome = [
-<<<<<<< HEAD
-        "URLSession.streamTask(withHostName:port:)", "URLSessionStreamTask", "URLSessionStreamDelegate",
-||||||| f603e65
-        "URLSession.webSocketTask(with:)", "URLSession.streamTask(withHostName:port:)", "URLSessionWebSocketTask",
-        "URLSessionWebSocketDelegate", "URLSessionStreamTask", "URLSessionStreamDelegate",
-=======
-        "URLSession.webSocketTask(with:)", "URLSessionWebSocketTask", "URLSessionWebSocketDelegate",
->>>>>>> stream
         "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
-<<<<<<< HEAD
         "URLSessionUploadTask.cancelByProducingResumeData()",
-        "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",
-||||||| f603e65
-        "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
-        "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",
-        "URLError.uploadTaskResumeData", "URLSession.ResponseDisposition.becomeStream",
-=======
-        "URLSessionConfiguration.background(withIdentifier:)", "URLSessionConfiguration.sessionSendsLaunchEvents",
-        "URLSessionUploadTask.cancelByProducingResumeData()", "URLError.backgroundTaskCancelledReason",
         "URLError.uploadTaskResumeData",
->>>>>>> stream
     ]
 }

@@ -20,6 +20,9 @@ extension TaskHandle {
             // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
             if shared.consumer.isAsync, shared.delegates.task == nil { return (shared.consumer, schedules) }
             if case .webSocket = shared.consumer { return (shared.consumer, schedules) }
+            // A response that became a stream completes when it has been read.
+            if outcome.error != nil { shared.isBeingRead = false }
+            guard !shared.isBeingRead else { return (nil, schedules) }
             return (nil, shared.mailbox.post(.completed) || schedules)
         }
         if schedules { scheduleAtEndOfRound() }

@@ -17,7 +17,7 @@ extension TaskHandle: StreamOwner {
         }
         let way: Way = shared.withLock { shared in
             guard let task = shared.task else { return .directly }
-            guard shared.mailbox.post(.reply(handler)) else { return .scheduled }
+            guard shared.mailbox.post(.call(handler)) else { return .scheduled }
             return .schedule(DeliveryQueue.Delivery(recipient: self, task: task, isForHandler: false))
         }
         switch way {

@@ -79,7 +79,8 @@ struct TaskReporter {
             guard handle.tellsDelegateOfResult else { return false }
             _ = handle.shared.withLock { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational, .openedWebSocket, .closedWebSocket:
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
+            .informational, .openedWebSocket, .closedWebSocket:
             return messenger.tell(event)
         }
     }
@@ -103,10 +104,11 @@ struct TaskReporter {
     /// What is to be told of the end; once in a task's life.
     private func endSteps(_ messenger: DelegateMessenger) -> [TaskEnd] {
         var metrics: TaskMetrics?
-        var (hasProgress, isForDelegate) = (false, false)
+        var (hasProgress, isForDelegate, wasCaptured) = (false, false, false)
         let end = handle.shared.withLock { shared -> (result: Result<Outcome, URLError>, response: URLResponse?)? in
             (metrics, hasProgress) = (shared.metrics.take(), shared.progress != nil)
             isForDelegate = shared.consumer.isDelegate
+            wasCaptured = shared.consumer.port?.wasCaptured == true
             if case .informed = shared.consumer { return nil }
             return shared.complete()
         }
@@ -119,6 +121,8 @@ struct TaskReporter {
         }
         // Whoever hears of the end finds the task's `Progress` there.
         if hasProgress { handle.showProgress() }
+        // Captured streams were the last message about the task.
+        if wasCaptured { return [.over] }
         steps.append(.result(end.result, end.response))
         return steps
     }
@@ -148,7 +152,7 @@ struct TaskReporter {
         switch consumer {
         case .informed:
             break
-        case .delegate, .downloadDelegate, .webSocket:
+        case .delegate, .downloadDelegate, .webSocket, .stream:
             messenger.tellCompletion(with: result.failure?.shown)
         case .dataHandler(let handler):
             if case .success(.data(let data)) = result {

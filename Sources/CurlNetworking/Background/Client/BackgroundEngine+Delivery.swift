@@ -34,7 +34,9 @@ extension BackgroundEngine {
             post(.event(event))
         case .isWaitingForConnectivity, .informational: post(.event(event))
         // Counted in the progress, not for other processes, or of no background task.
-        case .becameDownload, .sent, .body, .wrote, .openedWebSocket, .closedWebSocket: break
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote, .openedWebSocket,
+            .closedWebSocket:
+            break
         }
     }
 
@@ -190,8 +192,8 @@ extension BackgroundEngine: Deliverable {
         case .question(let question): return messenger.ask(question)
         case .completed:
             let steps = endSteps()
-            shared.withLock { $0.mailbox.completes(in: steps) }
-            return false
+            if steps.count > 1 { shared.withLock { $0.mailbox.goesOn(with: steps.dropFirst()) } }
+            return steps.first.map { deliver($0, messenger) } ?? false
         case .end(let step): return deliver(step, messenger)
         case .progress, .resumeData, .call: return false
         }
@@ -214,7 +216,8 @@ extension BackgroundEngine: Deliverable {
         case .resumed(let offset, _):
             _ = shared.withLock { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
-        case .becameDownload, .isWaitingForConnectivity, .informational, .openedWebSocket, .closedWebSocket:
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
+            .informational, .openedWebSocket, .closedWebSocket:
             return messenger.tell(event)
         }
     }

@@ -144,6 +144,9 @@ final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
         if isChanged { client.wishChanged(self) }
     }
 
+    /// Background sessions have no stream tasks.
+    func add(_ wish: StreamPort.Wish) {}
+
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         client.checkpoint(self, completion)
     }
