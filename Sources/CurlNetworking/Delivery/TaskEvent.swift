@@ -1,32 +1,32 @@
 import Foundation
 
-/// A fact about a task, for its delegate. Nothing waits for an answer.
+/// Something that happened to a task, for its delegate. Nothing waits for an answer.
 enum TaskEvent: Sendable {
-    /// A download goes on at this offset, in bytes.
+    /// A download continues at this offset, in bytes.
     case resumed(offset: Int64, expectedTotalBytes: Int64)
     /// The data task has become a download task.
     case becameDownload(from: URLSessionDataTask)
     case sent(SentBytes)
     /// The next bytes of the body.
     case body(Data)
-    /// Bytes in the download's file, in all.
+    /// Bytes in the download's file, in total.
     case wrote(Int64)
-    /// There is no way to the host just now.
+    /// The host can't be reached at the moment.
     case isWaitingForConnectivity
-    /// An informational response to the request has come (RFC 9110 §15.2).
+    /// An informational response to the request has arrived (RFC 9110 §15.2).
     case informational(ResponseHead, to: URLRequest)
 
     /// How much of a request's body has been sent.
     struct SentBytes: Hashable, Codable, Sendable {
         var total: Int64
         var expected: Int64
-        /// Which of the task's requests it is, from 1.
+        /// Which of the task's requests it is, counting from 1.
         var request: Int
     }
 }
 
-/// The events that another process can send. Of an informational response's request the URL travels, and nothing secret with it; that a
-/// data task has become a download is between the objects of one process.
+/// The events that another process can send. Of an informational response's request only the URL is encoded, so no secrets travel; a data
+/// task becoming a download concerns objects of one process.
 extension TaskEvent: Codable {
     private enum Key: String, CodingKey {
         case resumed, expected, sent, body, wrote, isWaitingForConnectivity, informational, url

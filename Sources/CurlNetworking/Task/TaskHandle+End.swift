@@ -1,10 +1,10 @@
 import Foundation
 
-// How a task's end comes to its owner.
+// The end of a task, as its owner sees it.
 
 extension TaskHandle {
-    /// The task has come to `outcome`: hands it over, or has the delegate queue do it. Loop; once in a task's life. `metrics` is what it has
-    /// cost, where a delegate is to hear of that.
+    /// The task has ended with `outcome`: hands it over, or leaves that to the delegate queue. Loop; once in a task's life. `metrics` are
+    /// for a delegate that is to hear of them; otherwise nil.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
         let (consumer, hasDelegate, handlers) = shared.withLock { shared in
             shared.outcome = outcome
@@ -16,7 +16,7 @@ extension TaskHandle {
             return (shared.consumer, shared.delegates.task != nil, shared.resumeDataHandlers)
         }
         for handler in handlers { post(.resumeData(resumeData, handler)) }
-        // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
+        // A Swift task that passed a delegate is resumed when that has heard everything; others don't wait for the queue.
         guard consumer.isAsync, !hasDelegate else { return post(.completed) }
         let (result, response) = shared.withLock { $0.complete() }
         count { _ in }
@@ -29,16 +29,16 @@ extension TaskHandle {
         pool.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
-    /// The session keeps the task no longer.
+    /// The session no longer keeps the task.
     func forget() {
         let task = shared.withLock { $0.task.take() }
         releaseDelegate()
         session.remove(identifier: identifier)
-        // Perhaps the last reference, whose end takes locks.
+        // Perhaps the last reference, and its deinit takes locks.
         withExtendedLifetime(task) {}
     }
 
-    /// Lets go of the task's own delegate, once it has heard everything.
+    /// Releases the task's own delegate, once it has heard everything.
     func releaseDelegate() {
         let delegates = shared.withLock { shared in
             guard shared.machine.stage == .completed, shared.mailbox.isIdle else { return DelegateSet.none }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Hands a task's messages to its delegate, handler or reader. Delegate queue; no lock is held while the program's code runs.
+/// Delivers a task's messages to its delegate, handler or reader. Delegate queue; no lock is held while the program's code runs.
 struct TaskReporter {
     private let handle: TaskHandle
-    /// Whom a message is about that comes when the task has let go of its public object.
+    /// The task to name in messages that come after the task has released its public object.
     private let scheduledTask: URLSessionTask
 
     init(_ handle: TaskHandle, scheduledFor task: URLSessionTask) {
@@ -11,7 +11,7 @@ struct TaskReporter {
         scheduledTask = task
     }
 
-    /// Delivers one message; true when there are more. What tells the program nothing takes no turn.
+    /// Delivers one message; true if there are more. Messages that call no program code take no turn of their own.
     func deliverNext() -> Bool {
         while true {
             let (message, task) = handle.shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
@@ -24,7 +24,7 @@ struct TaskReporter {
         return false
     }
 
-    /// True when that called the program's code.
+    /// True if that called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
         switch message {
         case .progress:
@@ -36,7 +36,7 @@ struct TaskReporter {
         case .event, .question, .completed, .end:
             break
         }
-        // There is one as long as a delegate is to hear of the task.
+        // Exists as long as a delegate is to hear of the task.
         guard let session = handle.session.session else { return false }
         let messenger = DelegateMessenger(session: session, task: task, delegates: handle.delegates)
         switch message {
@@ -46,7 +46,7 @@ struct TaskReporter {
             return messenger.askDisposition(of: response) { handle.answer($0) }
         case .question(.partDisposition(let head)):
             defer { consumed(Mailbox.partCost) }
-            // A part can't become a file.
+            // A part can't become a download.
             return messenger.askDisposition(of: showPart(head)) { handle.answer($0 == .becomeDownload ? .allow : $0) }
         case .question(let question):
             return messenger.ask(question)
@@ -86,7 +86,7 @@ struct TaskReporter {
         if handle.shared.withLock({ $0.mailbox.consumed(count) }) { handle.consumerCaughtUp() }
     }
 
-    /// Makes the response of a part that begins, and shows it as the task's.
+    /// Makes the response of a new part, and shows it as the task's.
     private func showPart(_ head: ResponseHead) -> URLResponse? {
         guard let url = handle.shared.withLock({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url)
         else {
@@ -98,12 +98,12 @@ struct TaskReporter {
 
     // MARK: - The end
 
-    /// What is to be told of the end; once in a task's life.
+    /// The messages of the end; called once in a task's life.
     private func endSteps(_ messenger: DelegateMessenger) -> [TaskEnd] {
         let (consumer, metrics) = handle.shared.withLock { ($0.consumer, $0.metrics.take()) }
         let metricsStep = messenger.delegates.task == nil ? nil : metrics.map(TaskEnd.metrics)
         if case .informed = consumer { return [metricsStep, .over].compactMap { $0 } }
-        // Whoever hears of the end finds the task's `Progress` there.
+        // Whoever hears of the end finds the task's `Progress` complete.
         let (result, response) = handle.shared.withLock { $0.complete() }
         handle.showProgress()
         var download: TaskEnd?
@@ -111,7 +111,7 @@ struct TaskReporter {
         return [download, metricsStep, .result(result, response)].compactMap { $0 }
     }
 
-    /// True when that called the program's code.
+    /// True if that called the program's code.
     private func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
         switch step {
         case .downloaded(let file):
