@@ -1,7 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// libcurl's names for its codes, in the order of their numbers. Those that not every supported version of the headers has are given by
-/// number.
+/// libcurl's names for its codes, in numerical order. Codes that some supported version of the headers lacks are given by number.
 extension CurlCode {
     package static let unsupportedProtocol = CurlCode(CURLE_UNSUPPORTED_PROTOCOL)
     package static let failedInit = CurlCode(CURLE_FAILED_INIT)

@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// A `CURLcode`: what one transfer, or one call on an easy handle, came to.
+/// A `CURLcode`: the result of a transfer, or of one call on an easy handle.
 /// https://curl.se/libcurl/c/libcurl-errors.html
 package struct CurlCode: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
@@ -25,7 +25,7 @@ extension CurlCode: CustomStringConvertible {
     package var description: String { "\(text) (CURLcode \(rawValue))" }
 }
 
-/// Where a transfer stood when it failed.
+/// How far a transfer had got when it failed.
 package enum TransferPhase: String, Sendable, CaseIterable {
     case preparing, resolving, connecting, securing, sending, receiving
 }
@@ -33,16 +33,16 @@ package enum TransferPhase: String, Sendable, CaseIterable {
 /// Why a transfer failed, with everything libcurl and the system know about it.
 package struct TransferFailure: Error, Sendable, Hashable {
     package var code: CurlCode
-    /// libcurl's error buffer for this transfer, or its general text for `code` where the buffer stayed empty.
+    /// libcurl's error buffer for this transfer, or its general text for `code` if the buffer is empty.
     package var text: String
-    /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 where there is none.
+    /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 if there is none.
     package var systemErrno: Int32
     package var phase: TransferPhase
-    /// Why the server's certificate isn't trusted, as OpenSSL numbers the reasons (`X509_V_ERR_…`); 0 where it wasn't that.
+    /// Why the server's certificate isn't trusted, as OpenSSL's number (`X509_V_ERR_…`); 0 if that wasn't the reason.
     package var verification = 0
-    /// What the proxy has against it, where `code` is CURLE_PROXY.
+    /// The proxy's reason, if `code` is CURLE_PROXY.
     package var proxy: ProxyFailure?
-    /// The transfer ran on a connection of an earlier one.
+    /// The transfer ran on a reused connection.
     package var isOnKeptConnection = false
 
     package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {

@@ -3,19 +3,19 @@ import Glibc
 
 /// The libcurl linked into this process: its initialisation, version and features.
 package enum CurlLibrary {
-    /// Runs `curl_global_init` at most once in the life of the process; `curl_global_cleanup` is never called.
+    /// Calls `curl_global_init` at most once per process; `curl_global_cleanup` is never called.
     ///
     /// Any thread. The stock FoundationNetworking may initialise the same library; libcurl counts the calls.
     package static func initialize() {
         _ = initialized
     }
 
-    /// False where libcurl could not be initialised (it ran out of memory).
+    /// False if libcurl could not be initialised (out of memory).
     private static let initialized: Bool = {
         keepOpenSSLAtExit()
         let succeeded = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-        // Where the program had OpenSSL register an exit handler before us, this one runs ahead of it, as the last in: the
-        // loops stand still before OpenSSL frees what they use.
+        // If the program had OpenSSL register an exit handler before us, this one still runs first, having been registered last: the loops
+        // stop before OpenSSL frees what they use.
         atexit {
             EventLoopGroup.shared.stopForProcessExit()
             EventLoopGroup.ftp.stopForProcessExit()
@@ -23,8 +23,8 @@ package enum CurlLibrary {
         return succeeded
     }()
 
-    /// Has OpenSSL, where this libcurl uses it, leave everything as it is when the process exits, which may happen while a
-    /// loop is inside it, even for the first time. Without effect on an OpenSSL that the program has initialised already.
+    /// Keeps OpenSSL, if this libcurl uses it, from cleaning up when the process exits: a loop may be inside it at that moment, even for
+    /// the first time. Has no effect if the program has already initialised OpenSSL.
     /// https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/
     private static func keepOpenSSLAtExit() {
         typealias Initialize = @convention(c) (UInt64, UnsafeRawPointer?) -> Int32
@@ -33,15 +33,15 @@ package enum CurlLibrary {
         _ = unsafeBitCast(function, to: Initialize.self)(noExitHandler, nil)
     }
 
-    /// Sets SIGPIPE to be ignored if the process still has the default action, which would end it: with
-    /// `CURLOPT_NOSIGNAL` libcurl leaves that to its user. Any thread.
+    /// Ignores SIGPIPE if the process still has the default action, which would kill it: with `CURLOPT_NOSIGNAL` libcurl leaves SIGPIPE to
+    /// the application. Any thread.
     package static func ignoreBrokenPipeSignal() {
         _ = brokenPipeIgnored
     }
 
     private static let brokenPipeIgnored: Bool = {
         var current = sigaction()
-        // The default action is a null handler; with any other the signal isn't ours to change.
+        // The default action is a null handler; any other was chosen by someone and isn't ours to change.
         guard sigaction(SIGPIPE, nil, &current) == 0,
             unsafeBitCast(current.__sigaction_handler.sa_handler, to: Int.self) == 0
         else { return false }
@@ -51,10 +51,10 @@ package enum CurlLibrary {
 
     package static let version = CurlVersion(number: clibcurl_version_info().pointee.version_num)
 
-    /// As libcurl writes it, which can be more than the number: "8.15.0-DEV".
+    /// As libcurl writes it, possibly with a suffix: "8.15.0-DEV".
     package static let versionText = String(cString: clibcurl_version_info().pointee.version)
 
-    /// The version whose headers this was compiled with.
+    /// The version of the headers this was compiled with.
     package static let headerVersionText = LIBCURL_VERSION
 
     /// Whether this libcurl speaks HTTP/2.
@@ -63,16 +63,16 @@ package enum CurlLibrary {
     /// Whether this libcurl speaks HTTP/3.
     package static let hasHTTP3 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP3 != 0
 
-    /// Whether this libcurl can report that a connection is up.
+    /// Whether this libcurl reports when a connection is established.
     package static let reportsConnections = version >= CurlVersion(7, 80)
 
-    /// Whether this libcurl can end a transfer without waiting for a lookup that is under way.
+    /// Whether this libcurl can end a transfer without waiting for a name lookup in progress.
     static let hasQuickExit = version >= CurlVersion(7, 87)
 
-    /// Whether this libcurl keeps parsed certificates from one connection to the next, and can be told not to.
+    /// Whether this libcurl caches parsed certificates between connections, and can be told not to.
     static let hasCACache = version >= CurlVersion(7, 87)
 
-    /// Whether this libcurl notes when a request's last byte was sent.
+    /// Whether this libcurl records when a request's last byte was sent.
     static let reportsRequestSent = version >= CurlVersion(8, 10)
 
     /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
@@ -82,10 +82,10 @@ package enum CurlLibrary {
     /// Whether this libcurl connects to Unix domain sockets.
     package static let hasUnixSockets = clibcurl_version_info().pointee.features & CURL_VERSION_UNIX_SOCKETS != 0
 
-    /// Whether this libcurl looks names up with c-ares, and so lets its user name the servers.
+    /// Whether this libcurl resolves names with c-ares, which lets the application choose the name servers.
     package static let hasCAres = clibcurl_version_info().pointee.ares != nil
 
-    /// Whether this libcurl can look names up over HTTPS.
+    /// Whether this libcurl can resolve names over HTTPS.
     package static let hasDNSOverHTTPS: Bool = {
         initialize()
         guard let easy = curl_easy_init() else { return false }
@@ -93,8 +93,8 @@ package enum CurlLibrary {
         return clibcurl_easy_set_string(easy, CURLOPT_DOH_URL, "https://localhost/") == CURLE_OK
     }()
 
-    /// The address that this libcurl takes `host` for, where it looks like one: "127.1", "0x7f.1" and "2130706433" are all 127.0.0.1
-    /// since 7.77. Other hosts stay as they are.
+    /// The address as which this libcurl parses `host`, if it looks numeric: since 7.77, "127.1", "0x7f.1" and "2130706433" all mean
+    /// 127.0.0.1. Other hosts are returned unchanged.
     static func numericHost(_ host: String) -> String {
         let isNumeric = host.utf8.first.map { (0x30...0x39).contains($0) } ?? false
         guard isNumeric, host.allSatisfy({ $0.isHexDigit || ".xX".contains($0) }), let url = curl_url() else {
@@ -109,10 +109,10 @@ package enum CurlLibrary {
         return String(cString: part)
     }
 
-    /// Whether this libcurl speaks TLS with a proxy.
+    /// Whether this libcurl can speak TLS to a proxy.
     package static let hasHTTPSProxy = clibcurl_version_info().pointee.features & CURL_VERSION_HTTPS_PROXY != 0
 
-    /// Whether libcurl was built with a file of CA certificates that is there: then its directory of the same is superfluous.
+    /// Whether libcurl was built with a CA file, and the file exists: then its CA directory is redundant.
     static let hasCAFile: Bool = {
         guard let path = clibcurl_version_info().pointee.cainfo else { return false }
         return access(path, R_OK) == 0

@@ -11,7 +11,7 @@ package struct CurlVersion: Sendable, Hashable, Comparable, CustomStringConverti
         number = major << 16 | minor << 8 | patch
     }
 
-    /// The oldest that the headers may be of, and so the oldest that there can be.
+    /// The oldest version whose headers are supported, and so the oldest that can be linked.
     package static let oldest = CurlVersion(7, 76)
 
     package static func < (a: CurlVersion, b: CurlVersion) -> Bool {

@@ -54,7 +54,7 @@ open class CurlURLProtocol: FoundationNetworking.URLProtocol {
         started.resume()
     }
 
-    /// Suspends or cancels the load, whichever was done to the task. Called by the stock module.
+    /// Suspends or cancels the load, like its task. Called by the stock module.
     open override func stopLoading() {
         let isSuspended = task?.state == .suspended
         load.withLock { $0 }.map { isSuspended ? $0.suspend() : $0.cancel() }

@@ -9,7 +9,7 @@ final class Load: NSObject, @unchecked Sendable {
     private let stock: Stock
     private let transfer: CurlNetworking.URLSessionTask
     private var hasShownResponse = false
-    /// The body for a handler: of several pieces the stock module would hand it only the last.
+    /// The body for a handler: of several pieces, the stock module would pass on only the last.
     private var body = Data()
 
     /// nil if the task can't be loaded. The stock module has been told why.

@@ -13,7 +13,7 @@ enum StockBody {
     case stream
 }
 
-/// Who is told the result of a stock session's task.
+/// The receiver of a stock session's task's result.
 enum StockSink {
     case delegate
     /// A handler, and the delegate passed to an async method.

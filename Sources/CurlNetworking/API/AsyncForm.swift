@@ -1,8 +1,8 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// Calls the async form of a delegate's method, and finds out whether the delegate implements it: the default implementation reports itself.
-/// What a type lacks is remembered, so that asking again costs one look-up.
+/// Calls the async form of a delegate's method, and finds out whether the delegate implements it: the default implementation reports
+/// itself. A type without it is remembered, so asking again costs one look-up.
 enum AsyncForm {
     /// The questions that have two forms.
     enum Question: Hashable, Sendable {

@@ -71,7 +71,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
 
         private static var replacement: Unicode.Scalar { "\u{FFFD}" }
 
-        /// The length of a sequence that begins with `byte`, in bytes, and the bits of the first.
+        /// The length in bytes of a sequence that begins with `byte`, and the payload bits of that byte.
         private static func lead(_ byte: UInt8) -> (length: Int, bits: UInt32)? {
             switch byte {
             case 0x00...0x7f: (1, UInt32(byte))
@@ -82,7 +82,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             }
         }
 
-        /// Overlong forms, surrogates and values above U+10FFFF show in the second byte (Unicode, table 3-7).
+        /// The second byte shows overlong forms, surrogates and values above U+10FFFF (Unicode, table 3-7).
         private static func isContinuation(_ byte: UInt8, at position: Int, after lead: UInt8) -> Bool {
             guard position == 1 else { return 0x80...0xbf ~= byte }
             return switch lead {

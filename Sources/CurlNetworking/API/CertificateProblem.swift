@@ -19,7 +19,7 @@ public enum CertificateProblem: Sendable, Hashable, Codable {
 }
 
 extension URLError {
-    /// Why the server's certificate wasn't trusted; nil if the error has another reason.
+    /// Why the server's certificate wasn't trusted; nil for any other error.
     public var certificateProblem: CertificateProblem? {
         guard let code = (userInfo[CurlErrorKey.code] as? Int).flatMap(UInt32.init(exactly:)) else { return nil }
         return CertificateProblem(

@@ -14,7 +14,7 @@ extension CurlOptions {
             /// The time between probes, in whole seconds. The default is 60 seconds. Source:
             /// [CURLOPT_TCP_KEEPINTVL](https://curl.se/libcurl/c/CURLOPT_TCP_KEEPINTVL.html).
             public var interval: Duration
-            /// How many probes go unanswered before the connection counts as lost; nil for the system's default, usually 9. Needs
+            /// How many probes must go unanswered before the connection counts as lost; nil for the system's default, usually 9. Needs
             /// libcurl 8.9. Source: [CURLOPT_TCP_KEEPCNT](https://curl.se/libcurl/c/CURLOPT_TCP_KEEPCNT.html).
             public var count: Int?
 
@@ -45,7 +45,7 @@ extension CurlOptions {
 
         /// How old a connection may be and still be reused, in whole seconds. The default is no limit. Needs libcurl 7.80.
         ///
-        /// Requests under way are not disturbed. Source:
+        /// Requests in progress are not disturbed. Source:
         /// [CURLOPT_MAXLIFETIME_CONN](https://curl.se/libcurl/c/CURLOPT_MAXLIFETIME_CONN.html).
         public var lifetime: Duration?
 
@@ -112,7 +112,7 @@ extension CurlOptions {
 }
 
 extension CurlOptions.ConnectionOptions {
-    /// What libcurl is told of each property. A new property takes a row here, and a line in <doc:TuningConnections>.
+    /// libcurl's option for each property. A new property needs a row here, and a line in <doc:TuningConnections>.
     static let table: [ConnectionOption] = [
         ConnectionOption("idleLifetime", \.idleLifetime, .seconds, "MAXAGE_CONN"),
         ConnectionOption("lifetime", \.lifetime, .seconds, "MAXLIFETIME_CONN", since: CurlVersion(7, 80)),

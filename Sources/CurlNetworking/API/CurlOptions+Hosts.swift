@@ -26,14 +26,13 @@ extension CurlOptions {
         /// Source: [CURLOPT_PINNEDPUBLICKEY](https://curl.se/libcurl/c/CURLOPT_PINNEDPUBLICKEY.html).
         public var publicKeyPins: [String]?
 
-        /// Whether any certificate is accepted: then anybody between here and the server can answer in its name.
+        /// Whether any certificate is accepted: then anyone between this machine and the server can impersonate it.
         ///
-        /// For servers on your own machine. Creating the session writes a line to standard error for each entry that sets this. No
-        /// delegate is asked about such a server. Source:
-        /// [CURLOPT_SSL_VERIFYPEER](https://curl.se/libcurl/c/CURLOPT_SSL_VERIFYPEER.html).
+        /// For servers on your own machine. Creating the session writes a line to standard error for each entry that sets this. No delegate
+        /// is asked about such a server. Source: [CURLOPT_SSL_VERIFYPEER](https://curl.se/libcurl/c/CURLOPT_SSL_VERIFYPEER.html).
         public var trustsAnyCertificate: Bool?
 
-        /// Which proxy requests go through, instead of ``CurlOptions/proxy``.
+        /// The proxy for requests, instead of ``CurlOptions/proxy``.
         public var proxy: Proxy?
 
         /// Options that are all nil.

@@ -50,7 +50,7 @@ extension CurlOptions {
     public struct Endpoint: Sendable, Hashable, Codable {
         /// A name, or an address; IPv6 without brackets.
         public var host: String
-        /// nil for the one that would be used otherwise.
+        /// nil for the default or the URL's own.
         public var port: Int?
 
         /// A name or address, and a port.
@@ -81,7 +81,7 @@ extension CurlOptions {
         case interface(String)
         /// An address of this machine and, if `ports` are given, the first of them that is free.
         case address(String, ports: ClosedRange<Int>? = nil)
-        /// The first of these ports that is free, on any address. A port stays taken for a while after its connection was closed, so the
+        /// The first of these ports that is free, on any address. A port stays in use for a while after its connection was closed, so the
         /// range limits how often a host can be connected to.
         case ports(ClosedRange<Int>)
     }

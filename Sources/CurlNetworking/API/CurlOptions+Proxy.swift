@@ -3,7 +3,7 @@ import Foundation
 extension CurlOptions {
     /// Whether requests go to their host directly or through a proxy. See <doc:Proxies>.
     public enum Proxy: Sendable, Equatable, Codable {
-        /// As ``URLSessionConfiguration/connectionProxyDictionary`` says or, if that is nil, the environment.
+        /// The proxy in ``URLSessionConfiguration/connectionProxyDictionary`` or, if that is nil, in the environment.
         case system
         /// No proxy.
         case direct
@@ -45,7 +45,7 @@ extension CurlOptions {
 
         /// The user name; the default is nil, for none. An HTTP proxy is sent user name and password when it asks for them with Digest,
         /// NTLM or Basic, before a delegate is asked; a SOCKS proxy with each connection (SOCKS 4 only the name). They are never sent to
-        /// anybody else.
+        /// anyone else.
         public var user: String?
         /// The password that goes with ``user``; the default is nil, for an empty one.
         public var password: String?
@@ -62,7 +62,7 @@ extension CurlOptions {
         /// Whether requests to names without a dot are sent directly; the default is false.
         public var excludesSimpleHostnames = false
 
-        /// Whether an HTTP proxy makes a tunnel for http URLs too; the default is false. Source:
+        /// Whether http URLs, too, go through a tunnel of an HTTP proxy; the default is false. Source:
         /// [CURLOPT_HTTPPROXYTUNNEL](https://curl.se/libcurl/c/CURLOPT_HTTPPROXYTUNNEL.html).
         public var alwaysTunnels = false
 

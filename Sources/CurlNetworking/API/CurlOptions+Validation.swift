@@ -1,6 +1,6 @@
 import Foundation
 
-/// An option whose value a session can't be created with.
+/// An option with a value that no session can be created with.
 public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
     /// The option's name, as written after `configuration.curl.`.
     public let option: String
@@ -20,7 +20,7 @@ public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendabl
 }
 
 extension CurlOptions {
-    /// Throws for the first option that makes no sense or that the linked libcurl lacks. Creating a session with such options traps.
+    /// Throws for the first option that is invalid or that the linked libcurl lacks. Creating a session with such options traps.
     public func validate() throws(CurlOptionsError) {
         try names.validate()
         try validateConnections()

@@ -34,7 +34,7 @@ public struct CurlOptions: Sendable {
     /// asked. Source: RFC 6797; [CURLOPT_HSTS](https://curl.se/libcurl/c/CURLOPT_HSTS.html), whose file has the same format.
     public var strictTransportSecurity = StrictTransportSecurity.off
 
-    /// Which proxy requests go through; the default is `.system`. See <doc:Proxies>.
+    /// The proxy for requests; the default is `.system`. See <doc:Proxies>.
     public var proxy = Proxy.system
 
     /// Options for some hosts only.

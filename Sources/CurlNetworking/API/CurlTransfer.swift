@@ -99,7 +99,7 @@ public struct CurlOption: Sendable, Hashable, ExpressibleByStringLiteral {
 public struct CurlTransferError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
     /// The option.
     public let option: CurlOption
-    /// What is wrong.
+    /// Why it could not be set.
     public let reason: String
     /// libcurl's `CURLcode`, if libcurl itself rejected the option or its value.
     public let code: Int?

@@ -123,8 +123,8 @@ extension CurlURLCache {
 
     private static let replacement = Mutex<CurlURLCache?>(nil)
 
-    /// Whether the stock module made it, and nobody has changed it since. The stock module doesn't say; its shared cache is recognised by its
-    /// capacities and its directory.
+    /// Whether the stock module made it, and it hasn't been changed since. The stock module doesn't say; its shared cache is recognised by
+    /// its capacities and its directory.
     static func isUntouched(_ cache: URLCache) -> Bool {
         guard type(of: cache) == URLCache.self, cache.memoryCapacity == 4 << 20, cache.diskCapacity == 20 << 20,
             let directory = Mirror(reflecting: cache).descendant("cacheDirectory")

@@ -18,7 +18,7 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Gives no stream.
+    /// Answers with no stream.
     public func urlSession(
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask
@@ -52,7 +52,7 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Gives no stream.
+    /// Answers with no stream.
     public func urlSession(
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask,

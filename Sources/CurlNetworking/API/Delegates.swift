@@ -90,7 +90,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     /// Asks for a stream with the request's body from `offset` on, in bytes.
     ///
-    /// Uploads always begin at the start: the offset is 0, and the method is only called if the delegate implements none without an offset.
+    /// Uploads always start at the beginning: the offset is 0, and the method is called only if the delegate doesn't implement the one
+    /// without an offset.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

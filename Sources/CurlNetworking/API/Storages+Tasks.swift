@@ -1,7 +1,7 @@
 import Foundation
 
 // The stock storages' methods that take a task, for this module's tasks. Each calls the method for the task's request or protection space.
-// Like those, they may read and write files on the caller's thread.
+// Like those methods, they may read and write files on the caller's thread.
 
 extension URLCache {
     /// Stores `cachedResponse` for the task's request.

@@ -1,11 +1,11 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// Loads requests in a way of the program's own, for example to mock the network in tests.
+/// Loads requests the program's own way, for example to mock the network in tests.
 ///
-/// A session asks the classes in ``URLSessionConfiguration/protocolClasses`` in order; a request that none of them takes goes to the network.
-/// Class methods are called on a queue of the task. Objects are made, started and stopped on a thread whose run loop runs, the same for all
-/// calls of one object, so timers and streams scheduled there work. Neither is the event loop. See <doc:Protocols>.
+/// A session asks the classes in ``URLSessionConfiguration/protocolClasses`` in order; a request that none of them takes goes to the
+/// network. Class methods are called on a queue of the task. Objects are made, started and stopped on one thread with a running run loop,
+/// the same for all calls of one object, so timers and streams scheduled there work. Neither is the event loop. See <doc:Protocols>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol>
 open class URLProtocol: NSObject {
@@ -99,7 +99,7 @@ open class URLProtocol: NSObject {
     }
 
     /// Stores `value` in `request` under `key`. Copies of the request keep it if a property list can hold it; any other value stays with
-    /// this very object. It is never sent, though `allHTTPHeaderFields` shows that there is something.
+    /// this very object. It is never sent, although `allHTTPHeaderFields` shows an entry for it.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         removeProperty(forKey: key, in: request)
         guard !RequestProperties.set(value, forKey: key, in: request) else { return }

@@ -1,7 +1,7 @@
 import Foundation
 
-// The async methods. Each cancels its transfer when its Swift task is cancelled, and then throws `URLError.cancelled`. What
-// the transfer comes to is delivered from the event loop; the delegate queue has no part in it.
+// The async methods. Each cancels its transfer when its Swift task is cancelled, and then throws `URLError.cancelled`. The result is
+// delivered from the event loop, without going through the delegate queue.
 
 extension URLSession {
     /// The response to `request`, and its whole body.
@@ -44,7 +44,7 @@ extension URLSession {
         }
     }
 
-    /// The response to `request`, and the temporary file with its body. The file is the caller's to move or remove.
+    /// The response to `request`, and a temporary file with its body. Moving or removing the file is up to the caller.
     public func download(
         for request: URLRequest,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -54,7 +54,7 @@ extension URLSession {
         }
     }
 
-    /// The response to a GET of `url`, and the temporary file with its body. The file is the caller's to move or remove.
+    /// The response to a GET of `url`, and a temporary file with its body. Moving or removing the file is up to the caller.
     public func download(
         from url: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -62,7 +62,7 @@ extension URLSession {
         try await download(for: makeRequest(url), delegate: delegate)
     }
 
-    /// Goes on with a download; see ``downloadTask(withResumeData:)``. The file is the caller's to move or remove.
+    /// Resumes a download; see ``downloadTask(withResumeData:)``. Moving or removing the file is up to the caller.
     public func download(
         resumeFrom resumeData: Data,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -88,14 +88,14 @@ extension URLSession {
         }
     }
 
-    /// Has later requests use new connections.
+    /// Makes later requests use new connections.
     public func flush() async {
         await withCheckedContinuation { continuation in
             flush { continuation.resume() }
         }
     }
 
-    /// Empties the session's cookies, cache and credentials, and has later requests use new connections.
+    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
     public func reset() async {
         await withCheckedContinuation { continuation in
             reset { continuation.resume() }

@@ -1,7 +1,7 @@
 import Foundation
 
 extension URLSession {
-    /// The response to `request`, and its body as it comes.
+    /// The response to `request`, and its body as it arrives.
     public func bytes(
         for request: URLRequest,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -20,7 +20,7 @@ extension URLSession {
         }
     }
 
-    /// The response to a GET of `url`, and its body as it comes.
+    /// The response to a GET of `url`, and its body as it arrives.
     public func bytes(
         from url: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -28,11 +28,11 @@ extension URLSession {
         try await bytes(for: makeRequest(url), delegate: delegate)
     }
 
-    /// The bytes of a body, read as they come.
+    /// The bytes of a body, read as they arrive.
     ///
-    /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, and what arrives in
-    /// one turn of the event loop beyond that; over HTTP/2, <doc:FlowOfBytes> tells what more. Breaking out of a loop over the bytes stops the transfer, and so does
-    /// letting go of the sequence. There is one body, and so one reader: what one iterator has taken, another won't see.
+    /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, plus what arrives in one turn of the
+    /// event loop; <doc:FlowOfBytes> says what HTTP/2 adds. Breaking out of a loop over the bytes stops the transfer, and so does releasing
+    /// the sequence. There is one body, and so one reader: a byte that one iterator has taken, no other will see.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/asyncbytes>
     public struct AsyncBytes: AsyncSequence, Sendable {
@@ -94,7 +94,7 @@ extension URLSession {
         }
     }
 
-    /// The pieces of a body, read as they come; see ``AsyncBytes/chunks``.
+    /// The pieces of a body, read as they arrive; see ``AsyncBytes/chunks``.
     public struct AsyncChunks: AsyncSequence, Sendable {
         /// At least one byte.
         public typealias Element = Data
@@ -106,7 +106,7 @@ extension URLSession {
             Iterator(reading: IteratorLife(reader: reader))
         }
 
-        /// Takes one piece after the other.
+        /// Takes one piece after another.
         public struct Iterator: AsyncIteratorProtocol {
             private let reading: IteratorLife
             private var lastCount = 0
@@ -125,7 +125,7 @@ extension URLSession {
     }
 }
 
-/// Stops the transfer when nobody holds the sequence any more.
+/// Stops the transfer when the sequence is released.
 private final class BodyReader: Sendable {
     let stream: ByteStream
 
@@ -138,7 +138,7 @@ private final class BodyReader: Sendable {
     }
 }
 
-/// Stops the transfer when its iterator goes away: the loop over it was left.
+/// Stops the transfer when its iterator is released, because the loop over it was left.
 private final class IteratorLife: Sendable {
     let reader: BodyReader
 
@@ -151,9 +151,9 @@ private final class IteratorLife: Sendable {
     }
 }
 
-/// Lets a stream, which its task holds, speak to the task without holding it.
+/// Lets a stream, which its task retains, call the task without retaining it.
 private final class TaskRelay: @unchecked Sendable {
-    // @unchecked: written once, before the task is resumed and anybody calls.
+    // @unchecked: written once, before the task is resumed and before any call.
     weak var task: URLSessionTask?
 
     @Sendable func caughtUp() {

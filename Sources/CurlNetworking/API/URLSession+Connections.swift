@@ -4,7 +4,7 @@ public struct OriginConnections: Sendable, Hashable {
     public let scheme: String
     /// The name or address, in lower case.
     public let host: String
-    /// The port, also if the URL named none.
+    /// The port, even if the URL named none.
     public let port: Int
     /// How many connections are open or being opened. While several addresses of a host are tried at once, each counts.
     public let open: Int
@@ -28,9 +28,9 @@ public struct OriginConnections: Sendable, Hashable {
 extension URLSession {
     /// The session's connections at this moment, by origin; an addition of this module.
     ///
-    /// Connections over FTP, and origins that have had nothing open or under way for a long time, are left out. A connection through a proxy
-    /// counts for the origin it was opened for. If there are several event loops, they are asked one after the other. That costs them a little
-    /// time for each connection and each running task; nothing is counted unless you ask.
+    /// FTP connections, and origins that have had no connection or request for a long time, are left out. A connection through a proxy
+    /// counts for the origin it was opened for. If there are several event loops, they are asked one after another. That costs them a
+    /// little time for each connection and each running task; nothing is counted unless you ask.
     public var connections: [OriginConnections] {
         get async {
             var origins: [OriginConnections] = []

@@ -1,6 +1,6 @@
 import Foundation
 
-// How the public methods that make tasks make them.
+// The implementation of the public methods that create tasks.
 
 extension URLSession {
     func makeDataTask(_ request: URLRequest, _ consumer: Consumer) -> URLSessionDataTask {
@@ -83,14 +83,14 @@ extension URLSession {
         return introduce(URLSessionDownloadTask(engine: engine))
     }
 
-    /// Adds a new task to the session's list, and tells the delegate of it.
+    /// Adds a new task to the session's list, and tells the delegate about it.
     func introduce<Task: URLSessionTask>(_ task: Task) -> Task {
         core.add(task, identifier: task.taskIdentifier)
         announce(task, delegate: nil)
         return task
     }
 
-    /// Gives a new task its delegate, and tells that or the session's of it.
+    /// Gives a new task its delegate, and tells that delegate or the session's about it.
     func announce(_ task: URLSessionTask, delegate: (any URLSessionTaskDelegate)?) {
         if let delegate { task.delegate = delegate }
         (delegate ?? core.delegates.task)?.urlSession(self, didCreateTask: task)
@@ -106,7 +106,8 @@ extension URLSession {
 }
 
 extension URLSessionConfiguration {
-    /// Removes all cookies, cached responses and credentials. May write files, also after it has returned: see `SessionSettings.afterStorageWrites`.
+    /// Removes all cookies, cached responses and credentials. May write files, even after it has returned: see
+    /// `SessionSettings.afterStorageWrites`.
     func emptyStorages() {
         if let urlCache { CacheStores.store(over: urlCache).removeAll() }
         if let httpCookieStorage { CookieStore.store(over: httpCookieStorage).removeAll() }

@@ -149,8 +149,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Makes later requests use new connections, and waits for storages; running tasks keep their connections.
     ///
-    /// `completionHandler` is called on the delegate queue, once everything that is stored of the responses so far is in the storages and
-    /// their files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. Source:
+    /// `completionHandler` is called on the delegate queue, once everything stored from the responses so far is in the storages and their
+    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         let (settings, queue) = (core.settings, core.deliveryQueue)

@@ -114,7 +114,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/identifier>
     open var identifier: String? { current.identifier }
 
-    /// The cache policy of requests without one of their own. See <doc:Caching>.
+    /// The cache policy of requests that don't set one. See <doc:Caching>.
     open var requestCachePolicy: URLRequest.CachePolicy {
         get { current.requestCachePolicy }
         set { lock.withLock { values.requestCachePolicy = newValue } }
@@ -213,8 +213,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// The proxies to use; nil, the default, for the environment's, and an empty dictionary for none.
     ///
-    /// The keys are CFNetwork's, as strings (`"HTTPEnable"`) or constants (``kCFNetworkProxiesHTTPEnable``). If a proxy's entries make no
-    /// sense, the tasks that would use it fail. ``CurlOptions/proxy`` has more options, and takes precedence. See <doc:Proxies>.
+    /// The keys are CFNetwork's, as strings (`"HTTPEnable"`) or constants (``kCFNetworkProxiesHTTPEnable``). If a proxy's entries are
+    /// invalid, the tasks that would use it fail. ``CurlOptions/proxy`` has more options, and takes precedence. See <doc:Proxies>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/connectionproxydictionary>
     open var connectionProxyDictionary: [AnyHashable: Any]? {
@@ -289,7 +289,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// ``URLProtocol`` classes that are asked in order, before the network; none by default.
     ///
     /// Subclasses of the stock module's `URLProtocol` work as well, such as those of a mocking library. The stock module's built-in classes
-    /// are skipped, since they stand for the network. A request that reaches any other class fails with `URLError.unsupportedURL`. See
+    /// are skipped, since they represent the network. A request that reaches any other class fails with `URLError.unsupportedURL`. See
     /// <doc:Protocols>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/protocolclasses>
@@ -314,8 +314,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.tlsMaximumSupportedProtocolVersion = newValue } }
     }
 
-    /// Whether answers of the DNS must be validated with DNSSEC. **No effect**: neither libcurl nor the system's resolver says whether an
-    /// answer was validated. Since a program may rely on that protection, creating a session with it writes a warning to standard error. Set
+    /// Whether DNS answers must be validated with DNSSEC. **No effect**: neither libcurl nor the system's resolver says whether an answer
+    /// was validated. Since a program may rely on that protection, creating a session with it writes a warning to standard error. Set
     /// ``CurlOptions/names`` to use a resolver that validates.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/requiresdnssecvalidation>

@@ -2,8 +2,8 @@ import Foundation
 
 /// One transfer of a session.
 ///
-/// It starts suspended. Every method may be called from any thread at any moment, and none blocks. Whatever happens, it
-/// completes exactly once. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask>
+/// It starts suspended. Every method may be called from any thread at any time, and none blocks. Whatever happens, it completes exactly
+/// once. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask>
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
     // @unchecked is true because the property never changes, and what it holds guards itself.
     private let place: Place
@@ -14,24 +14,24 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         case nowhere(Progress)
     }
 
-    /// Who does the work; nil for a stand-in.
+    /// The engine that does its work; nil for a stand-in.
     var engine: (any TaskEngine)? {
         if case .session(let engine) = place { engine } else { nil }
     }
 
     /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
     public enum State: Int, Sendable {
-        /// It is being processed by its session, or waits for a connection.
+        /// It is being processed by its session, or is waiting for a connection.
         case running
-        /// It has not been resumed as often as it was suspended; it is created like this.
+        /// It has been suspended more often than resumed, as it is when created.
         case suspended
-        /// It was cancelled, and its owner has not been told yet.
+        /// It was cancelled, and its owner hasn't been told yet.
         case canceling
         /// It is over, and its owner has been or is being told.
         case completed
     }
 
-    /// A task on no session: a stand-in, for tests that override what they need.
+    /// A task without a session: a stand-in, for tests that override what they need.
     public override init() {
         place = .nowhere(Progress(parent: nil, userInfo: nil))
     }
@@ -52,25 +52,25 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: - Control
 
-    /// Takes back one suspension; the task runs when none is left.
+    /// Undoes one suspension; the task runs when none is left.
     open func resume() {
         engine?.resume(self)
     }
 
-    /// Pauses the task, on the same connection if it has one; its time-outs stand still meanwhile. Suspensions count:
-    /// as many calls of `resume()` take them back.
+    /// Pauses the task, keeping its connection if it has one; its time-outs stop meanwhile. Suspensions are counted: each needs its own
+    /// `resume()`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/suspend()>
     open func suspend() {
         engine?.suspend(self)
     }
 
-    /// Ends the task with `URLError.cancelled`, unless its owner has been told of another end before.
+    /// Ends the task with `URLError.cancelled`, unless its owner has already been told of another end.
     open func cancel() {
         engine?.cancel(self)
     }
 
-    // MARK: - What it is about
+    // MARK: - Identity
 
     /// The task's number, unique in its session.
     open var taskIdentifier: Int { engine?.identifier ?? 0 }
@@ -78,13 +78,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The request the task was created with.
     open var originalRequest: URLRequest? { engine?.originalRequest }
 
-    /// The request being processed: the original one, or the last redirect's.
+    /// The request being processed: the original one, or the latest redirect's.
     open var currentRequest: URLRequest? { engine?.snapshot.currentRequest }
 
     /// The response, once its head has arrived.
     open var response: URLResponse? { engine?.snapshot.response }
 
-    /// Why the task failed; nil while it is not completed, or where it succeeded.
+    /// Why the task failed; nil until it has completed, and if it succeeded.
     open var error: (any Error)? { engine?.snapshot.error }
 
     /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over.
@@ -97,14 +97,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { engine?.ownDelegate = newValue }
     }
 
-    /// The program's own words for the task.
+    /// The program's own description of the task.
     open var taskDescription: String? {
         get { engine?.settings.description }
         set { engine?.changeSettings { $0.description = newValue } }
     }
 
-    /// From 0 to 1: of the requests that wait for a connection to a host, those of higher priority go first. It can be changed while
-    /// the task waits; at a transfer that runs it changes nothing. Any thread.
+    /// From 0 to 1. Of the requests waiting for a connection to a host, those with higher priority go first. It can be changed while the
+    /// task waits, but has no effect on a running transfer. Any thread.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/priority>
     open var priority: Float {
@@ -114,16 +114,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.
     ///
-    /// When the time has come, the delegate is asked what to do, in
-    /// `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every session; on Apple's platforms only in
-    /// background sessions.
+    /// At that time the delegate is asked what to do, in `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every
+    /// session; on Apple's platforms only in background sessions.
     open var earliestBeginDate: Date? {
         get { engine?.settings.earliestBeginDate }
         set { engine?.changeSettings { $0.earliestBeginDate = newValue } }
     }
 
-    /// Whether a delegate would rather have the body in pieces as they come than all at once; the default is true. A hint that
-    /// has no effect: pieces are gathered while the delegate is busy, within the bounds of memory that <doc:FlowOfBytes> names.
+    /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is true. A hint without effect:
+    /// pieces are merged while the delegate is busy, within the memory limits in <doc:FlowOfBytes>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
     open var prefersIncrementalDelivery: Bool {
@@ -131,11 +130,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { engine?.changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    // MARK: - How far it is
+    // MARK: - Progress
 
     /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
     ///
-    /// It changes on the session's delegate queue, and is to be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
+    /// It changes on the session's delegate queue, and must be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
     /// before the task is resumed.
     open var progress: Progress {
         switch place {
@@ -144,25 +143,25 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
     }
 
-    /// Bytes of the response's body received so far, in all for a resumed download.
+    /// Bytes of the response's body received so far; for a resumed download, in total.
     open var countOfBytesReceived: Int64 { engine?.snapshot.counters.received ?? 0 }
 
-    /// Bytes of the request's body sent so far. Each request that the task makes begins anew.
+    /// Bytes of the request's body sent so far, counted from zero for each request that the task makes.
     open var countOfBytesSent: Int64 { engine?.snapshot.counters.sent ?? 0 }
 
-    /// How long the response's body will be, or `NSURLSessionTransferSizeUnknown`.
+    /// The length of the response's body in bytes, or `NSURLSessionTransferSizeUnknown`.
     open var countOfBytesExpectedToReceive: Int64 { engine?.snapshot.counters.expectedToReceive ?? 0 }
 
-    /// How long the request's body is, or `NSURLSessionTransferSizeUnknown`. Known from the creation on for data and files.
+    /// The length of the request's body in bytes, or `NSURLSessionTransferSizeUnknown`. For data and files it is known from creation on.
     open var countOfBytesExpectedToSend: Int64 { engine?.snapshot.counters.expectedToSend ?? 0 }
 
-    /// The program's own guess at what will be received, for scheduling; no effect on Linux.
+    /// The program's own estimate of the bytes to be received, for scheduling; no effect on Linux.
     open var countOfBytesClientExpectsToReceive: Int64 {
         get { engine?.settings.expectsToReceive ?? NSURLSessionTransferSizeUnknown }
         set { engine?.changeSettings { $0.expectsToReceive = newValue } }
     }
 
-    /// The program's own guess at what will be sent, for scheduling; no effect on Linux.
+    /// The program's own estimate of the bytes to be sent, for scheduling; no effect on Linux.
     open var countOfBytesClientExpectsToSend: Int64 {
         get { engine?.settings.expectsToSend ?? NSURLSessionTransferSizeUnknown }
         set { engine?.changeSettings { $0.expectsToSend = newValue } }
@@ -192,40 +191,39 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask>
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-    /// Cancels the download such that it can go on later.
+    /// Cancels the download so that it can be resumed later.
     ///
-    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil where nothing was
-    /// received yet, the server gave no validator (a strong ETag, or Last-Modified), or it refuses ranges. The data is
-    /// good in other processes of the same user, as long as the partial file stays where it is. It holds the request
-    /// without credentials.
+    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if nothing was received yet, the
+    /// server sent no validator (a strong ETag, or Last-Modified), or it refuses ranges. The data is valid in other processes of the same
+    /// user, as long as the partial file stays in place. It contains the request without credentials.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
     open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
-        // Apple's signature says nothing of threads; the handler is called once, on one.
+        // Apple's signature says nothing about threads; the handler is called once, on one thread.
         nonisolated(unsafe) let completionHandler = completionHandler
         guard let engine else { return completionHandler(nil) }
         engine.cancel(self) { completionHandler($0) }
     }
 
-    /// Cancels the download such that it can go on later; see ``cancel(byProducingResumeData:)``.
+    /// Cancels the download so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in
             cancel { data in continuation.resume(returning: data) }
         }
     }
 
-    /// Resume data for what has been received so far, while the download goes on: for a program that wants to go on where it was
-    /// even if it is killed.
+    /// Resume data for what has been received so far, while the download continues: for a program that wants to resume even if it is
+    /// killed.
     ///
-    /// An addition to Apple's interface. The data names the partial file, which goes on growing: whoever resumes from it later
-    /// (``URLSession/downloadTask(withResumeData:)``) has all that was written by then, so one checkpoint serves for as long as the
-    /// download appends to that file. It needn't be taken again until `didWriteData` reports a smaller total than before, which means
-    /// that the download has started over. Once the download has ended in this process, the data is worth no more than its outcome: after
-    /// a completed, cancelled or failed one, resuming from it starts from zero, unless the partial file was kept as resume data. That a
-    /// machine's crash leaves the file whole is not promised.
+    /// An addition to Apple's interface. The data names the partial file, which keeps growing: resuming from it later
+    /// (``URLSession/downloadTask(withResumeData:)``) uses everything written by then, so one checkpoint serves for as long as the download
+    /// appends to that file. A new one is needed only after `didWriteData` reports a smaller total than before, which means that the
+    /// download has started over. Once the download has ended in this process, the data is worth no more than its outcome: after it has
+    /// completed, failed or been cancelled, resuming from it starts from zero, unless the partial file was kept as resume data. There is no
+    /// promise that the file survives a crash of the machine intact.
     ///
-    /// nil where nothing was received yet, the server gave no validator (a strong ETag, or Last-Modified), or it refuses ranges.
-    /// May be called from any thread; answered on the session's event loop.
+    /// nil if nothing was received yet, the server sent no validator (a strong ETag, or Last-Modified), or it refuses ranges. May be called
+    /// from any thread; answered on the session's event loop.
     public func checkpoint() async -> Data? {
         guard let engine else { return nil }
         return await withCheckedContinuation { continuation in

@@ -1,9 +1,9 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// What a task has cost, request by request.
+/// A task's metrics, request by request.
 ///
-/// A delegate gets it in `urlSession(_:task:didFinishCollecting:)`. Nothing is collected if neither the task nor its session has a
+/// A delegate receives them in `urlSession(_:task:didFinishCollecting:)`. Nothing is collected if neither the task nor its session has a
 /// delegate.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics>
@@ -35,7 +35,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     /// How many redirects the task has followed.
     open var redirectCount: Int { metrics.redirectCount }
 
-    /// The task and its transactions, a line each.
+    /// The task and its transactions, one per line.
     open override var description: String {
         let milliseconds = Int((taskInterval.duration * 1000).rounded())
         let lines = ["\(milliseconds) ms, \(redirectCount) redirects"] + transactionMetrics.map(\.description)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one request of a task, and its response, have cost.
+/// The metrics of one request of a task and its response.
 ///
 /// A date is nil if the event didn't happen: with a reused connection, nothing is resolved, connected or secured. Dates are exact to a
 /// microsecond relative to ``fetchStartDate``.
@@ -20,7 +20,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// The response; nil if there was none.
     open var response: URLResponse? { hop.madeResponse }
 
-    // MARK: - When
+    // MARK: - Dates
 
     /// When the transport was given the request, after waiting for a free connection.
     open var fetchStartDate: Date? { hop.start }
@@ -55,7 +55,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// When the response was complete or broke off.
     open var responseEndDate: Date? { hop.responseEnd }
 
-    // MARK: - How
+    // MARK: - Connection
 
     /// The protocol, as an ALPN identifier such as `http/1.1` or `h2`; nil if there was no response.
     open var networkProtocolName: String? { hop.statistics?.applicationProtocol }
@@ -114,7 +114,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// Always false: connections use plain TCP.
     open var isMultipath: Bool { false }
 
-    // MARK: - How much, in bytes
+    // MARK: - Sizes, in bytes
 
     /// The request's head, as HTTP/1.1 would send it; HTTP/2 compresses it.
     open var countOfRequestHeaderBytesSent: Int64 { hop.statistics?.requestHeadSize ?? 0 }

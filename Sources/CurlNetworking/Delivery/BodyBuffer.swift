@@ -1,37 +1,37 @@
 import Foundation
 
-/// Body bytes that wait for their consumer, in the pieces it will get. Bounded: above the high mark the transfer
-/// should pause, at the low mark continue.
+/// Body bytes waiting for their consumer, in the pieces it will get. Bounded: the transfer should pause above the high mark and resume at
+/// the low mark.
 ///
-/// It holds at most the high mark plus what libcurl delivers before it returns to the loop: up to 101 receive buffers of 16 KiB.
-/// Decoded bytes come in smaller pieces, and none come above the mark.
+/// It holds at most the high mark plus what libcurl delivers before it returns to the loop: up to 101 receive buffers of 16 KiB. Decoded
+/// bytes come in smaller pieces, and none come above the mark.
 struct BodyBuffer {
     /// In bytes.
     static let highMark = 256 * 1024
     static let lowMark = 64 * 1024
 
-    /// A piece grows up to this size while it waits, so that a consumer that falls behind gets fewer and larger ones.
+    /// In bytes. A waiting piece grows up to this size, so that a consumer that falls behind gets fewer, larger ones.
     private static let pieceSize = 64 * 1024
 
     private var pieces = Fifo<Data>()
-    /// How many more bytes fit into the last piece without moving it.
+    /// How many more bytes the last piece can take without being reallocated.
     private var room = 0
-    /// Bytes that were appended and not yet consumed, including those that the consumer is working on.
+    /// Bytes appended and not yet consumed, including those the consumer is working on.
     private(set) var waitingBytes = 0
-    /// The high mark was passed, and the low one not reached again.
+    /// The high mark was passed, and the low mark hasn't been reached since.
     private(set) var isAboveHighMark = false
 
     var isEmpty: Bool { pieces.isEmpty }
 
-    /// Copies `bytes` in. `expected` is how many will come in all from here on, if that is known: the piece is made to
-    /// fit. True when the high mark has just been passed.
+    /// Copies `bytes` in. `expected` is the total still to come, these included, if known: the piece is sized for it. True if the high mark
+    /// has just been passed.
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
         guard !bytes.isEmpty else { return false }
         if bytes.count <= room {
             pieces.updateLast { $0.append(bytes) }
             room -= bytes.count
         } else {
-            // A consumer that keeps up gets pieces made to fit; for one that is behind, small ones are gathered.
+            // A consumer that keeps up gets pieces of the right size; for one that is behind, small ones are merged.
             let wanted = pieces.isEmpty ? expected ?? 0 : Int64(Self.pieceSize)
             let capacity = max(bytes.count, Int(min(max(0, wanted), Int64(Self.pieceSize))))
             var piece = Data(capacity: capacity)
@@ -42,8 +42,8 @@ struct BodyBuffer {
         return wait(for: bytes.count)
     }
 
-    /// What is appended next begins another piece, and has something wait ahead of it that counts as `cost` bytes, until it's `consumed`.
-    /// True when the high mark has just been passed.
+    /// Makes the next append start a new piece, preceded by something that counts as `cost` bytes until it is `consumed`. True if the high
+    /// mark has just been passed.
     mutating func endPiece(cost: Int) -> Bool {
         room = 0
         return wait(for: cost)
@@ -56,14 +56,14 @@ struct BodyBuffer {
         return true
     }
 
-    /// The next piece. Its bytes count until `consumed` tells that the consumer is done with them.
+    /// The next piece. Its bytes count until the consumer reports them with `consumed`.
     mutating func popFirst() -> Data? {
         guard let piece = pieces.popFirst() else { return nil }
         if pieces.isEmpty { room = 0 }
         return piece
     }
 
-    /// True when the low mark has just been reached again.
+    /// True if the low mark has just been reached.
     mutating func consumed(_ count: Int) -> Bool {
         waitingBytes = max(0, waitingBytes - count)
         guard isAboveHighMark, waitingBytes <= Self.lowMark else { return false }

@@ -1,9 +1,9 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// The body of one task on its way to a Swift task that reads it: bounded, one reader at a time.
+/// The body of one task on its way to a Swift task that reads it. Bounded, with one reader at a time.
 ///
-/// The loop puts in, the reader takes out; both sides may be on any thread.
+/// The loop writes and the reader reads; each may be on any thread.
 final class ByteStream: Sendable {
     private let state = Mutex(State())
     /// Called when the reader has caught up, and when it has gone away. Any thread.
@@ -34,8 +34,8 @@ final class ByteStream: Sendable {
         waiter?.resume(returning: response)
     }
 
-    /// A reader that waited, and its result. Resuming it takes locks of the concurrency runtime, which the runtime also holds while it
-    /// calls a cancellation handler: so never do it while holding a lock.
+    /// A waiting reader, and its result. Resuming it takes locks of the concurrency runtime, which the runtime also holds while it calls a
+    /// cancellation handler: so never resume it while holding a lock.
     struct Delivery: Sendable {
         fileprivate let reader: UnsafeContinuation<Data?, any Error>
         fileprivate let piece: Data
@@ -45,7 +45,7 @@ final class ByteStream: Sendable {
         }
     }
 
-    /// Copies body bytes in. The transfer should pause when it `isFull`; the caller runs the delivery.
+    /// Copies body bytes in. The transfer should pause if it `isFull`; the caller runs the delivery.
     func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (isFull: Bool, delivery: Delivery?) {
         state.withLock { state in
             let isFull = state.body.append(bytes, expected: expected)
@@ -58,7 +58,7 @@ final class ByteStream: Sendable {
     /// More bytes wait for the reader than allowed.
     var isBehind: Bool { state.withLock { $0.body.isAboveHighMark } }
 
-    /// The body is complete or has failed. Bytes that wait can still be read, unless the task was cancelled.
+    /// The body is complete or has failed. Bytes still waiting can be read, unless the task was cancelled.
     func finish(_ error: URLError?) {
         let (waiter, reader) = state.withLock { state in
             if error?.code == .cancelled { state.body.removeAll() }
@@ -86,8 +86,8 @@ final class ByteStream: Sendable {
         }
     }
 
-    /// The next piece; nil at the end. `consumed` counts the piece that the reader had before. Cancelling the Swift task
-    /// cancels the transfer.
+    /// The next piece; nil at the end. `consumed` is the size of the reader's previous piece. Cancelling the Swift task cancels the
+    /// transfer.
     func next(consumed count: Int) async throws -> Data? {
         if state.withLock({ $0.body.consumed(count) }) { caughtUp() }
         return try await withTaskCancellationHandler {

@@ -1,11 +1,11 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// Which of two delegates, the session's and a task's own, answers challenges about connections. It depends only on which methods their types
-/// implement, so it is remembered for the process. Any thread.
+/// Which of two delegates, the session's and a task's own, answers challenges about connections. It depends only on which methods their
+/// types implement, so it is cached for the process. Any thread.
 enum ChallengeAnswerers {
     enum Answerer: Sendable {
-        /// Neither implements a method: there is no use asking again.
+        /// Neither implements a method: don't ask again.
         case nobody
         case session
         case task

@@ -1,7 +1,7 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// A challenge on its way to a delegate, and the way back. Only the first answer counts. Any thread.
+/// A challenge on its way to a delegate, and the way back for the answer. Only the first answer counts. Any thread.
 struct ChallengeQuestion: Sendable {
     let challenge: URLAuthenticationChallenge
     /// To be put to the session's delegate rather than the task's.
@@ -13,14 +13,14 @@ struct ChallengeQuestion: Sendable {
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
-    /// Whose answer it is; no delegate's if none implements a method for challenges and it is the default.
+    /// Who gave it; no delegate if none implements a method for challenges and it is the default.
     var answerer = ChallengeAnswerers.Answerer.session
 }
 
-/// Takes a delegate's answer: from the completion handler, or as the challenge's `sender`, the older way.
+/// Takes a delegate's answer: from the completion handler or, in the older style, as the challenge's `sender`.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
     private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
-    /// Asks the task's method, where the session's delegate turns out not to have its own.
+    /// Asks the task's method, if the session's delegate turns out to have none.
     private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
     /// Who is being asked, as far as known.
     private let asked = Mutex(ChallengeAnswerers.Answerer.session)
@@ -31,21 +31,21 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
 
     func answer(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
         let handler = handler.withLock { $0.take() }
-        // It holds the session.
+        // Dropped because it retains the session.
         let alternative = alternative.withLock { $0.take() }
         withExtendedLifetime(alternative) {}
         let asked = asked.withLock { $0 }
-        // The answer came through the challenge's sender after all, and not from the delegate.
+        // The answer came through the challenge's sender after all, not from the delegate's method.
         let answerer = asked == .nobody && disposition != .performDefaultHandling ? .task : asked
         handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
     }
 
-    /// No delegate implements its method: the default handling that follows is no delegate's answer.
+    /// No delegate implements a method: the default handling that follows isn't a delegate's answer.
     func noteMissingMethods() {
         noteAsking(.nobody)
     }
 
-    /// `answerer` is asked now.
+    /// `answerer` is being asked now.
     func noteAsking(_ answerer: ChallengeAnswerers.Answerer) {
         asked.withLock { $0 = answerer }
     }
@@ -112,20 +112,20 @@ extension ChallengeAnswer {
 }
 
 extension ChallengeQuestion {
-    /// One that a program's own protocol class asks.
+    /// For a challenge from a program's own protocol class.
     init(reported challenge: URLAuthenticationChallenge, sender: ChallengeSender) {
         let method = challenge.protectionSpace.authenticationMethod
         self.init(challenge: challenge, isOfConnection: Self.connectionMethods.contains(method), sender: sender)
     }
 
-    /// The stock module has no constants for the last two.
+    /// The stock module lacks constants for the last two.
     private static let connectionMethods: Set<String> = [
         NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate, "NSURLAuthenticationMethodServerTrust",
         "NSURLAuthenticationMethodClientCertificate",
     ]
 
-    /// Puts the question, with Apple's precedence: for a connection's challenge the session's delegate, and if that doesn't
-    /// implement its method the task's; for all others the task's. On the delegate queue.
+    /// Asks with Apple's precedence: a connection's challenge goes to the session's delegate, and to the task's if the session's doesn't
+    /// implement the method; all others go to the task's. On the delegate queue.
     func put(about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
         let sender = sender
         guard !sender.isWithdrawn else { return }

@@ -1,28 +1,28 @@
 import Foundation
 
-/// Who gets what comes out of a task. Three kinds, one engine.
+/// Who receives a task's results. All kinds share one engine.
 enum Consumer: Sendable {
-    /// The delegate, message by message, on the delegate queue: of a data task, with the body as it comes, or of a download.
+    /// The delegate, message by message, on the delegate queue: of a data task, with the body as it arrives, or of a download.
     case delegate
     case downloadDelegate
-    /// A handler on the delegate queue, with everything at once.
+    /// A handler on the delegate queue, called once with everything.
     case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// A Swift task, resumed from the loop without another hop.
     case data(UnsafeContinuation<(Data, URLResponse), any Error>)
     case file(UnsafeContinuation<(URL, URLResponse), any Error>)
-    /// A Swift task that reads as the bytes come.
+    /// A Swift task that reads bytes as they arrive.
     case bytes(ByteStream)
     /// Whoever sends and receives a web socket's messages; the delegate hears of its beginning and end.
     case webSocket(WebSocketExchange)
     /// The delegate, and those who read and write.
     case stream(StreamPort)
-    /// A Swift task that has its result already.
+    /// A Swift task that already has its result.
     case informed
 }
 
 extension Consumer {
-    /// Resumes the Swift task that waits for the result; nothing for consumers of other kinds.
+    /// Resumes the Swift task waiting for the result; does nothing for other kinds.
     func resume(with result: Result<Outcome, URLError>, _ response: URLResponse?) {
         switch self {
         case .data(let continuation):
@@ -36,7 +36,7 @@ extension Consumer {
         }
     }
 
-    /// Whether the delegate hears of the response, body and end: not where somebody else gets them.
+    /// Whether the delegate is told of the response, body and end; false if a handler or a Swift task gets them.
     var isDelegate: Bool {
         switch self {
         case .delegate, .downloadDelegate, .webSocket, .stream: true
@@ -66,9 +66,9 @@ extension Consumer {
     }
 }
 
-/// What a task came to.
+/// A task's result.
 enum Outcome: Sendable {
-    /// The body was handed over as it came.
+    /// The body was handed over as it arrived.
     case delivered
     case data(Data)
     case file(DownloadedFile)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Turns events and questions into calls of the delegate's methods: the one place from which a delegate hears of its task. Each returns
-/// whether that called the program's code. Delegate queue.
+/// Turns events and questions into calls of the delegate's methods: the only place that calls a delegate about its task. Each method
+/// returns whether it called the program's code. Delegate queue.
 struct DelegateMessenger {
     let session: URLSession
     let task: URLSessionTask
@@ -9,8 +9,7 @@ struct DelegateMessenger {
 
     // MARK: - Events
 
-    /// `growth` is by how much what the event counts has grown since the delegate was last told, in bytes; `expected` how large a download
-    /// will be.
+    /// `growth` is how far the event's count has grown since the delegate was last told, in bytes; `expected` is the download's total size.
     func tell(_ event: TaskEvent, growth: Int64 = 0, expected: Int64 = 0) -> Bool {
         switch event {
         case .resumed(let offset, let expected):
@@ -97,7 +96,7 @@ struct DelegateMessenger {
 
     // MARK: - Questions
 
-    /// Asks what becomes of a response; without a delegate for it, it is allowed.
+    /// Asks what to do with a response; without a delegate for that, it is allowed.
     func askDisposition(
         of response: URLResponse?,
         answer: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
@@ -110,7 +109,7 @@ struct DelegateMessenger {
         return true
     }
 
-    /// Without a delegate for it, the default is the answer.
+    /// Without a delegate for it, the answer is the default.
     func ask(_ question: TaskQuestion) -> Bool {
         switch question {
         case .disposition, .partDisposition:

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One delegate, as each of the protocols it conforms to: the casts are made once and not with every message.
+/// One delegate, as each of the protocols it conforms to: cast once rather than for every message.
 struct DelegateSet: Sendable {
     let session: (any URLSessionDelegate)?
     let task: (any URLSessionTaskDelegate)?
@@ -36,7 +36,7 @@ struct DelegateSet: Sendable {
         self.stream = stream
     }
 
-    /// These where they conform to a protocol, else `others`.
+    /// This delegate for each protocol it conforms to, `others` for the rest.
     func over(_ others: DelegateSet) -> DelegateSet {
         DelegateSet(
             session: session ?? others.session,

@@ -1,11 +1,11 @@
-/// Elements that wait for their turn on a serial queue, in order, and whether a turn is scheduled.
+/// Elements waiting in order for their turn on a serial queue, and whether a turn is scheduled.
 struct DeliveryLine<Element> {
     private var waiting = Fifo<Element>()
     private var isScheduled = false
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// True when the caller must schedule a turn.
+    /// True if the caller must schedule a turn.
     mutating func add(_ elements: [Element]) -> Bool {
         waiting.append(contentsOf: elements)
         guard !isScheduled, !isEmpty else { return false }
@@ -18,12 +18,12 @@ struct DeliveryLine<Element> {
         waiting.append(element)
     }
 
-    /// Puts elements back at the beginning that were taken and had no turn.
+    /// Returns elements to the front that were taken but had no turn.
     mutating func putBack(_ elements: some BidirectionalCollection<Element>) {
         waiting.prepend(contentsOf: elements)
     }
 
-    /// The elements of the next turn: one, or all from the first on that can share one.
+    /// The elements of the next turn: one, or all leading ones that can share a turn.
     mutating func next(sharing canShare: (Element) -> Bool) -> [Element] {
         guard let one = waiting.popFirst() else { return [] }
         var turn = [one]
@@ -35,7 +35,7 @@ struct DeliveryLine<Element> {
         return turn
     }
 
-    /// A turn is over. True when the caller must schedule another.
+    /// A turn is over. True if the caller must schedule another.
     mutating func goesOn() -> Bool {
         isScheduled = !isEmpty
         return isScheduled

@@ -3,17 +3,16 @@ import CurlNetworkingLocks
 
 /// Has messages for a delegate or handler.
 protocol Deliverable: AnyObject, Sendable {
-    /// Delivers one message; true when there are more. Delegate queue.
+    /// Delivers one message; true if there are more. Delegate queue.
     func deliverNext(about task: URLSessionTask) -> Bool
 }
 
-/// Delivers messages on the delegate queue. Each message to a delegate is an operation of its own, so operations that the program adds
-/// to the queue, or to its underlying queue, from within one message run before the next. Any thread.
+/// Delivers messages on the delegate queue. Each message to a delegate is an operation of its own, so operations that the program adds to
+/// the queue, or to its underlying queue, during one message run before the next. Any thread.
 ///
-/// On a queue that runs one operation at a time, an operation is added when the one before it has run: so there is at most one in the
-/// queue, and the tasks take turns. Handlers that wait when an operation begins share it, since nothing that the first of them
-/// adds could have come before the others. On a concurrent queue each task has its own operations, one at a time, so that a handler that
-/// blocks holds up no other task.
+/// On a serial queue, an operation is added when the previous one has run: so there is at most one in the queue, and the tasks take turns.
+/// Handlers waiting when an operation begins share it, since nothing that the first of them adds could have run before the others. On a
+/// concurrent queue each task has its own operations, one at a time, so that a blocking handler delays no other task.
 final class DeliveryQueue: Sendable {
     let operations: OperationQueue
     private let ready = Mutex(DeliveryLine<Delivery>())
@@ -25,7 +24,7 @@ final class DeliveryQueue: Sendable {
         /// The task has a handler, and no delegate gets messages about it.
         let isForHandler: Bool
 
-        /// Delivers one message; true when there are more.
+        /// Delivers one message; true if there are more.
         func run() -> Bool {
             recipient.deliverNext(about: task)
         }
@@ -48,12 +47,12 @@ final class DeliveryQueue: Sendable {
         operations.addOperation(DeliveryOperation(body))
     }
 
-    /// One operation of a concurrent queue.
+    /// The body of an operation on a concurrent queue.
     private func run(_ delivery: Delivery) {
         if delivery.run() { addOperation { self.run(delivery) } }
     }
 
-    /// One operation of a serial queue.
+    /// The body of an operation on a serial queue.
     private func runNext() {
         let batch = ready.withLock { $0.next(sharing: \.isForHandler) }
         for (index, delivery) in batch.enumerated() {
@@ -68,7 +67,7 @@ final class DeliveryQueue: Sendable {
     }
 }
 
-/// An operation that can't be cancelled: the program may cancel all operations of its queue, but every task has to complete.
+/// An operation that can't be cancelled: the program may cancel all operations of its queue, but every task must complete.
 private final class DeliveryOperation: Operation, @unchecked Sendable {
     // @unchecked: never changes.
     private let body: @Sendable () -> Void

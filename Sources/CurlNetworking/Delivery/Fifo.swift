@@ -1,7 +1,7 @@
-/// What was put in first comes out first, in constant time on average.
+/// A first-in, first-out queue with amortised constant-time operations.
 struct Fifo<Element> {
     private var incoming: [Element] = []
-    /// Ahead of those, in reverse.
+    /// The oldest elements, in reverse.
     private var outgoing: [Element] = []
 
     var isEmpty: Bool { outgoing.isEmpty && incoming.isEmpty }
@@ -16,7 +16,7 @@ struct Fifo<Element> {
         incoming.append(contentsOf: elements)
     }
 
-    /// They come out next, in their order.
+    /// Puts `elements` at the front, in order.
     mutating func prepend(contentsOf elements: some BidirectionalCollection<Element>) {
         outgoing.append(contentsOf: elements.reversed())
     }
@@ -29,7 +29,7 @@ struct Fifo<Element> {
         return outgoing.popLast()
     }
 
-    /// Changes the element that was put in last, in place.
+    /// Changes the newest element in place.
     mutating func updateLast(_ change: (inout Element) -> Void) {
         if !incoming.isEmpty {
             change(&incoming[incoming.count - 1])

@@ -1,9 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// The protection space of a TLS handshake: the stock one, and what a delegate is asked about.
+/// The protection space of a TLS handshake: a stock one, plus what a delegate is asked about.
 ///
-/// `@unchecked Sendable`: nothing of it changes.
+/// `@unchecked Sendable`: immutable.
 final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
     let trust: ServerTrust?
     let authorities: [Data]?
@@ -51,9 +51,9 @@ final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
     }
 }
 
-/// A credential for a TLS handshake: it has neither user name nor password.
+/// A credential for a TLS handshake, with neither user name nor password.
 ///
-/// `@unchecked Sendable`: nothing of it changes.
+/// `@unchecked Sendable`: immutable.
 final class HandshakeCredential: URLCredential, @unchecked Sendable {
     enum Content: Hashable, Sendable {
         case trust(ServerTrust)
@@ -67,7 +67,7 @@ final class HandshakeCredential: URLCredential, @unchecked Sendable {
         super.init(user: "", password: "", persistence: persistence)
     }
 
-    /// It is never written down.
+    /// It is never archived.
     required init?(coder: NSCoder) {
         nil
     }

@@ -1,30 +1,30 @@
 import CurlTransport
 import Foundation
 
-/// What is known of one hop of a task: one request and its answer.
+/// Metrics of one hop of a task: one request and its response.
 ///
-/// Raw numbers, cheap to gather; they are made sense of only when somebody asks.
+/// Raw numbers, cheap to gather; interpreted only when requested.
 struct HopMetrics: Sendable {
     enum Source: Sendable {
         case network
         case cache
-        /// A program's own protocol class, and whatever else is not HTTP.
+        /// A program's own protocol class, or anything else that isn't HTTP.
         case other
     }
 
     let request: URLRequest
     let source: Source
     let start: Date
-    /// nil for hops over the network, of which libcurl knows better.
+    /// nil for network hops, whose end libcurl knows better.
     var end: Date?
-    /// nil but for hops over the network.
+    /// nil except for network hops.
     var statistics: TransferStatistics?
     var tls: TLSSession?
     var isProxyConnection = false
     var head: ResponseHead?
-    /// nil where it has to be made from `head`.
+    /// nil if it has to be made from `head`.
     var response: URLResponse?
-    /// When the last of the request's body so far was handed to libcurl.
+    /// When the latest part of the request's body was handed to libcurl.
     var bodySent: Date?
     /// In bytes.
     var sentBodySize: Int64 = 0
@@ -38,7 +38,7 @@ struct HopMetrics: Sendable {
     }
 }
 
-/// What is known of a task that is over.
+/// Metrics of a finished task.
 struct TaskMetrics: Sendable {
     var hops: [HopMetrics]
     var interval: DateInterval
@@ -55,7 +55,7 @@ extension HopMetrics {
 
     private var isSecure: Bool { request.url.flatMap(Scheme.init)?.isSecure ?? false }
 
-    /// The response as the task or its delegate was given it, or would have been.
+    /// The response as the task or its delegate got it, or would have got it.
     var madeResponse: URLResponse? {
         if let response { return response }
         guard let head, let url = request.url else { return nil }
@@ -66,20 +66,20 @@ extension HopMetrics {
 // MARK: - The dates
 
 extension HopMetrics {
-    /// A hop on a connection that stood already looks nothing up and connects to nothing.
+    /// nil on a reused connection: no lookup and no connecting.
     private var connecting: TransferStatistics? { isReusedConnection ? nil : statistics }
 
     var domainLookupStart: Date? { connecting == nil ? nil : start }
     var domainLookupEnd: Date? { date(connecting?.nameLookedUp) }
     var connectStart: Date? { domainLookupEnd }
-    /// With TLS the connection stands when that does.
+    /// With TLS, the connection counts as established when TLS is.
     var connectEnd: Date? { isSecure ? secureConnectionEnd : date(connecting?.connected) }
     var secureConnectionStart: Date? { isSecure ? date(connecting?.connected) : nil }
     var secureConnectionEnd: Date? { isSecure ? date(connecting?.secured) : nil }
 
     var requestStart: Date? { source == .network ? date(statistics?.requestStarted) : start }
 
-    /// Where libcurl doesn't tell, a head is sent at once, and a body's last byte when it was asked for.
+    /// If libcurl doesn't report it, a request without a body ends at its start, and one with a body when its last byte was handed over.
     var requestEnd: Date? {
         guard let requestStart else { return nil }
         if let sent = date(statistics?.requestSent) { return sent }

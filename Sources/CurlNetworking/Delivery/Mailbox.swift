@@ -1,6 +1,6 @@
 import Foundation
 
-/// The messages that wait for one task's delegate or handler, in order. A value; guarded by its task's lock.
+/// The messages waiting for one task's delegate or handler, in order. A value, guarded by its task's lock.
 ///
 /// Posting the first message schedules an operation on the delegate queue. The operation takes one message; if there are more, another
 /// operation follows. So operations that the program adds meanwhile run in between.
@@ -14,17 +14,17 @@ struct Mailbox {
         /// The last message; the steps of the end take its place.
         case completed
         case end(TaskEnd)
-        /// The task's `Progress` has to be updated. Delivered before all others, also while these are held.
+        /// The task's `Progress` needs an update. Delivered ahead of all others, even while those are held.
         case progress
     }
 
     private var messages: [Message] = []
     private(set) var body = BodyBuffer()
-    /// Parts of the body that haven't been delivered, with their offsets in it.
+    /// Undelivered parts of the body, with their offsets in it.
     private var parts = Fifo<(head: ResponseHead, offset: Int)>()
     private var appendedBytes = 0
     private var takenBytes = 0
-    /// A delivery runs or is scheduled.
+    /// A delivery is running or scheduled.
     private var isScheduled = false
     private(set) var isAwaitingAnswer = false
     /// Nothing is delivered, because cookies that the owner may look for are still being written.
@@ -35,11 +35,11 @@ struct Mailbox {
     /// No delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && hasNoBody }
 
-    /// What the delegate was last told of each direction.
+    /// The progress last reported to the delegate in each direction.
     private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
     private(set) var reportedWritten: Int64 = 0
 
-    /// True when the caller must schedule a delivery. Byte counts replace those that haven't been delivered yet.
+    /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones.
     mutating func post(_ message: Message) -> Bool {
         switch (messages.last, message) {
         case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): messages[messages.count - 1] = message
@@ -48,7 +48,7 @@ struct Mailbox {
         return schedule()
     }
 
-    /// Puts `message` ahead of all others; for what the delegate must hear before them.
+    /// Puts `message` ahead of all others, if the delegate must hear it first.
     mutating func postFirst(_ message: Message) -> Bool {
         messages.insert(message, at: 0)
         return schedule()
@@ -61,7 +61,7 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
-    /// No more are kept for a slow delegate. Only very small parts reach this limit, because the waiting bytes are limited too.
+    /// The most waiting parts. Only very small parts reach this limit, because the waiting bytes are limited too.
     static let mostParts = 16_384
     /// How many bytes a waiting part counts as.
     static let partCost = 1024
@@ -92,12 +92,12 @@ struct Mailbox {
         isProgressDue || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && hasNoBody)
     }
 
-    /// Holds all messages, also later ones, until `release`.
+    /// Holds all messages, including later ones, until `release`.
     mutating func hold() {
         isHeld = true
     }
 
-    /// True when the caller must schedule a delivery.
+    /// True if the caller must schedule a delivery.
     mutating func release() -> Bool {
         isHeld = false
         return schedule()
@@ -131,7 +131,7 @@ struct Mailbox {
         return .event(.body(piece))
     }
 
-    /// A message has been delivered. True when there is another one, for which the caller must add an operation.
+    /// A message has been delivered. True if there is another, for which the caller must add an operation.
     mutating func delivered() -> Bool {
         isScheduled = hasNext
         return isScheduled
@@ -151,33 +151,33 @@ struct Mailbox {
         return nil
     }
 
-    /// The delegate is about to be told of progress up to `sent`; returns by how much it has grown. The count restarts with each
-    /// request, and when a body is sent again.
+    /// The delegate is about to be told of progress up to `sent`; returns the growth. The count restarts with each request, and when a body
+    /// is sent again.
     mutating func reportSent(_ sent: TaskEvent.SentBytes) -> Int64 {
         defer { reportedSent = sent }
         let isAnew = sent.request != reportedSent.request || sent.total <= reportedSent.total
         return isAnew ? sent.total : sent.total - reportedSent.total
     }
 
-    /// The same for bytes in the download's file, which may have started over.
+    /// The same for bytes in the download's file, which may have been restarted.
     mutating func reportWritten(_ total: Int64) -> Int64 {
         defer { reportedWritten = total }
         return total < reportedWritten ? total : total - reportedWritten
     }
 
-    /// The response has been answered; true when the caller must schedule a delivery.
+    /// The response has been answered; true if the caller must schedule a delivery.
     mutating func answered() -> Bool {
         guard isAwaitingAnswer else { return false }
         isAwaitingAnswer = false
         return schedule()
     }
 
-    /// The consumer is done with so many body bytes; true when the transfer may go on.
+    /// The consumer has finished with `count` body bytes; true if the transfer may resume.
     mutating func consumed(_ count: Int) -> Bool {
         body.consumed(count)
     }
 
-    /// Takes out all body bytes that wait, for a consumer of another kind.
+    /// Removes and returns all waiting body bytes, for a consumer of another kind.
     mutating func takeBody() -> [Data] {
         var pieces: [Data] = []
         while let piece = body.popFirst() { pieces.append(piece) }
@@ -190,8 +190,8 @@ struct Mailbox {
         messages.removeAll { if case .completed = $0 { true } else { false } }
     }
 
-    /// Forgets what the owner of a cancelled task no longer wants to hear: all but the completion and resume data. True
-    /// when the caller must schedule a delivery.
+    /// Drops everything the owner of a cancelled task no longer wants: all but the completion and resume data. True if the caller must
+    /// schedule a delivery.
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {

@@ -1,6 +1,6 @@
 import CurlNetworkingLocks
 
-/// Carries the cancellation of a Swift task to the session task that works for it, whichever comes first.
+/// Forwards the cancellation of a Swift task to the session task that works for it, whichever comes first.
 final class TaskCanceller: Sendable {
     private let state = Mutex(State.waiting)
 

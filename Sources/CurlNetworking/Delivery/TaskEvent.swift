@@ -1,17 +1,17 @@
 import Foundation
 
-/// A fact about a task, for its delegate. Nothing waits for an answer.
+/// Something that happened to a task, for its delegate. Nothing waits for an answer.
 enum TaskEvent: Sendable {
-    /// A download goes on at this offset, in bytes.
+    /// A download continues at this offset, in bytes.
     case resumed(offset: Int64, expectedTotalBytes: Int64)
     /// The data task has become a download task.
     case becameDownload(from: URLSessionDataTask)
     case sent(SentBytes)
     /// The next bytes of the body.
     case body(Data)
-    /// Bytes in the download's file, in all.
+    /// Bytes in the download's file, in total.
     case wrote(Int64)
-    /// There is no way to the host just now.
+    /// The host can't be reached at the moment.
     case isWaitingForConnectivity
     /// The data task has become a stream task.
     case becameStream(from: URLSessionDataTask)
@@ -21,7 +21,7 @@ enum TaskEvent: Sendable {
     case writeClosed
     /// The connection is the program's, and the task is over.
     case captured(CapturedStreams)
-    /// An informational response to the request has come (RFC 9110 §15.2).
+    /// An informational response to the request has arrived (RFC 9110 §15.2).
     case informational(ResponseHead, to: URLRequest)
     /// The web socket is open.
     case openedWebSocket(subprotocol: String?)
@@ -32,7 +32,7 @@ enum TaskEvent: Sendable {
     struct SentBytes: Hashable, Codable, Sendable {
         var total: Int64
         var expected: Int64
-        /// Which of the task's requests it is, from 1.
+        /// Which of the task's requests it is, counting from 1.
         var request: Int
     }
 }

@@ -2,15 +2,15 @@ import CurlTransport
 
 /// Waits for a place at a host. Loop only.
 protocol AdmissionTicketOwner: AnyObject {
-    /// The session has a place for the ticket, which must be given back.
+    /// The ticket has got a place, which must be given back.
     func admitted(_ ticket: Admission.Ticket)
 }
 
-/// How many requests may run at each origin and in all, and who waits for the next place. Pure bookkeeping; loop only.
+/// How many requests may run at each origin and in total, and who waits for the next place. Pure bookkeeping; loop only.
 ///
-/// The limits are ours and not libcurl's, whose queue knows no time-out. One request uses one connection, until the origin
-/// turns out to speak HTTP/2: from then on its requests share connections. As long as it could do either, one request goes ahead,
-/// and the others wait until its connection stands: `AdmissionHost`.
+/// The limits are ours rather than libcurl's, whose queue has no time-out. One request uses one connection, until the origin turns out to
+/// speak HTTP/2: from then on its requests share connections. While that is open, one request goes ahead, and the others wait until its
+/// connection is established: `AdmissionHost`.
 struct Admission {
     /// One request's claim to a place.
     final class Ticket: IndexedHeapElement {
@@ -18,7 +18,7 @@ struct Admission {
             let priority: Float
             let number: UInt64
 
-            /// What is no number has the default priority.
+            /// A priority that is NaN counts as the default.
             init(priority: Float, number: UInt64) {
                 self.priority = priority.isNaN ? URLSessionTask.defaultPriority : priority
                 self.number = number
@@ -36,9 +36,9 @@ struct Admission {
         var heapIndex: Int?
         /// It has a place, and must give it back.
         var isAdmitted = false
-        /// It opens a connection that nobody can share yet.
+        /// It is opening a connection that can't be shared yet.
         var isOpening = false
-        /// Runs while others wait for the first answer on its connection. The pool's.
+        /// Runs while others wait for the first response on its connection. Owned by the pool.
         var answerTimeout: Deadline?
         /// Its request has failed: see `AdmissionHost.leave`.
         var hasFailed = false
@@ -53,19 +53,19 @@ struct Admission {
     private(set) var hosts: [Origin: AdmissionHost] = [:]
     private var lastNumber: UInt64 = 0
     private var rememberedHosts = 1000
-    /// Called when hosts were forgotten, with those that are left.
+    /// Called after hosts were forgotten, with those that remain.
     var didForget: ((Set<Origin>) -> Void)?
-    /// nil where only the hosts have limits: then nothing is counted.
+    /// nil if only the hosts have limits: then nothing is counted.
     private var total: TotalPlaces?
 
-    /// `makePlan` is asked once for each origin, and again for one that has been forgotten. `total` limits the connections to all
-    /// origins together.
+    /// `makePlan` is called once for each origin, and again for one that was forgotten. `total` limits the connections to all origins
+    /// together.
     init(total: Int? = nil, makePlan: @escaping (Origin) -> ConnectionPlan) {
         self.makePlan = makePlan
         self.total = total.map(TotalPlaces.init)
     }
 
-    /// True when `ticket` has a place now; else it waits, ahead of those of lower priority.
+    /// True if `ticket` has a place now; otherwise it waits, ahead of those with lower priority.
     mutating func enter(_ ticket: Ticket, priority: Float) -> Bool {
         lastNumber += 1
         ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)
@@ -76,12 +76,12 @@ struct Admission {
             return true
         }
         host.waiting.insert(ticket)
-        // Nobody but the newcomer can have a place that wasn't there before.
+        // Only the newcomer can have got a place that wasn't there before.
         return total != nil && !fillAll(after: host).isEmpty
     }
 
-    /// Has `ticket`, if it waits, take another place among those who do; equals keep the order in which they came. Returns who may start
-    /// now: where a place counts for all hosts, another may be the next of all.
+    /// Moves `ticket`, if it is waiting, to its new position in the queue; equals keep their order of arrival. Returns the tickets that may
+    /// start now: if places are shared by all hosts, a different one may be next.
     mutating func setPriority(_ priority: Float, of ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host, ticket.heapIndex != nil else { return [] }
         ticket.heapKey = Ticket.Key(priority: priority, number: ticket.heapKey.number)
@@ -97,42 +97,43 @@ struct Admission {
         return host
     }
 
-    /// A crawler meets many hosts; those that it is done with are forgotten now and then.
+    /// A crawler meets many hosts; now and then, those it is done with are forgotten.
     private mutating func forgetHosts(allBut newcomer: Origin) {
         hosts = hosts.filter { $0.key == newcomer || !$0.value.isForgettable }
         rememberedHosts = max(1000, 2 * hosts.count)
         didForget?(Set(hosts.keys))
     }
 
-    /// Gives up the place, or the waiting for it; returns who may start instead.
+    /// Gives up the place, or the wait for it; returns the tickets that may start instead.
     mutating func leave(_ ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host.take() else { return [] }
         host.leave(ticket)
         return host.waiting.isEmpty && total == nil ? [] : fill(host)
     }
 
-    /// The ticket's connection stands, and can be shared where it multiplexes; nil where that isn't known. Returns who may start now.
+    /// The ticket's connection is established, and can be shared if it multiplexes; nil if unknown. Returns the tickets that may start now.
     mutating func connected(_ ticket: Ticket, multiplexes: Bool?) -> [Ticket] {
         guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
         host.connected(ticket, multiplexes: multiplexes)
         return fill(host)
     }
 
-    /// The first answer on the ticket's connection takes long, and it can't be shared before. Returns who may start now, on another.
+    /// The first response on the ticket's connection is slow, and the connection can't be shared before it. Returns the tickets that may
+    /// start now, on another.
     mutating func overdue(_ ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
         host.openerIsOverdue()
         return fill(host)
     }
 
-    /// The ticket's origin has answered in `version`, as it stands in the response's head. Returns who may start now.
+    /// The ticket's origin has responded in `version`, as written in the response's head. Returns the tickets that may start now.
     mutating func answered(_ ticket: Ticket, in version: String) -> [Ticket] {
         guard let host = ticket.host, ticket.isOpening || host.version != version else { return [] }
         host.answered(ticket, in: version)
         return fill(host)
     }
 
-    /// Admits those who wait at `host`; where a place counts for all hosts, those who wait anywhere.
+    /// Admits those waiting at `host`; if places are shared by all hosts, those waiting anywhere.
     private mutating func fill(_ host: AdmissionHost) -> [Ticket] {
         if total != nil { return fillAll(after: host) }
         var next: [Ticket] = []
@@ -156,9 +157,9 @@ struct Admission {
         return next
     }
 
-    // MARK: - What is known of a ticket's origin
+    // MARK: - Information about a ticket's origin
 
-    /// nil for a ticket that has neither a place nor waits for one.
+    /// nil for a ticket that neither has a place nor waits for one.
     func plan(for ticket: Ticket) -> ConnectionPlan? {
         ticket.host?.plan
     }
@@ -167,7 +168,7 @@ struct Admission {
         ticket.host?.multiplexes ?? false
     }
 
-    /// Whether others wait for the ticket's connection: it is to open one.
+    /// Whether others wait for the connection that the ticket is to open.
     func isAwaited(_ ticket: Ticket) -> Bool {
         ticket.host?.isAwaited(ticket) ?? false
     }
@@ -177,19 +178,19 @@ struct Admission {
         ticket.host?.hasOverdue ?? false
     }
 
-    /// Notes how long a body from the ticket's origin was.
+    /// Notes the length of a body from the ticket's origin.
     func received(bodyOf size: Int, for ticket: Ticket) {
         ticket.host?.lastBodySize = size
     }
 
-    /// How many bytes one read from the ticket's origin should bring: a large buffer saves system calls where bodies are large,
-    /// and costs more than it saves where they are not. The last body from there is taken for a sample of the next.
+    /// How many bytes one read from the ticket's origin should bring: a large buffer saves system calls if bodies are large, and costs more
+    /// than it saves if they aren't. The origin's last body predicts the next.
     func receiveBufferSize(for ticket: Ticket) -> Int {
         ticket.host?.lastBodySize ?? 0 > 64 * 1024 ? 256 * 1024 : 16 * 1024
     }
 }
 
-/// The places that all hosts share, and the hosts with somebody who lacks nothing but one of them.
+/// The places that all hosts share, and the hosts with a request that lacks nothing but one of them.
 private struct TotalPlaces {
     let limit: Int
     private var taken = 0
@@ -204,18 +205,18 @@ private struct TotalPlaces {
         taken - host.countedConnections + host.connections(for: host.admitted + 1) <= limit
     }
 
-    /// The host whose first waiting request is the next of all. While that one has no place nobody else gets one, even on a connection
-    /// that is there: else it could wait forever.
+    /// The host whose first waiting request is next overall. While that request has no place, no other gets one, even on an existing
+    /// connection: otherwise it could wait forever.
     var firstHost: AdmissionHost? { queue.first.flatMap { hasPlace(at: $0) ? $0 : nil } }
 
-    /// Called after each change of what runs at `host`.
+    /// Called whenever the number of requests running at `host` changes.
     mutating func recount(_ host: AdmissionHost) {
         let connections = host.connections(for: host.admitted)
         taken += connections - host.countedConnections
         host.countedConnections = connections
     }
 
-    /// Called after each change of who waits at `host`, or of its own places.
+    /// Called whenever the queue at `host`, or the number of its own places, changes.
     mutating func requeue(_ host: AdmissionHost) {
         guard host.hasPlace, let first = host.waiting.first else { return queue.remove(host) }
         host.heapKey = first.heapKey

@@ -2,7 +2,7 @@ import CurlTransport
 
 /// One origin's places and its queue. Loop only; changed by `Admission` alone.
 final class AdmissionHost: IndexedHeapElement {
-    /// What is known of the origin's way to serve several requests at once.
+    /// Whether the origin is known to multiplex.
     private enum Knowledge {
         /// It may multiplex: its first connection will tell. One request opens that, so that the others can share it.
         case exploring
@@ -13,13 +13,13 @@ final class AdmissionHost: IndexedHeapElement {
 
     let plan: ConnectionPlan
     private var knowledge: Knowledge
-    /// Of the last response, such as "HTTP/1.1".
+    /// The HTTP version of the last response, such as "HTTP/1.1".
     private(set) var version: String?
     private(set) var admitted = 0
     var waiting = IndexedHeap<Admission.Ticket>()
     var lastBodySize = 0
 
-    // Where all hosts share places.
+    // Used if all hosts share places.
     var heapKey = Admission.Ticket.Key(priority: 0, number: 0)
     var heapIndex: Int?
     var countedConnections = 0
@@ -32,10 +32,10 @@ final class AdmissionHost: IndexedHeapElement {
     var isExploring: Bool { knowledge == .exploring }
     var multiplexes: Bool { knowledge == .multiplexes }
 
-    /// The request that opens one more connection where those that can be shared are full, or there is none. The next waits until that
-    /// one can be shared, too: libcurl would open another for it.
+    /// The request that opens another connection because those that can be shared are full, or there are none. The next opener waits until
+    /// that one can be shared, too: otherwise libcurl would open another for it.
     private weak var opener: Admission.Ticket?
-    /// How many requests are opening a connection that can't be shared yet: the opener, and those that were overdue.
+    /// How many requests are opening a connection that can't be shared yet: the opener, and those that are overdue.
     private var openings = 0
 
     /// Whether others wait for the ticket's connection.
@@ -52,18 +52,18 @@ final class AdmissionHost: IndexedHeapElement {
         }
     }
 
-    /// Whether the connections that can be shared have as many requests as they may.
+    /// Whether the connections that can be shared carry as many requests as they may.
     private var areFull: Bool { (admitted - openings) / plan.streams >= established }
 
-    /// How many connections can be shared, as far as that is known.
+    /// How many connections can be shared, as far as known.
     private var established: Int {
         guard let open = plan.connections?.openCount, plan.mayMultiplex else { return plan.limit }
         return max(0, min(plan.limit, open - openings))
     }
 
-    /// How many connections so many requests need.
+    /// How many connections this many requests need.
     func connections(for requests: Int) -> Int {
-        // Rounded up, for any limit that a program may set.
+        // Rounds up without overflowing, for any limit that a program may set.
         multiplexes && requests > 0 ? (requests - 1) / plan.streams + 1 : requests
     }
 
@@ -77,8 +77,8 @@ final class AdmissionHost: IndexedHeapElement {
         admitted += 1
     }
 
-    /// A request that leaves before its connection could be shared lets the next one go ahead. One that failed lets all: each waits for
-    /// the connection in its own time then, and not for one failure after the other.
+    /// A request that leaves before its connection could be shared lets the next one go ahead. One that failed lets all go ahead: then each
+    /// has its own time to wait for the connection, rather than one failure after another.
     func leave(_ ticket: Admission.Ticket) {
         guard ticket.isAdmitted else { return waiting.remove(ticket) }
         ticket.isAdmitted = false
@@ -88,7 +88,7 @@ final class AdmissionHost: IndexedHeapElement {
         if ticket.hasFailed, opened, isExploring || established == 0 { knowledge = .separate }
     }
 
-    /// The ticket's connection can be shared, or never will.
+    /// The ticket's connection can be shared, or never will be.
     private func endOpening(of ticket: Admission.Ticket) {
         if opener === ticket { opener = nil }
         guard ticket.isOpening else { return }
@@ -99,11 +99,11 @@ final class AdmissionHost: IndexedHeapElement {
     func connected(_ ticket: Admission.Ticket, multiplexes: Bool?) {
         endOpening(of: ticket)
         guard isExploring else { return }
-        // Where it isn't known, so many requests start as would without multiplexing; the first answer tells.
+        // If unknown, as many requests start as without multiplexing; the first response will tell.
         knowledge = multiplexes ?? false ? .multiplexes : .separate
     }
 
-    /// The opener's connection stands, but can't be shared before its first answer, which takes long.
+    /// The opener's connection is established, but can't be shared before its first response, which is slow.
     func openerIsOverdue() {
         opener = nil
     }
@@ -114,7 +114,7 @@ final class AdmissionHost: IndexedHeapElement {
         knowledge = version.hasPrefix("HTTP/1") ? .separate : .multiplexes
     }
 
-    /// One with idle connections can still be asked about.
+    /// While it has idle connections, information about it may still be requested.
     var isForgettable: Bool {
         let open = (plan.connections?.openCount ?? 0) + (plan.channels?.openCount ?? 0)
         return admitted == 0 && waiting.isEmpty && open == 0

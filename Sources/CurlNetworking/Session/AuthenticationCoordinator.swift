@@ -3,12 +3,12 @@ import CurlNetworkingLocks
 
 /// Waits for its turn to ask for a credential.
 protocol AuthenticationWaiter: AnyObject, Sendable {
-    /// It is its turn; the one before may have got an answer that serves both. Any thread.
+    /// Its turn has come; the previous one may have got an answer that serves both. Any thread.
     func turnCame(about space: ProtectionSpace)
 }
 
-/// What a session's tasks know of credentials together, and the queue of those that want to ask for one: for each protection space
-/// one at a time, and the others wait for its answer. Any thread: a proxy's spaces concern tasks on all of the session's loops.
+/// The credentials that a session's tasks share, and the queue of those that want to ask for one: for each protection space one at a time,
+/// while the others wait for its answer. Any thread: a proxy's spaces concern tasks on all of the session's loops.
 final class AuthenticationCoordinator: Sendable {
     private let spaces = Mutex(ProtectionSpaces())
     private let queues = Mutex<[ProtectionSpace: Queue]>([:])
@@ -19,7 +19,7 @@ final class AuthenticationCoordinator: Sendable {
         var waiting: [any AuthenticationWaiter] = []
     }
 
-    // MARK: - What is known
+    // MARK: - Known credentials
 
     func withSpaces<Result>(_ body: (inout ProtectionSpaces) -> Result) -> Result {
         spaces.withLock { spaces in body(&spaces) }
@@ -31,7 +31,7 @@ final class AuthenticationCoordinator: Sendable {
 
     // MARK: - Questions
 
-    /// True when it is `waiter`'s turn to ask; else its `turnCame(about:)` is called when it is.
+    /// True if it is `waiter`'s turn to ask; otherwise its `turnCame(about:)` is called when it is.
     func enter(_ waiter: any AuthenticationWaiter, about space: ProtectionSpace) -> Bool {
         queues.withLock { queues in
             guard queues[space] != nil else {
@@ -47,7 +47,7 @@ final class AuthenticationCoordinator: Sendable {
         queues.withLock { $0[space]?.asking === waiter }
     }
 
-    /// `waiter` has its answer, or wants none any more: it is the next one's turn, who may have got the answer with that.
+    /// `waiter` has its answer, or no longer wants one: it is the next one's turn, which may have got its answer that way.
     func leave(_ waiter: any AuthenticationWaiter, about space: ProtectionSpace) {
         let next = queues.withLock { queues -> (any AuthenticationWaiter)? in
             guard var queue = queues[space] else { return nil }
@@ -69,7 +69,7 @@ final class AuthenticationCoordinator: Sendable {
 }
 
 extension SessionCore {
-    /// Made when first needed: most sessions never are. Any thread.
+    /// Made on first use; most sessions never need it. Any thread.
     var authenticationCoordinator: AuthenticationCoordinator {
         madeAuthenticationCoordinator.withLock { made in
             let coordinator = made ?? AuthenticationCoordinator()
@@ -80,7 +80,7 @@ extension SessionCore {
 
     var existingAuthenticationCoordinator: AuthenticationCoordinator? { madeAuthenticationCoordinator.withLock { $0 } }
 
-    /// Later requests are sent without credentials again. Any thread.
+    /// Makes later requests start without credentials again. Any thread.
     func forgetCredentials() {
         existingAuthenticationCoordinator?.forgetAll()
         pools.visit { $0.handshakes.forgetDecisions() }

@@ -1,23 +1,23 @@
 import CurlTransport
 
-/// One row of the table of connection options: a number that libcurl is told, and how a property of `CurlOptions.ConnectionOptions` becomes
-/// that number. Validation, the merging of hosts with the session, and the transport all go by the table.
+/// A row of the table of connection options: a numeric libcurl option, and how a property of `CurlOptions.ConnectionOptions` becomes that
+/// number. Validation, the merging of hosts with the session, and the transport all use the table.
 struct ConnectionOption: Sendable {
     typealias Options = CurlOptions.ConnectionOptions
 
-    /// As errors name it: the property, or a part of one that has several.
+    /// The name used in errors: the property, or a part of one that has several.
     let name: String
-    /// Whether `options` have the property. Where they do, they decide on all of its parts.
+    /// Whether `options` set the property. If they do, they decide all of its parts.
     let isSet: @Sendable (_ options: Options) -> Bool
-    /// What is wrong with the value in `options`; nil for nothing.
+    /// The problem with the value in `options`; nil if it is valid.
     let objection: @Sendable (_ options: Options) -> String?
-    /// What libcurl is told; nil leaves it at its default.
+    /// The number for libcurl; nil leaves its default.
     let number: @Sendable (_ options: Options) -> Int?
     /// libcurl's name for it, without "CURLOPT_".
     private let curlName: String
     /// The first version of libcurl that has it.
     let since: CurlVersion
-    /// Only transfers that send a body are told.
+    /// Set only for transfers that send a body.
     private let needsBody: Bool
 
     /// A row for one part of a property.
@@ -54,7 +54,7 @@ struct ConnectionOption: Sendable {
     /// Whether the linked libcurl has it.
     var isAvailable: Bool { NamedOption(curlName) != nil }
 
-    /// What the transport is told; nil leaves it at its default.
+    /// The transport's setting; nil leaves libcurl's default.
     func setting(_ options: Options) -> NumberSetting? {
         guard let number = number(options), let option = NamedOption(curlName) else { return nil }
         return NumberSetting(option, number, needsBody: needsBody)
@@ -62,7 +62,7 @@ struct ConnectionOption: Sendable {
 }
 
 extension ConnectionOption {
-    /// How a value becomes libcurl's number, and which values make sense.
+    /// How a value becomes libcurl's number, and which values are valid.
     struct Unit<Value>: Sendable {
         let number: @Sendable (Value) -> Int
         let objection: @Sendable (Value) -> String?
@@ -96,6 +96,6 @@ extension ConnectionOption.Unit<Bool> {
 }
 
 extension ConnectionOption.Unit {
-    /// On wherever there is a value.
+    /// On if there is a value.
     static var presence: Self { Self(number: { _ in 1 }, objection: { _ in nil }) }
 }

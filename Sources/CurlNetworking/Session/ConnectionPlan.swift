@@ -78,7 +78,8 @@ extension CurlOptions.HTTPVersion {
 }
 
 extension CurlOptions.ConnectionOptions {
-    /// What libcurl is told about connections to `origin`: of each property, what the first host has that has it, or else the session.
+    /// libcurl's settings for connections to `origin`: each property as set by the first matching host that sets it, or else by the
+    /// session.
     fileprivate func settings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
         Self.table.compactMap { row in
             row.setting(hosts.first({ row.isSet($0.connections) ? $0.connections : nil }, for: origin) ?? self)
@@ -91,7 +92,7 @@ extension ProxySettings {
         self.init(url: server.description)
         alwaysTunnels = server.alwaysTunnels && !server.isSOCKS
         authorities = server.certificateAuthorities?.path
-        // For HTTP through an HTTP proxy the tasks show them, to those who ask. FTP knows no challenges.
+        // For HTTP through an HTTP proxy, the tasks send the credential when challenged. FTP has no challenges.
         if let credential = server.credential, server.isSOCKS || origin.isFTP {
             authentication = ProxyAuthentication(.basic, user: credential.user, password: credential.password)
         }

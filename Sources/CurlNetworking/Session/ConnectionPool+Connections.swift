@@ -1,12 +1,12 @@
 import CurlTransport
 import Foundation
 
-// A pool's connections: how a request comes to one, and what is told of them. Everything on the loop.
+// A pool's connections: how a request gets one, and what is reported about them. Everything on the loop.
 
 extension ConnectionPool {
-    /// Has `options` say what the connections to the ticket's origin are like.
+    /// Sets up `options` for connections to the ticket's origin.
     ///
-    /// Fails where the request's head is larger than libcurl, or the one version that the origin is said to speak, can carry.
+    /// Throws if the request's head is larger than libcurl can send, or than the HTTP version set for the origin can carry.
     func choose(
         _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
@@ -24,13 +24,13 @@ extension ConnectionPool {
         options.closesUnlessAnswered = plan.sharesWhenAnswered
         options.connection = plan.profile
         options.connections = plan.connections
-        // Of HTTP/1.1's idle connections one may be as dead as the other; one that multiplexes is known to be, and isn't chosen again.
+        // If one idle HTTP/1.1 connection is dead, so may the others be; a multiplexed one is known to be dead, and isn't chosen again.
         options.usesNewConnection = alone || avoidingKept && (!multiplexes || plan.hasPriorKnowledge)
         if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, !options.usesNewConnection,
             plan.connections?.openCount ?? 0 > 0
         {
             if admission.isAwaited(ticket) {
-                // A request that was cancelled may have left a place on a connection that stands.
+                // A request that was cancelled may have left a place on an established connection.
                 options.usesNewConnection = true
             } else {
                 options.versionOverride = .joinsPriorKnowledge
@@ -54,10 +54,10 @@ extension ConnectionPool {
 
     private static let largestField = 300 * 1024
 
-    /// libcurl's HTTP/2 library sends none of more than 64 KiB, and libcurl would wait for an answer all the same.
+    /// libcurl's HTTP/2 library sends no head of more than 64 KiB, and yet libcurl would wait for a response.
     private static let largestHTTP2Head = 60 * 1024
 
-    /// The ticket's connection stands, and TLS has agreed on `negotiated` (RFC 7301), nil where it isn't known.
+    /// The ticket's connection is established, and TLS has negotiated `negotiated` (RFC 7301), nil if unknown.
     func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
         guard admission.isAwaited(ticket) else { return }
         guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitAnswer(of: ticket) }
@@ -65,7 +65,7 @@ extension ConnectionPool {
         start(admission.connected(ticket, multiplexes: multiplexes))
     }
 
-    /// Lets others open connections of their own where the first answer on the ticket's takes longer than setting up another would.
+    /// Lets others open their own connections if the first response on the ticket's takes longer than another setup would.
     private func awaitAnswer(of ticket: Admission.Ticket) {
         guard ticket.answerTimeout == nil else { return }
         let answerTimeout = Deadline { [unowned self, weak ticket] in
@@ -77,18 +77,18 @@ extension ConnectionPool {
 
     private static let answerTimeout = Duration.seconds(1)
 
-    /// Nobody waits for the ticket's answer any more.
+    /// Stops waiting for the ticket's response.
     func endAnswerTimeout(with ticket: Admission.Ticket) {
         if let answerTimeout = ticket.answerTimeout.take() { loop.cancel(answerTimeout) }
     }
 
-    /// The ticket's origin has answered in `version`, as it stands in the response's head.
+    /// The ticket's origin has responded in `version`, as written in the response's head.
     func noteAnswer(_ ticket: Admission.Ticket, in version: String) {
         endAnswerTimeout(with: ticket)
         start(admission.answered(ticket, in: version))
     }
 
-    /// What is open, and who waits, at each origin that the pool remembers. Any thread.
+    /// The open connections and waiting requests of each origin that the pool remembers. Any thread.
     var connectionSnapshot: [OriginConnections] {
         get async {
             await withCheckedContinuation { continuation in
@@ -107,12 +107,12 @@ extension ConnectionPool {
 }
 
 extension TransferOptions {
-    /// Roughly, in bytes.
+    /// Approximate, in bytes.
     fileprivate var headSize: Int { headers.reduce(url.utf8.count) { $0 + $1.utf8.count } }
 }
 
 extension OriginConnections {
-    /// nil for an origin that the session counts no connections of.
+    /// nil if the session doesn't count the origin's connections.
     fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage, eventLoop: Int) {
         guard let group = host.plan.connections, !origin.isFTP else { return nil }
         // Each channel has its task.
@@ -132,7 +132,7 @@ extension OriginConnections {
         )
     }
 
-    /// The ALPN identifier (RFC 7301) of a version as it stands in a response's head.
+    /// The ALPN identifier (RFC 7301) for a version as written in a response's head.
     private static func protocolName(_ version: String) -> String? {
         switch version {
         case "HTTP/1.0": "http/1.0"

@@ -1,10 +1,10 @@
 import CurlTransport
 
-/// A session's part on one event loop: the connections to the origins that are bound to that loop, who waits for them, and what goes
-/// from there to the delegate queue. Most sessions have one.
+/// A session's part on one event loop: the connections to the origins bound to that loop, the requests waiting for them, and deliveries to
+/// the delegate queue. Most sessions have one.
 ///
-/// `@unchecked Sendable`: everything is touched on the loop alone, but for what says otherwise. Alive as long as its session and the tasks
-/// in it; `close()` closes the connections.
+/// `@unchecked Sendable`: everything is touched on the loop alone, unless noted otherwise. Lives as long as its session and the tasks in
+/// it; `close()` closes the connections.
 final class ConnectionPool: @unchecked Sendable {
     // MARK: Never changes
 
@@ -42,7 +42,7 @@ final class ConnectionPool: @unchecked Sendable {
         admission = Admission(total: limits.total) { ConnectionPlan(settings, for: $0, on: loop) }
     }
 
-    /// Has origins that the pool forgets be free for any other. Called once, before the pool is used.
+    /// Unbinds origins that the pool forgets, so that other loops can have them. Called once, before the pool is used.
     func releaseForgottenOrigins(of binding: OriginBinding) {
         admission.didForget = { [index] in binding.release(from: index, allBut: $0) }
     }
@@ -61,7 +61,7 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Has later requests use new connections; those that nobody uses are closed.
+    /// Makes later requests use new connections; idle ones are closed.
     func renewConnections() {
         if let multi { retiredMultis.append(multi) }
         multi = nil
@@ -86,7 +86,7 @@ final class ConnectionPool: @unchecked Sendable {
         return multi
     }
 
-    /// The same for one whose handshake goes by the word of `decider`.
+    /// The multi handle for a transfer whose handshake follows `decider`'s decisions.
     func multi(for decider: HandshakeDecider) throws(TransferFailure) -> Multi {
         guard case .task = decider else { return try currentMulti() }
         let scope = handshakes.scope(of: decider)
@@ -115,7 +115,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: - Deliveries
 
-    /// Has the delegate queue run `delivery`, together with all others of this round.
+    /// Runs `delivery` on the delegate queue, together with all others of this round.
     func deliverAtEndOfRound(_ delivery: DeliveryQueue.Delivery) {
         deliveries.append(delivery)
         guard deliveries.count == 1 else { return }
@@ -127,17 +127,17 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: - Admission
 
-    /// True when the ticket's owner may start at once; else it is `admitted` when it may.
+    /// True if the ticket's owner may start at once; otherwise `admitted` is called when it may.
     func enter(_ ticket: Admission.Ticket, priority: Float) -> Bool {
         admission.enter(ticket, priority: priority)
     }
 
-    /// Has a ticket that waits go ahead of those of lower priority.
+    /// Moves a waiting ticket ahead of those with lower priority.
     func setPriority(_ priority: Float, of ticket: Admission.Ticket) {
         start(admission.setPriority(priority, of: ticket))
     }
 
-    /// Gives up the ticket's place or its waiting, and lets those start who may instead.
+    /// Gives up the ticket's place or its wait, and starts the tickets that may start instead.
     func leave(_ ticket: Admission.Ticket) {
         if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
         endAnswerTimeout(with: ticket)
@@ -148,7 +148,7 @@ final class ConnectionPool: @unchecked Sendable {
         admission.plan(for: ticket)?.profile
     }
 
-    /// The way to the ticket's origin.
+    /// The route to the ticket's origin.
     func route(for ticket: Admission.Ticket) -> ProxyRoute {
         admission.plan(for: ticket)?.route ?? .direct
     }
@@ -161,7 +161,7 @@ final class ConnectionPool: @unchecked Sendable {
         admission.receiveBufferSize(for: ticket)
     }
 
-    /// Starting can fail at once and let the next one start: a queue and not a recursion, however many wait.
+    /// Starting one can fail at once and let the next start: iterative rather than recursive, since any number may wait.
     func start(_ tickets: [Admission.Ticket]) {
         guard !tickets.isEmpty else { return }
         let isStarting = !admitted.isEmpty

@@ -1,13 +1,13 @@
 import CurlTransport
 import Foundation
 
-/// A session's pools, one on each of its event loops, and which origin belongs to which. Any thread.
+/// A session's pools, one on each of its event loops, and the binding of origins to them. Any thread.
 final class ConnectionPools: Sendable {
     /// At least one.
     let all: [ConnectionPool]
-    /// Where tasks begin that go to no origin; the only one of most sessions.
+    /// Where tasks without an origin begin; the only pool of most sessions.
     let first: ConnectionPool
-    /// Where there is one, nothing ever has to be asked, locked or moved.
+    /// If false, nothing ever has to be looked up, locked or moved.
     let areSeveral: Bool
     private let binding: OriginBinding
 
@@ -29,8 +29,8 @@ final class ConnectionPools: Sendable {
         for pool in pools { pool.releaseForgottenOrigins(of: binding) }
     }
 
-    /// The pool of `origin`. To be asked on that pool's own loop before a request enters there: elsewhere it may have forgotten the origin
-    /// meanwhile.
+    /// The pool of `origin`. Must be called on that pool's own loop before a request enters there: elsewhere the pool may have forgotten
+    /// the origin meanwhile.
     func pool(for origin: Origin) -> ConnectionPool {
         areSeveral ? all[binding.loop(for: origin)] : first
     }
@@ -41,7 +41,7 @@ final class ConnectionPools: Sendable {
         return pool(for: origin)
     }
 
-    /// Calls `body` for one pool after the other, on its loop, and then `completion` on the last one's.
+    /// Calls `body` for one pool after the other, each on its own loop, and then `completion` on the last one's.
     func visit(_ body: @escaping @Sendable (ConnectionPool) -> Void, completion: @escaping @Sendable () -> Void = {}) {
         visit(all[...], body, completion)
     }

@@ -1,21 +1,21 @@
 import CurlTransport
 import Foundation
 
-/// Waits for a way to its host. Loop only.
+/// Waits until its host can be reached. Loop only.
 protocol ConnectivityWaiter: AnyObject {
-    /// There may be a way now.
+    /// The host may be reachable now.
     func networkChanged()
 }
 
-/// The tasks of a session's pool that wait for a way to their host, and what tells them that there may be one. Loop only.
+/// The tasks of a session's pool that wait until their host can be reached. They are called when the network changes. Loop only.
 ///
-/// The system is watched only while somebody waits.
+/// The system is watched only while a task waits.
 final class ConnectivityWaiters {
     private let loop: EventLoop
-    /// In the order in which they came.
+    /// In order of arrival.
     private var waiters: [any ConnectivityWaiter] = []
     private var monitor: NetworkMonitor?
-    /// Changes come in bursts, and a new route is no good before it has its address: one try for all of it.
+    /// Changes come in bursts, and a new route is useless before it has its address: one attempt for the whole burst.
     private var settling: Deadline?
     private static let settlingTime = Duration.milliseconds(50)
 
@@ -49,7 +49,7 @@ final class ConnectivityWaiters {
 }
 
 extension URLSession {
-    /// Acts as if the system had told of a change of its network. For tests, which can't change that.
+    /// Acts as if the system had reported a network change. For tests, which can't cause one.
     package func simulateNetworkChange() {
         core.pools.visit { $0.connectivityWaiters.networkChanged() }
     }

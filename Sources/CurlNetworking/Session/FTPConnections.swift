@@ -1,9 +1,9 @@
 import CurlTransport
 
-/// A session's connections to FTP servers, on a loop that nothing but FTP uses: libcurl waits for the replies that end a transfer
-/// and a connection without returning to its caller, so a slow server holds up other FTP transfers, and nothing else.
+/// A session's connections to FTP servers, on a loop that only FTP uses: libcurl blocks while it waits for the replies that end a transfer
+/// and a connection, so a slow server delays other FTP transfers, and nothing else.
 ///
-/// `@unchecked Sendable`: the variables are the loop's alone.
+/// `@unchecked Sendable`: the variables are touched on the loop alone.
 final class FTPConnections: @unchecked Sendable {
     let loop = EventLoopGroup.ftp.next()
     private let limits: ConnectionLimits
@@ -24,7 +24,7 @@ final class FTPConnections: @unchecked Sendable {
         return multi
     }
 
-    /// Has later transfers use new connections. Any thread.
+    /// Makes later transfers use new connections. Any thread.
     func renew() {
         loop.submit {
             if let multi = self.multi.take() { self.retired.append(multi) }

@@ -2,12 +2,12 @@ import CurlTransport
 
 /// Waits for the answer to a question about a TLS handshake. Loop only.
 protocol HandshakeWaiter: AnyObject {
-    /// Another's question, the same as this one's, was answered: perhaps for both.
+    /// Another waiter's question, identical to this one's, was answered: perhaps for both.
     func questionSettledElsewhere()
 }
 
-/// What one of a session's delegates has decided about the handshakes of a pool's hosts, and the queue of tasks whose question is
-/// another's already. Loop only.
+/// One delegate's decisions about the handshakes of a pool's hosts, and the queue of tasks whose question another task is already asking.
+/// Loop only.
 final class HandshakeCoordinator {
     /// A question and the origin it is about.
     struct Subject: Hashable {
@@ -17,21 +17,21 @@ final class HandshakeCoordinator {
 
     enum Identity {
         case undecided
-        /// The server gets it, or goes without.
+        /// Decided: the server gets the certificate, or none.
         case decided(ClientCertificate?)
     }
 
     private struct Known {
         var decisions = HandshakeDecisions()
         var identity = Identity.undecided
-        /// A chain was accepted that verification had turned down.
+        /// A chain was accepted that had failed verification.
         var acceptsProblems = false
     }
 
     private var known: [Origin: Known] = [:]
     private var queues: [Subject: [any HandshakeWaiter]] = [:]
 
-    /// With more, something is wrong with the other side; the oldest are asked about again.
+    /// More than this points to a problem at the other end; the oldest are asked about again.
     private static let maximumChains = 16
     private static let maximumOrigins = 10_000
 
@@ -56,12 +56,12 @@ final class HandshakeCoordinator {
         }
     }
 
-    /// Whether a connection to `origin` may have a certificate that verification would have turned down.
+    /// Whether a connection to `origin` may have a certificate that failed verification.
     func acceptsProblems(of origin: Origin) -> Bool {
         known[origin]?.acceptsProblems ?? false
     }
 
-    /// - Parameter hasProblem: Whether verification had turned it down.
+    /// - Parameter hasProblem: Whether it had failed verification.
     func accept(_ chain: [[UInt8]], of origin: Origin, hasProblem: Bool) {
         change(origin) { known in
             if hasProblem { known.acceptsProblems = true }
@@ -89,7 +89,7 @@ final class HandshakeCoordinator {
         }
     }
 
-    /// The server wanted none of what it was shown: the next task may bring something better.
+    /// The server rejected the client certificate: the next task may offer a better one.
     func forgetIdentity(for origin: Origin) {
         guard known[origin] != nil else { return }
         change(origin) { known in
@@ -109,19 +109,19 @@ final class HandshakeCoordinator {
 
     // MARK: - Questions
 
-    /// True when `waiter` is to ask; else its `questionSettledElsewhere()` is called when it is to try again.
+    /// True if `waiter` is to ask; otherwise its `questionSettledElsewhere()` is called when it is to try again.
     func enter(_ waiter: any HandshakeWaiter, about subject: Subject) -> Bool {
         queues[subject, default: []].append(waiter)
         return queues[subject]?.count == 1
     }
 
-    /// `waiter` has its answer, or wants none any more.
+    /// `waiter` has its answer, or no longer wants one.
     func leave(_ waiter: any HandshakeWaiter, about subject: Subject) {
         guard var queue = queues[subject], let index = queue.firstIndex(where: { $0 === waiter }) else { return }
         queue.remove(at: index)
         guard index == 0 else { return queues[subject] = queue }
         queues[subject] = nil
-        // What they find may be the same question, if the answer was for `waiter` alone.
+        // They may run into the same question again, if the answer was for `waiter` alone.
         for other in queue { other.questionSettledElsewhere() }
     }
 }

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Whom objects of either kind report to.
+/// The type that objects of either kind report to.
 typealias ProtocolClient = URLProtocolClient & FoundationNetworking.URLProtocolClient
 
-/// A class of a program's or library's that loads requests: a subclass of this module's `URLProtocol`, or of the stock module's.
+/// A program's or library's class that loads requests: a subclass of this module's `URLProtocol`, or of the stock module's.
 enum ProtocolClass: Equatable {
     case own(URLProtocol.Type)
     case stock(FoundationNetworking.URLProtocol.Type)
-    /// Neither. It takes every request that comes to it, and fails it: passed over in silence, the request would go to the network.
+    /// Neither. It takes every request offered to it, and fails it: if it were skipped silently, the request would go to the network.
     case unusable(AnyClass)
 
-    /// nil for the stock module's built-in classes: they stand for the network.
+    /// nil for the stock module's built-in classes, which represent the network.
     init?(_ protocolClass: AnyClass) {
         if let own = protocolClass as? URLProtocol.Type {
             self = .own(own)
@@ -41,12 +41,12 @@ enum ProtocolClass: Equatable {
         }
     }
 
-    /// The stock module never asks, and its own implementation traps: so a stock class may well have none.
+    /// The stock module never calls this method, and its own implementation traps: so a stock class may well not override it.
     func canonicalRequest(for request: URLRequest) -> URLRequest {
         if case .own(let type) = self { type.canonicalRequest(for: request) } else { request }
     }
 
-    /// nil where no object can be made.
+    /// nil if no object can be made.
     func makeObject(for task: URLSessionTask, cachedResponse: CachedURLResponse?, client: any ProtocolClient)
         -> ProtocolObject?
     {
@@ -71,8 +71,8 @@ enum ProtocolObject {
         }
     }
 
-    /// `hasEnded` where the object itself has reported an end. The stock module tells only the others to stop, and its own
-    /// implementation traps.
+    /// `hasEnded` if the object itself has reported an end. The stock module calls this only if it hasn't, and its own implementation
+    /// traps.
     func stopLoading(hasEnded: Bool) {
         switch self {
         case .own(let object): object.stopLoading()

@@ -2,10 +2,10 @@ import CurlTransport
 import Foundation
 import CurlNetworkingLocks
 
-/// A task that its session keeps from its first resuming to its end. Any thread.
+/// A task that its session keeps from its first `resume()` to its end. Any thread.
 protocol SessionMember: AnyObject, Sendable {
     var identifier: Int { get }
-    /// The public object; nil where no list is to show it.
+    /// The public object; nil for tasks that aren't listed.
     var listedTask: URLSessionTask? { get }
 }
 

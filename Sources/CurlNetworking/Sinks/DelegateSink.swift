@@ -1,8 +1,8 @@
 import Foundation
 
-/// Hands the body to a delegate as it comes, once the delegate has allowed the response.
+/// Hands the body to a delegate as it arrives, once the delegate has allowed the response.
 ///
-/// A body of the type multipart/x-mixed-replace is taken apart: the delegate gets a response and the bytes of each of its parts.
+/// A multipart/x-mixed-replace body is split: the delegate gets a response for each part, and the part's bytes.
 final class DelegateSink: Sink {
     private unowned let owner: any SinkOwner
     private var parts: BodyParts?
@@ -38,14 +38,14 @@ final class DelegateSink: Sink {
     }
 }
 
-/// A multipart body that is being taken apart, and what its parts' responses have from the whole one. Loop only.
+/// A multipart body that is being split, and the part of the whole response that its parts' responses share. Loop only.
 final class BodyParts {
     private var parser: PartParser
     private let url: URL?
-    /// The status, and the fields but for those that describe the body.
+    /// The status, and the fields except those that describe the body.
     private var common: ResponseHead
 
-    /// nil where the body is of another type.
+    /// nil if the body has another type.
     init?(_ whole: ResponseHead, at url: URL?) {
         guard let parser = whole["Content-Type"].flatMap(PartParser.init(contentType:)) else { return nil }
         self.parser = parser
@@ -69,7 +69,7 @@ final class BodyParts {
         }
     }
 
-    /// The bytes of the last part that were kept back; nil for none.
+    /// The last part's bytes that were held back; nil if there are none.
     func finish() -> [UInt8]? {
         parser.finish()
     }

@@ -1,20 +1,20 @@
 import Foundation
 
-/// Writes the body to a private temporary file, which a later download can go on from.
+/// Writes the body to a private temporary file, which a later download can resume from.
 final class FileSink: Sink {
     private unowned let owner: any SinkOwner
     private let directory: URL
     private let originalRequest: URLRequest?
-    /// What the task was to go on from; nil for a download from its beginning.
+    /// What the task was to resume from; nil for a download from the beginning.
     private let resumeData: ResumeData?
 
     private var file: DownloadFile?
-    /// The response that the file's newest bytes belong to.
+    /// The response that the file's latest bytes belong to.
     private var accepted: (head: ResponseHead, request: URLRequest)?
     private var expected: Int64 = 0
-    /// What a part of the file was validated with: the answer with the rest need not repeat it.
+    /// The validator of the partial file: the response with the rest need not repeat it.
     var partValidator: Resumption.Validator?
-    /// The partial file of `resumeData` is superfluous once this download has succeeded, or has resume data of its own.
+    /// The partial file of `resumeData` isn't needed any more once this download has succeeded, or has resume data of its own.
     var supersedesPartialFile = false
     private var unsettled: Int64 = 0
 
@@ -25,7 +25,7 @@ final class FileSink: Sink {
         self.resumeData = resumeData
     }
 
-    /// A sink for a body whose beginning has been received already.
+    /// A sink for a body whose beginning has already been received.
     init(_ owner: any SinkOwner, in directory: URL, for request: URLRequest?, writing pieces: [Data]) throws(URLError) {
         self.owner = owner
         self.directory = directory
@@ -43,16 +43,16 @@ final class FileSink: Sink {
         self.file = file
     }
 
-    /// The bytes in the file; nil as long as there is none.
+    /// The bytes in the file; nil if there is none yet.
     var length: Int64? { file?.length }
 
-    /// Goes on with a copy of the partial file.
+    /// Continues with a copy of the partial file.
     func adopt(_ copy: DownloadFile) {
         file = copy
         supersedesPartialFile = true
     }
 
-    /// The next bytes get a file of their own: a checkpoint may have named the old one, and must not find other content under its name.
+    /// Starts a new file for the next bytes: a checkpoint may have named the old one, and must not find other content under its name.
     func startOver() throws(URLError) {
         partValidator = nil
         guard let file = file.take() else { return }
@@ -96,14 +96,14 @@ final class FileSink: Sink {
 
     // MARK: - Resume data
 
-    /// What to go on from if the process ended now; nil where there is nothing. The download goes on.
+    /// Resume data in case the process ended now; nil if there is nothing to resume from. The download continues.
     func checkpoint() -> Data? {
         if let untouched { return untouched.encoded() }
         guard let validator, let partial = file?.describe() else { return nil }
         return resumeData(for: partial, validator)?.encoded()
     }
 
-    /// What was to be resumed, until the server has answered.
+    /// The resume data the task was created with, until the server has responded.
     private var untouched: ResumeData? { accepted == nil ? resumeData : nil }
 
     private func keep(after error: URLError) -> Data? {
@@ -118,12 +118,12 @@ final class FileSink: Sink {
         return encoded
     }
 
-    /// After these the file is no good to go on from.
+    /// After these errors, the file can't be resumed from.
     private static let fileErrors: Set<URLError.Code> = [
         .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
     ]
 
-    /// nil where the server gave nothing to validate with.
+    /// nil if the server sent nothing to validate with.
     private var validator: Resumption.Validator? {
         accepted.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) } ?? partValidator
     }

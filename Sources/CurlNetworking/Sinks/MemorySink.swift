@@ -1,15 +1,15 @@
 import Foundation
 
-/// Gathers the body in memory, for a handler or an awaiting Swift task.
+/// Collects the body in memory, for a handler or an awaiting Swift task.
 final class MemorySink: Sink {
     private unowned let owner: any SinkOwner
     private var memory = Data()
-    /// How many bytes it will probably have to hold.
+    /// How many bytes the body is expected to have.
     private var reservation = 0
     private var unsettled: Int64 = 0
     private var isCopied = false
 
-    /// No more is reserved on a server's word alone, in bytes.
+    /// In bytes: the most that is reserved on a server's word alone.
     private static let largestReservation: Int64 = 64 << 20
 
     init(_ owner: any SinkOwner) {
@@ -21,7 +21,7 @@ final class MemorySink: Sink {
         isCopied = owner.wantsCopy
     }
 
-    /// Most bodies come in one piece, and are copied to where they fit exactly.
+    /// Most bodies come in one piece, and are copied into an exact fit.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         unsettled += Int64(bytes.count)
         if !memory.isEmpty {

@@ -60,7 +60,8 @@ struct PartParser {
         return events
     }
 
-    /// The body is over. Returns the bytes of the last part that were held back since they could have begun a boundary; nil for none.
+    /// The body is over. Returns the bytes of the last part that were held back because they could have begun a boundary; nil if there are
+    /// none.
     mutating func finish() -> [UInt8]? {
         defer { (state, held) = (.ended, []) }
         switch state {
@@ -69,7 +70,7 @@ struct PartParser {
         }
     }
 
-    /// True when there may be more to find in `rest`.
+    /// True if `rest` may contain more.
     private mutating func step(_ rest: inout ArraySlice<UInt8>, _ events: inout [Event]) throws(HeadTooLarge) -> Bool {
         switch state {
         case .preamble:

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Hands the body to a Swift task that reads it as it comes.
+/// Hands the body to a Swift task that reads it as it arrives.
 final class ReaderSink: Sink {
     private unowned let owner: any SinkOwner
     private let stream: ByteStream

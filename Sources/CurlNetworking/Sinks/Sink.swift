@@ -2,16 +2,16 @@ import Foundation
 
 /// Where the body of a task's response goes. Loop only.
 protocol Sink: AnyObject {
-    /// The size of libcurl's receive buffer that suits it; nil for what suits the bodies that the origin has sent so far.
+    /// The size of libcurl's receive buffer that suits it, in bytes; nil to choose by the bodies that the origin has sent so far.
     var bufferSize: Int? { get }
 
-    /// Makes room for the body that follows `response`.
+    /// Prepares for the body that follows `response`.
     func makeRoom(for response: AcceptedResponse) throws(URLError)
 
-    /// The task shows the response: here it goes to those who take it before its body.
+    /// The task now shows the response: passes it to those who take it before its body.
     func begin(_ response: AcceptedResponse)
 
-    /// The next bytes, decoded. Within libcurl, or outside of it.
+    /// The next bytes, decoded. Within libcurl or outside.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError)
 
     /// Called after each series of bytes, outside of libcurl.
@@ -20,16 +20,16 @@ protocol Sink: AnyObject {
     /// The body is complete. Called once, before `finish()`.
     func complete()
 
-    /// What has come out. The last call, but for a sink that fails with it.
+    /// The result. The last call, unless it throws.
     func finish() throws(URLError) -> Outcome
 
-    /// The task has failed or was cancelled. Returns what a later download can go on from, where there is something and it `isKept`.
+    /// The task has failed or was cancelled. Returns resume data, if there is any and it `isKept`.
     func abandon(after error: URLError, isKept: Bool) -> Data?
 
-    /// The whole body, for those who store it; nil where the sink doesn't have it.
+    /// The whole body, for the cache; nil if the sink doesn't have it.
     var wholeBody: Data? { get }
 
-    /// The body is handed over in parts that are responses of their own.
+    /// The body is delivered in parts that are responses of their own.
     var isDivided: Bool { get }
 
     /// Whether the task can't succeed without a response.
@@ -52,31 +52,31 @@ extension Sink {
 /// A response that is the task's own, and the body that follows.
 struct AcceptedResponse {
     let response: URLResponse
-    /// nil where the response came from elsewhere than a server.
+    /// nil if the response didn't come from a server.
     let head: ResponseHead?
     let request: URLRequest?
     /// How much of the body is there already, in bytes.
     var offset: Int64 = 0
-    /// The length of all of it, in bytes, or `NSURLSessionTransferSizeUnknown`.
+    /// The whole body's length, in bytes, or `NSURLSessionTransferSizeUnknown`.
     var expected: Int64
     var storagePolicy = URLCache.StoragePolicy.allowed
 }
 
-/// What sinks tell their task. On the loop.
+/// A sink's task. On the loop.
 protocol SinkOwner: AnyObject {
-    /// The delegate is to be asked about the response before it gets the body.
+    /// Asks the delegate about the response before it gets the body.
     func ask(about response: URLResponse)
 
-    /// So many bytes of the body have come to where nobody is told of them piece by piece; a download's delegate `isTold` the sum.
+    /// Counts `bytes` of the body that aren't delivered piece by piece; a download's delegate `isTold` the total.
     func count(_ bytes: Int64, isTold: Bool)
 
-    /// Counts bytes of the body, and has the delegate get them, whose pace the transfer then keeps.
+    /// Counts bytes of the body and delivers them to the delegate, which sets the transfer's pace.
     func deliver(_ bytes: UnsafeRawBufferPointer)
 
-    /// Whether a delegate that was passed to an async call is to get a copy of the body.
+    /// Whether a delegate that was passed to an async call gets a copy of the body.
     var wantsCopy: Bool { get }
 
-    /// Has that delegate get the bytes, whose pace the transfer then keeps.
+    /// Delivers the bytes to that delegate, which sets the transfer's pace.
     func deliverCopy(of bytes: UnsafeRawBufferPointer)
 
     /// The bytes that follow belong to another part of the body.
@@ -85,7 +85,7 @@ protocol SinkOwner: AnyObject {
     /// Counts bytes that the reader gets.
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream)
 
-    /// Does `action` once the response may be shown: its cookies are stored then.
+    /// Runs `action` once the response may be shown, which is when its cookies are stored.
     func whenShown(_ action: @escaping () -> Void)
 }
 

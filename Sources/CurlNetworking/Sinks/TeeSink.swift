@@ -1,6 +1,6 @@
 import Foundation
 
-/// Passes a body on, and keeps a copy of it for the cache as long as that isn't larger than `limit`.
+/// Passes a body on, and keeps a copy of it for the cache as long as that is no larger than `limit`.
 final class TeeSink: Sink {
     /// Where the body goes.
     let sink: any Sink
@@ -8,7 +8,7 @@ final class TeeSink: Sink {
     private let limit: Int
     private let exceeded: () -> Void
 
-    /// `limit` is in bytes. `exceeded` is called once, within libcurl, when the body turns out to be larger.
+    /// `limit` is in bytes. `exceeded` is called once, within libcurl, if the body turns out to be larger.
     init(_ sink: any Sink, limit: Int, exceeded: @escaping () -> Void) {
         self.sink = sink
         self.limit = limit

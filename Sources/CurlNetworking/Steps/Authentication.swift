@@ -1,42 +1,42 @@
 import CurlTransport
 import Foundation
 
-/// What a task that has to do with credentials knows of them; most tasks have none of it. Loop only.
+/// A task's authentication state; most tasks have none. Loop only.
 struct Authentication {
-    /// A credential for a space, and what it may do.
+    /// A credential for a space, and how it may be used.
     struct Use {
         var space: ProtectionSpace
         var credential: Credential
-        /// The delegate's own object, to be stored when it has proven good.
+        /// The delegate's own object, to be stored once it has proved valid.
         var toBeStored: URLCredential?
-        /// May serve the session's other tasks.
+        /// The session's other tasks may use it.
         var isShared: Bool
-        /// The nonce of a credential that isn't shared; the others' is the session's.
+        /// The nonce of a credential that isn't shared; for others the session keeps it.
         var digest: DigestChallenge?
         var digestCount: UInt32 = 0
     }
 
-    /// What an exchange was sent with.
+    /// What a request was sent with.
     struct Sent {
         var use: Use
-        /// It went out without having been asked for.
+        /// It was sent preemptively.
         var isAhead: Bool
         /// The nonce it was made with.
         var nonce: String?
     }
 
-    /// A response that challenges, and waits for its answer.
+    /// A response with a challenge, waiting for its answer.
     struct Challenged {
         let held: HeldResponse
         let request: URLRequest
         let party: AuthenticationParty
         let origin: Origin
         let response: HTTPURLResponse
-        /// It answers a request for a tunnel: the exchange is over already.
+        /// It is the response to CONNECT, and that exchange is already over.
         var isInTunnel = false
-        /// Those still to be tried, the strongest first.
+        /// The offers still to be tried, strongest first.
         var offers: [AuthenticationOffer]
-        /// What is being asked about or waited for.
+        /// The space being asked about or waited for.
         var space: ProtectionSpace?
         var proposed: Credential?
 
@@ -45,24 +45,24 @@ struct Authentication {
         }
     }
 
-    /// What to send to the parties from now on.
+    /// What to send to each party from now on.
     var uses: [AuthenticationParty: Use] = [:]
-    /// What the exchange under way was sent with.
+    /// What the current request was sent with.
     var sent: [AuthenticationParty: Sent] = [:]
-    /// The URL's own user name and password went out as Basic.
+    /// The URL's own user name and password were sent as Basic.
     var hasSentURLCredential = false
-    /// The credential set for the proxy, which libcurl shows when it asks for a tunnel.
+    /// The credential set for the proxy, which libcurl sends with CONNECT.
     var tunnelCredential: Credential?
     var challenged: Challenged?
-    /// Spaces that the delegate wants nothing to do with.
+    /// Spaces that the delegate has rejected.
     var rejected: Set<ProtectionSpace> = []
     /// How many answers to challenges were refused.
     private(set) var failures: [ProtectionSpace: Int] = [:]
-    /// What was refused, so that it isn't tried again.
+    /// Rejected credentials, so that they aren't tried again.
     private var refused: [ProtectionSpace: Set<Credential>] = [:]
     /// The nonce of the newest challenge.
     private var offeredNonce: String?
-    /// How often in a row a new nonce alone was reason enough for another try.
+    /// How many times in a row a new nonce was the only reason for another attempt.
     private var renewals = 0
 
     func refuses(_ credential: Credential, _ space: ProtectionSpace) -> Bool {
@@ -71,7 +71,7 @@ struct Authentication {
 
     enum Verdict { case ask, sendAgain }
 
-    /// A challenge has come back for what was sent. An old nonce is reason to send the same credential again; else it is refused.
+    /// What was sent has been challenged again. If the nonce was stale, the same credential is sent again; otherwise it is refused.
     mutating func noteRefusal(
         by party: AuthenticationParty,
         _ origin: Origin,
@@ -104,13 +104,13 @@ struct Authentication {
         return .ask
     }
 
-    /// A server that finds every nonce stale has something else against the credential.
+    /// A server that finds every nonce stale must be rejecting the credential for another reason.
     private static let maximumRenewals = 2
 
     private mutating func renew(_ sent: Sent, _ digest: DigestChallenge, _ spaces: inout ProtectionSpaces) {
         var use = sent.use
         if use.isShared {
-            // Another task may have a newer one already.
+            // Another task may already have a newer one.
             if spaces[use.space]?.digest?.nonce == sent.nonce { spaces.renew(use.space, digest) }
         } else {
             (use.digest, use.digestCount) = (digest, 0)
@@ -140,7 +140,7 @@ struct Authentication {
         }
     }
 
-    /// The head is no challenge; it may name the nonce to go on with (RFC 7616 §3.5).
+    /// The head is no challenge; it may name the next nonce (RFC 7616 §3.5).
     mutating func noteSuccess(_ head: ResponseHead, _ spaces: inout ProtectionSpaces) {
         renewals = 0
         for (party, sent) in sent where sent.nonce != nil {
@@ -159,7 +159,7 @@ struct Authentication {
 
     var hasSentSomething: Bool { hasSentURLCredential || tunnelCredential != nil || !sent.isEmpty }
 
-    /// Has `options` show the parties what is known for them, and notes what that was.
+    /// Makes `options` send each party what is known for it, and notes what that was.
     mutating func apply(
         to options: inout TransferOptions,
         of request: URLRequest,
@@ -226,7 +226,7 @@ struct Authentication {
 }
 
 extension AuthenticationParty {
-    /// Whom a challenge in the answer to a request for `url` comes from.
+    /// The origin of a challenge in the response to a request for `url`.
     func origin(for url: URL, through route: ProxyRoute) -> Origin? {
         switch self {
         case .server: Origin(url)
@@ -251,7 +251,7 @@ extension TransferOptions {
 }
 
 extension Credential {
-    /// nil for what has no user name, or what can't be handed to C.
+    /// nil without a user name, and if it can't be passed to C.
     init?(_ object: URLCredential) {
         guard let user = object.user, let password = object.password, !(user + password).utf8.contains(0) else {
             return nil
@@ -262,7 +262,7 @@ extension Credential {
 }
 
 extension URL {
-    /// User name and password, decoded; nil where there are none.
+    /// User name and password, decoded; nil if there are none.
     var credential: Credential? {
         guard let user = user(percentEncoded: false), !user.isEmpty else { return nil }
         return Credential(user: user, password: password(percentEncoded: false) ?? "")

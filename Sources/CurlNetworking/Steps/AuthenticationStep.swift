@@ -1,9 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// Challenges of servers and proxies (RFC 9110 §11): who answers them, and what goes out with the next request.
+/// Challenges of servers and proxies (RFC 9110 §11): answers them, and adds credentials to the next request.
 final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
-    /// nil for a task that has nothing to do with credentials so far.
+    /// nil for a task without authentication so far.
     private var state: Authentication?
     /// Set while the task waits for its turn to ask.
     private weak var host: (any StepHost)?
@@ -16,10 +16,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     // MARK: - Requests
 
-    /// Whether something was shown to somebody with the request under way.
+    /// Whether the current request was sent with credentials.
     var hasShownCredentials: Bool { state?.hasSentSomething ?? false }
 
-    /// Whose credential the server is shown with `request`, as far as it comes from here.
+    /// The credential sent to the server with `request`, as far as it comes from this step.
     func credential(for request: URLRequest, hasOwnField: Bool, _ host: any StepHost) -> Credential? {
         guard let coordinator = host.session.existingAuthenticationCoordinator, let url = request.url,
             let origin = Origin(url)
@@ -31,7 +31,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
     }
 
-    /// Has the request show what is known for where it goes.
+    /// Adds the credentials known for the request's destination.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
         let mayShowSomething =
             state != nil || plan.options?.credentials != nil || plan.options?.proxyAuthentication != nil
@@ -57,7 +57,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         let offers = AuthenticationOffer.offers(in: received.head, by: party)
             .filter { !isForChannel || !$0.scheme.isOfConnection }
         guard let url = request.url, let origin = party.origin(for: url, through: host.route), !offers.isEmpty,
-            // Within a tunnel it is the server that speaks, who has no business with the proxy's credentials.
+            // Through a tunnel it is the server that responds, which must not get the proxy's credentials.
             party == .server || received.tunnel == nil
         else { return .pass }
         try host.budget.spendChallenge(at: url)
@@ -81,7 +81,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         return .hold(held)
     }
 
-    /// Whether the proxy has refused to make a tunnel for want of a credential, and there may be one.
+    /// Whether the proxy has refused a tunnel for lack of a credential, and there may be one.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard ending.error != nil, let head = ending.refusal, head.status == 407, let url = request.url,
             let origin = host.route.server?.origin, let response = try? head.response(to: request)
@@ -112,27 +112,26 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         return .hold(held)
     }
 
-    /// The response is no challenge: what was shown with its request is good.
+    /// The response is no challenge: the credentials sent with its request are valid.
     private func noteAccepted(_ received: ReceivedHead, _ host: any StepHost) {
         guard let sent = state?.sent, let url = received.request.url else { return }
         let coordinator = host.session.authenticationCoordinator
         coordinator.withSpaces { _ = state?.noteSuccess(received.head, &$0) }
         noteAnsweredByLibcurl(received.tunnel, at: url, host)
         for (party, sent) in sent where sent.use.isShared {
-            // On a tunnel that stood already, nothing was shown.
+            // On a tunnel that already existed, nothing was sent.
             if party == .proxy, let tunnel = received.tunnel, tunnel.head == nil { continue }
             let use = sent.use
             coordinator.withSpaces { $0.prove(use.credential, for: use.space, at: url) }
             guard let object = use.toBeStored, let storage = host.session.settings.credentialStorage else { continue }
             state?.uses[party]?.toBeStored = nil
             let space = use.space.forDelegate
-            // Storages tell observers, and may be the program's own.
+            // Storages notify observers, and may be the program's own.
             DispatchQueue.global(qos: .utility).async { storage.store(object, for: space) }
         }
     }
 
-    /// Where libcurl has answered the proxy's challenge on its own, and by Basic: that goes ahead from now on, and saves later tunnels a
-    /// round trip.
+    /// If libcurl has answered the proxy's challenge by itself, with Basic, later tunnels send that preemptively, which saves a round trip.
     private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel?, at url: URL, _ host: any StepHost) {
         guard let credential = state?.tunnelCredential, let tunnel, tunnel.head != nil, tunnel.refusal == nil,
             let challenge = tunnel.challenge, let origin = host.route.server?.origin,
@@ -147,7 +146,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     // MARK: - Finding a credential
 
-    /// Tries the strongest offer that isn't rejected: with what is known already, else whoever has the turn asks.
+    /// Tries the strongest offer that isn't rejected: with a known credential, or else by asking when it is its turn.
     private func tryNextOffer(of held: HeldResponse, _ host: any StepHost) {
         guard let challenged = state?.challenged, challenged.held === held else { return }
         guard let offer = challenged.offers.first else { return deliverChallenge(host) }
@@ -182,7 +181,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         tryNextOffer(of: held, host)
     }
 
-    /// A credential that this task, or another one of the session, has for the space.
+    /// A credential that this task, or another of the session, has for the space.
     private func knownUse(for space: ProtectionSpace, _ host: any StepHost) -> Authentication.Use? {
         guard let state else { return nil }
         if let own = state.uses[space.party], own.space == space, !state.refuses(own.credential, space) { return own }
@@ -192,7 +191,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         return Authentication.Use(space: space, credential: known.credential, isShared: true)
     }
 
-    /// Finds what to propose: the URL's own credential, or the storage's default. The storage is asked off the loop.
+    /// Finds a credential to propose: the URL's own, or the storage's default. The storage is queried off the loop.
     private func lookUpProposal(
         for space: ProtectionSpace,
         _ challenged: Authentication.Challenged,
@@ -208,7 +207,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         if space.party == .proxy, let credential = host.route.server?.credential,
             state?.refuses(credential, space) == false
         {
-            // It was set for this proxy, and for this.
+            // It was set for exactly this proxy.
             return use(credential, nil, for: space, host)
         }
         guard let storage = host.session.settings.credentialStorage else {
@@ -221,7 +220,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
     }
 
-    /// Asks whoever can be asked, or answers with the default handling.
+    /// Asks the delegate, or applies the default handling if there is none to ask.
     private func ask(
         about space: ProtectionSpace,
         _ held: HeldResponse,
@@ -267,13 +266,13 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         switch answer.disposition {
         case .useCredential:
             guard let object = answer.credential, let credential = Credential(object),
-                // What was refused will be refused again.
+                // What was refused would be refused again.
                 state?.refuses(credential, space) == false
             else { return deliverChallenge(host) }
             use(credential, object, for: space, host)
         case .performDefaultHandling:
             if let proposed = challenged.proposed { return use(proposed, nil, for: space, host) }
-            // Of these a program often knows nothing, and the server offers Basic besides.
+            // Programs often don't know these schemes, and the server offers Basic as well.
             if space.scheme.isOfConnection { skipOffer(host) } else { deliverChallenge(host) }
         case .cancelAuthenticationChallenge:
             host.fail(.cancelled(host.request?.url))
@@ -318,7 +317,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         host.release(challenged.held, .follow(challenged.request))
     }
 
-    /// Nobody has a credential: the challenge is the task's response, or where there is no tunnel, its failure.
+    /// There is no credential: the challenge becomes the task's response or, if it refused a tunnel, its failure.
     private func deliverChallenge(_ host: any StepHost) {
         guard let challenged = state?.challenged else { return }
         leaveCoordinator(host)

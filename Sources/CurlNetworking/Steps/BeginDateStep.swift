@@ -1,10 +1,10 @@
 import CurlTransport
 import Foundation
 
-/// Has a task wait for its begin date, and asks the delegate then what to do with the delayed request.
+/// Delays a task until its begin date, and then asks the delegate what to do with the delayed request.
 final class BeginDateStep: Step, @unchecked Sendable {
     private enum State {
-        /// The date is to come.
+        /// The date lies in the future.
         case delayed
         /// The delegate has been asked.
         case asking
@@ -13,7 +13,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
     }
 
     private var state = State.delayed
-    /// Ends the wait for the date.
+    /// Fires at the date.
     private var deadline: Deadline?
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {

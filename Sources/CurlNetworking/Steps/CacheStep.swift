@@ -3,35 +3,35 @@ import Foundation
 
 /// The cache's part in a task (RFC 9111): before the network, and instead of it.
 final class CacheStep: Step, @unchecked Sendable {
-    /// How far the look into the cache has come.
+    /// How far the look-up has got.
     private enum Look {
         case none
         case underWay
         case found(StoredResponse?)
-        /// What was found depends on cookies, and the storage is being read for them.
+        /// The response found depends on cookies, which are being read from the storage.
         case findingCookies(StoredResponse)
     }
 
-    /// What becomes of the stored response.
+    /// The state of the stored response.
     private enum Stored {
-        /// The cache was not asked.
+        /// The cache wasn't asked.
         case unknown
         /// There is none that the request could use.
         case none
-        /// The server is asked for another, or whether this one still is what it would send; it stands in if the server is in trouble.
+        /// The server is asked for a new response, or whether this one is still current; it stands in if the server is in trouble.
         case candidate(StoredResponse, isValidated: Bool)
-        /// The server's answer was about another: it is asked again, without conditions.
+        /// The server's answer was about another response: it is asked again, without conditions.
         case contradicted
     }
 
     private var look = Look.none
     private var stored = Stored.unknown
-    /// What the request wants; nil for requests whose responses are not cached.
+    /// The request's cache demand; nil for requests whose responses aren't cached.
     private var demand: CacheDemand?
-    /// What goes out with the request because of the cache.
+    /// The fields that the cache adds to the request.
     private var fields: [HeaderField] = []
     private var requested = Date.distantPast
-    /// What the storage adds to the request, where a stored response depends on it.
+    /// The storage's cookies for the request, if a stored response depends on them.
     private var cookies = CookieStore.Lookup.busy
     private var write = CacheWrite.none
 
@@ -60,7 +60,7 @@ final class CacheStep: Step, @unchecked Sendable {
         let policy = host.session.settings.cachePolicy(for: request)
         guard cache != nil || policy == .returnCacheDataDontLoad else { return .pass }
         var demand = CacheDemand(request, policy: policy)
-        // What a Unix socket answers is of this machine, and not cached.
+        // Responses over a Unix socket are local, and not cached.
         if Self.isConcerned(host), !scheme.isUnixSocket {
             self.demand = demand
         } else {
@@ -87,12 +87,12 @@ final class CacheStep: Step, @unchecked Sendable {
         (cookies, write) = (.busy, .none)
     }
 
-    /// Whether the cache may have a part in the task. Downloads are not cached, as on Apple's platforms.
+    /// Whether the cache takes part in the task. Downloads aren't cached, as on Apple's platforms.
     private static func isConcerned(_ host: any StepHost) -> Bool {
         !(host.sink is FileSink) && host.owner.body.isInRequest && !host.owner.body.isStream
     }
 
-    /// What `request` wants of the cache; nil where that has no part in it.
+    /// The demand of `request` on the cache; nil if the cache takes no part.
     static func demand(of request: URLRequest, _ host: any StepHost) -> CacheDemand? {
         guard host.session.settings.cache != nil, isConcerned(host) else { return nil }
         let demand = CacheDemand(request, policy: host.session.settings.cachePolicy(for: request))
@@ -139,7 +139,7 @@ final class CacheStep: Step, @unchecked Sendable {
         }
     }
 
-    /// nil where they are known at once.
+    /// nil if they are known at once.
     private func findCookies(
         for request: URLRequest,
         _ stored: StoredResponse,
@@ -159,7 +159,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return .wait
     }
 
-    /// `part` is what the request wants of what is stored.
+    /// `part` is the part of the stored response that the request wants.
     private func decide(
         on part: StoredResponse?,
         of decision: CacheValidation.Decision,
@@ -182,15 +182,15 @@ final class CacheStep: Step, @unchecked Sendable {
         stored.map { .load(transfer(of: $0, isConfirmed: false, host)) } ?? .pass
     }
 
-    /// Asks the server, which may confirm `stored` where there are conditions.
+    /// Asks the server, which may confirm `stored` if there are conditions.
     private func ask(about stored: StoredResponse?, _ conditions: [HeaderField]) -> RequestVerdict {
         fields += conditions
         if let stored { self.stored = .candidate(stored, isValidated: !conditions.isEmpty) }
         return .pass
     }
 
-    /// Whether the stored response answers requests like this one. Of what a program has stored itself nobody knows; there
-    /// its own wish to take anything counts.
+    /// Whether the stored response answers requests like this one. For responses that a program stored itself this is unknown; there the
+    /// program's own willingness to accept anything counts.
     private func isVariant(
         _ stored: StoredResponse,
         of request: URLRequest?,
@@ -207,7 +207,7 @@ final class CacheStep: Step, @unchecked Sendable {
         }
     }
 
-    /// The value of a field as it goes out.
+    /// The value of a field as it is sent.
     private func value(
         of name: String,
         in request: URLRequest,
@@ -234,7 +234,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return isCredential && !isAtOriginalOrigin ? nil : field.value
     }
 
-    /// Adds what validates the stored response, or keeps caches on the way from answering.
+    /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
         if demand != nil { requested = Date() }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
@@ -255,7 +255,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return .pass
     }
 
-    /// The answer to a request that has changed things: what is stored of them is worthless.
+    /// The response to an unsafe request: what is stored for its URLs is outdated.
     private func invalidate(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
         guard let cache = host.session.settings.cache, let url = request.url,
             CacheStorability.invalidates(request.httpMethod, status: head.status)
@@ -263,7 +263,7 @@ final class CacheStep: Step, @unchecked Sendable {
         for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
     }
 
-    /// The stored response, where it is the task's answer, as `head` says or in spite of it.
+    /// The stored response, if it is the task's response because of `head` or in spite of it.
     private func selected(by head: ResponseHead, _ host: any StepHost) -> StoredTransfer? {
         guard case .candidate(let candidate, let isValidated) = stored, let demand else { return nil }
         if head.status == 304 {
@@ -275,7 +275,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return transfer(of: candidate, isConfirmed: false, host)
     }
 
-    /// The server says that nothing has changed. nil where it speaks of another response.
+    /// The server says that nothing has changed. nil if it means another response.
     private func confirm(_ candidate: StoredResponse, with head: ResponseHead, _ host: any StepHost) -> StoredTransfer?
     {
         switch CacheFields.confirmation(of: candidate.head, by: head) {
@@ -324,8 +324,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return begin(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, host)
     }
 
-    /// A response that no server has sent: whether it may be stored is the protocol class's to say, and which requests it answers the
-    /// cache's.
+    /// A response that no server sent: the protocol class decides whether it may be stored, the cache which requests it answers.
     private func acceptReported(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
         reset()
         guard response.storagePolicy != .notAllowed, let request = response.request,
@@ -343,7 +342,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     private func begin(_ entry: CacheWrite.Entry, into sink: any Sink, _ host: any StepHost) -> any Sink {
         write = .gathering(entry)
-        // One that gathers the body itself needs no copy.
+        // A sink that collects the body itself needs no copy.
         guard sink.wholeBody == nil else { return sink }
         return TeeSink(sink, limit: entry.limit) { [weak self, weak host] in
             guard let self, let host, case .gathering(let entry) = write else { return }
@@ -352,10 +351,10 @@ final class CacheStep: Step, @unchecked Sendable {
         }
     }
 
-    /// `head` is the newest answer to `request`, and isn't stored: what is stored would be older than what the program has seen.
+    /// `head` is the latest response to `request`, and isn't stored: a stored one would be older than what the program has seen.
     private func dropSuperseded(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
         guard let demand, CacheStorability.supersedes(head, for: demand), let url = request.url else { return }
-        // Where nothing was found there is nothing to drop.
+        // Nothing was found, so there is nothing to drop.
         if case .none = stored { return }
         host.session.settings.cache?.remove(url)
     }
@@ -368,8 +367,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return .load(transfer(of: candidate, isConfirmed: false, host))
     }
 
-    /// The body is complete: it goes into the cache, if the delegate has nothing against it. The task's end waits for a store that takes
-    /// its time.
+    /// The body is complete: it goes into the cache, unless the delegate objects. If storing is slow, the task's end waits for it.
     private func store(_ host: any StepHost) -> EndVerdict {
         guard let stored = takeStorableResponse(host) else { return .pass }
         if host.owner.tellsDelegateOfResult, host.owner.delegates.data != nil {
@@ -418,7 +416,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 }
 
-/// A response on its way into the cache, while its body is gathered.
+/// A response on its way into the cache, while its body is collected.
 private enum CacheWrite {
     case none
     case gathering(Entry)

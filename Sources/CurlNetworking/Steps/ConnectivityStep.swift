@@ -1,11 +1,11 @@
 import CurlTransport
 import Foundation
 
-/// Has a task wait for a way to its host instead of failing, where the session is configured so and nothing was sent.
+/// Makes a task wait until its host can be reached, instead of failing, if the session is configured so and nothing was sent.
 final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     private enum State {
         case idle
-        /// The deadline ends the waiting, or a change of the network does.
+        /// Ends with the deadline, or with a change of the network.
         case waiting(Deadline)
     }
 
@@ -20,7 +20,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         self.waits = waits
     }
 
-    /// What the task is waiting to be over; nil where it isn't waiting.
+    /// Why the task is waiting; nil if it isn't.
     var cause: URLError? {
         if case .waiting = state { lastFailure } else { nil }
     }
@@ -33,8 +33,8 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
             wait(after: error, host)
             return .wait
         }
-        // libcurl goes on connecting for a suspended task, and gives it up in its own time. That is no end of a task whose clock stood
-        // still: it connects again, when it is resumed.
+        // While a task is suspended, libcurl continues to connect, and gives up after its own time-out. That doesn't end a task whose clock
+        // was stopped: it connects again when it is resumed.
         let stoodStill = ending.wasPaused || host.owner.isSuspended
         return error.code == .timedOut && stoodStill && !host.owner.isCancelled ? .again : .pass
     }
@@ -51,7 +51,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         if isFirst, host.owner.isWatched { host.owner.tell(.isWaitingForConnectivity) }
     }
 
-    /// There may be a way now.
+    /// The host may be reachable now.
     func networkChanged() {
         backoff.reset()
         goOn()
@@ -72,7 +72,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
 }
 
 extension URLError {
-    /// How far the transfer had come; nil where there was none.
+    /// How far the transfer had got; nil if there was none.
     fileprivate var transferPhase: TransferPhase? {
         (userInfo[CurlErrorKey.phase] as? String).flatMap(TransferPhase.init)
     }

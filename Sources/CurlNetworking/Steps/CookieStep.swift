@@ -10,9 +10,9 @@ final class CookieStep: Step, @unchecked Sendable {
     }
 
     private var lookup = Lookup.none
-    /// The value of the next request's `Cookie` field, as far as it comes from the storage.
+    /// The storage's part of the next request's `Cookie` field.
     private(set) var field: String?
-    /// How many responses' cookies are being stored, and what waits for that.
+    /// How many responses' cookies are being stored, and the actions that wait for that.
     private var writes = 0
     private var afterWrites: [() -> Void] = []
 
@@ -21,7 +21,7 @@ final class CookieStep: Step, @unchecked Sendable {
 
     // MARK: - Sending
 
-    /// Late, since other tasks may have got cookies while this one waited for its place.
+    /// Runs late, since other tasks may have received cookies while this one waited for its place.
     func complete(_ host: any StepHost) -> CompletionVerdict {
         switch lookup {
         case .found(let found):
@@ -51,8 +51,8 @@ final class CookieStep: Step, @unchecked Sendable {
         if let field { plan.options?.addCookies(field) }
     }
 
-    /// Calls `completion` with the value of the `Cookie` field that the storage adds to `request`, or nil: at once if that is known, else
-    /// later. On the loop.
+    /// Calls `completion` on the loop with the value of the `Cookie` field that the storage adds to `request`, or nil: at once if that is
+    /// known, otherwise later.
     func find(for request: URLRequest, _ host: any StepHost, _ completion: @escaping @Sendable (String?) -> Void) {
         if case .found(let field) = find(for: request, host) {
             completion(field)
@@ -80,13 +80,13 @@ final class CookieStep: Step, @unchecked Sendable {
         else {
             return .found(nil)
         }
-        // The index need not have what the hop before has set.
+        // The index may lack what the previous hop has set.
         return writes > 0 ? .busy : store.cookieField(for: url)
     }
 
     // MARK: - Storing
 
-    /// Has the cookies of a response stored, if it sets any. The response isn't shown until the store says that they are, so that the next
+    /// Stores a response's cookies, if it sets any. The response isn't shown until the store reports that they are stored, so that the next
     /// request carries them.
     func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
@@ -112,12 +112,12 @@ final class CookieStep: Step, @unchecked Sendable {
         if writes == 0 { stopWaiting(host) }
     }
 
-    /// Does `action` now, or once the cookies that came before it are stored.
+    /// Runs `action` now, or once all earlier cookies are stored.
     func afterWrites(_ action: @escaping () -> Void) {
         if writes == 0 { action() } else { afterWrites.append(action) }
     }
 
-    /// Also called for a cancelled task, which shows no response that its cookies would have to precede.
+    /// Also called for a cancelled task: it shows no response, so no cookies need to be stored first.
     func stopWaiting(_ host: any StepHost) {
         let actions = afterWrites
         afterWrites = []
@@ -127,7 +127,7 @@ final class CookieStep: Step, @unchecked Sendable {
 }
 
 extension TransferOptions {
-    /// Adds stored cookies after those of a `Cookie` field that the program has set; of two with one name the program's counts.
+    /// Adds stored cookies after those of a `Cookie` field that the program has set; if both have the same name, the program's counts.
     mutating func addCookies(_ stored: String) {
         let prefix = "Cookie:"
         let index = headers.firstIndex { String($0.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix) }

@@ -1,12 +1,12 @@
 import CurlTransport
 import Foundation
 
-/// TLS handshakes that a delegate has a say in: they stop before anything of the request is sent, the delegate is asked, and another
-/// connection goes by its answer.
+/// TLS handshakes on which a delegate decides: they stop before anything of the request is sent, the delegate is asked, and another
+/// connection follows its answer.
 final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
-    /// A handshake that has stopped, and waits for its answer without a connection and without a place at its host.
+    /// A stopped handshake that waits for its answer, holding neither a connection nor a place at its host.
     private final class Pending: @unchecked Sendable {
-        // @unchecked: a question carries it as its name; it is touched on the loop alone.
+        // @unchecked: a question carries it for identification; it is touched on the loop alone.
         let subject: HandshakeCoordinator.Subject
         let url: URL?
         /// Where the question is asked, and others may wait for the answer.
@@ -25,7 +25,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     // MARK: - Before the handshake
 
-    /// Has the handshake stop where a delegate wants to be asked, and show what was decided.
+    /// Stops the handshake if a delegate wants to be asked, and applies earlier decisions.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
         guard let origin = plan.ticket?.origin, plan.options != nil, origin.isSecure, !origin.isUnixSocket,
             !host.session.settings.tls.trustsAnyCertificate(origin, host.session.settings.hosts),
@@ -57,7 +57,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         return ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
     }
 
-    /// nil where there is nobody to ask. As long as it isn't known who of two delegates answers, the task's own may be the one.
+    /// nil if there is nobody to ask. While it isn't known which of two delegates answers, the task's own is assumed.
     private func decider(_ host: any StepHost) -> HandshakeDecider? {
         let delegates = askedDelegates(host)
         guard delegates.session != nil || delegates.own != nil else { return nil }
@@ -84,7 +84,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             return .fail(error)
         }
         let subject = HandshakeCoordinator.Subject(origin: origin, question: question)
-        // Another task may have had its answer while this one shook hands.
+        // Another task may have got its answer during this one's handshake.
         guard let scope = decider(host).map({ host.pool.handshakes.scope(of: $0) }),
             !scope.coordinator.hasDecided(subject)
         else { return .again }
@@ -117,7 +117,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
         guard self.pending === pending else { return }
         ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
-        // The decision is whose it turned out to be.
+        // The decision belongs to whoever turned out to answer.
         let coordinator = decider(host).map { host.pool.handshakes.scope(of: $0).coordinator }
         if answer.disposition == .cancelAuthenticationChallenge {
             return host.fail(.cancelled(pending.url).with(phase: .securing))
@@ -126,7 +126,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         switch pending.subject.question {
         case .clientCertificate:
             let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
-            // Nobody's answer leaves no trace: without an inquiry, nothing stops the handshake.
+            // If no delegate answers, nothing is recorded: without an inquiry, nothing stops the handshake.
             coordinator?.show(identity?.certificate, to: origin)
         case .serverTrust(let chain, let result, let reason):
             let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
@@ -147,7 +147,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         host.proceed(self)
     }
 
-    /// Another task's question, the same as this one's, was answered: perhaps for both.
+    /// Another task's question, identical to this one's, was answered: perhaps for both.
     func questionSettledElsewhere() {
         guard let pending = pending.take() else { return }
         pending.host?.proceed(self)

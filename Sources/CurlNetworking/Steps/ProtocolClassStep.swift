@@ -1,6 +1,6 @@
 import Foundation
 
-/// Has a program's own protocol classes load a request instead of the network.
+/// Lets a program's own protocol classes load a request instead of the network.
 final class ProtocolClassStep: Step, @unchecked Sendable {
     private weak var host: (any StepHost)?
 
@@ -38,16 +38,16 @@ extension ProtocolClassStep: ProtocolReporter {
     func decline(_ plain: URLRequest?) {
         guard let host else { return }
         if let plain { host.replaceRequest(plain) }
-        // A class may have been redirected to where the network must not go.
+        // A class may have been redirected to a URL that the network isn't allowed to load.
         if host.redirectCount > 0, let error = RedirectPolicy.refusal(of: host.request) { return host.fail(error) }
         host.decline(self)
     }
 
-    /// The delegate is asked for the body of a streamed upload; the request's own serves where it has none, and it is the class's business
-    /// if that is none.
+    /// Asks the delegate for the body of a streamed upload; if it has none, the request's own is used, and if that is missing too, the
+    /// class has to deal with it.
     func accept(start: @escaping () -> Void) {
         guard let host, case .stream = host.owner.body.source else { return start() }
-        // It comes back to this loop.
+        // It returns to this loop.
         nonisolated(unsafe) let start = start
         let owner = host.owner
         owner.ask(

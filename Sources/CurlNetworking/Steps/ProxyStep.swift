@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Sends a request the way that leads to its host. Without a state of its own.
+/// Sends a request along the route to its host. Stateless.
 final class ProxyStep: Step {
     static let shared = ProxyStep()
 
@@ -19,7 +19,8 @@ final class ProxyStep: Step {
 }
 
 extension TransferOptions {
-    /// Has an HTTP proxy make a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which sees nothing of what goes through.
+    /// Makes an HTTP proxy open a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which can't see what goes through the
+    /// tunnel.
     fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer) {
         usesTunnel = true
         tunnelHeaders = headers.filter(Self.isForProxy)
@@ -30,7 +31,7 @@ extension TransferOptions {
         tunnelHeaders += headers.filter { $0.isLine(ofField: "User-Agent") }
     }
 
-    /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would come to the server (RFC 9110 §11.7.2).
+    /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would reach the server (RFC 9110 §11.7.2).
     fileprivate mutating func dropProxyAuthorization() {
         if headers.contains(where: Self.isForProxy) { headers.removeAll(where: Self.isForProxy) }
     }
@@ -39,7 +40,7 @@ extension TransferOptions {
         line.isLine(ofField: "Proxy-Authorization")
     }
 
-    /// Has libcurl show a credential when it asks for the tunnel.
+    /// Makes libcurl send a credential with CONNECT.
     mutating func authenticateTunnel(_ use: Authentication.Use) {
         tunnelHeaders.removeAll(where: Self.isForProxy)
         let scheme: ProxyAuthentication.Scheme
@@ -47,7 +48,7 @@ extension TransferOptions {
         case .basic: scheme = .basic
         case .digest: scheme = .digest
         case .ntlm: scheme = .ntlm
-        // A proxy's offer of it isn't taken.
+        // A proxy's offer of it isn't accepted.
         case .negotiate: scheme = .any
         }
         proxyAuthentication = ProxyAuthentication(scheme, user: use.credential.user, password: use.credential.password)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Follows redirects, and asks the delegate what it makes of them.
+/// Follows redirects, and asks the delegate about them.
 final class RedirectStep: Step, @unchecked Sendable {
     /// How many were followed.
     private(set) var count = 0
-    /// One of them has said to fetch something else instead (RFC 9110 §15.4.4).
+    /// One of them was a 303, which leaves the body behind (RFC 9110 §15.4.4).
     private(set) var hasLeftBody = false
-    /// What the delegate is being asked about.
+    /// The redirect the delegate is being asked about.
     private var asked: HeldResponse?
 
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
@@ -28,7 +28,7 @@ final class RedirectStep: Step, @unchecked Sendable {
         _ host: any StepHost
     ) throws(URLError) -> HeadVerdict {
         let next = try RedirectPolicy.reported(request, from: old, count: count)
-        // The message to the delegate is about responses of HTTP alone.
+        // The delegate's method only takes HTTP responses.
         guard host.owner.delegates.task != nil, let response = response as? HTTPURLResponse else { return follow(next) }
         return ask(about: response, next, host)
     }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Sends a request once more whose connection turned out to be dead. libcurl does the same by itself until the body has begun, and later
-/// where that can be started over.
+/// Repeats a request whose connection turned out to be dead. libcurl does so by itself until the body has begun, and later if the body can
+/// be restarted.
 final class ReplayStep: Step, @unchecked Sendable {
     private enum Connection {
-        /// Whichever there is.
+        /// Any connection.
         case any
-        /// A kept one was dead after the body had begun: the next request makes its own.
+        /// A kept connection was dead after the body had begun: the next request opens its own.
         case new
-        /// Shared ones had no room for it, time and again: the next request has one to itself.
+        /// Shared connections had no room for it, time and again: the next request gets its own.
         case own
     }
 

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Has a download go on from a partial file, and puts it together from as many parts as the server makes of the rest.
+/// Continues a download from a partial file, and assembles it from however many parts the server sends.
 final class ResumeStep: Step, @unchecked Sendable {
     private enum Preparation {
         case none(Result<ResumeData, URLError>)
@@ -20,7 +20,7 @@ final class ResumeStep: Step, @unchecked Sendable {
 
     private let file: FileSink
     private var preparation: Preparation
-    /// The file holds something to go on from, and the server is asked for the rest.
+    /// The file has content to resume from, and the server is asked for the rest.
     private var resumption: Resumption?
     private var appending: Appending?
 
@@ -39,7 +39,7 @@ final class ResumeStep: Step, @unchecked Sendable {
         case .none(.success(let resumeData)):
             preparation = .copying
             let directory = host.session.settings.temporaryDirectory
-            // Copying can take a while, which the loop has not.
+            // Copying can take longer than the loop can spare.
             DispatchQueue.global(qos: .utility).async {
                 nonisolated(unsafe) let copy = Result { () throws(URLError) in
                     try DownloadFile(copying: resumeData.partialFile, in: directory)
@@ -50,7 +50,7 @@ final class ResumeStep: Step, @unchecked Sendable {
         }
     }
 
-    /// `copy` is nil where the partial file is gone or no longer the same: then the download starts from zero.
+    /// `copy` is nil if the partial file is gone or has changed: then the download starts from zero.
     private func prepared(
         resuming resumeData: ResumeData,
         from copy: Result<DownloadFile?, URLError>,
@@ -108,7 +108,7 @@ final class ResumeStep: Step, @unchecked Sendable {
             try startOver()
             return .follow(received.request)
         case .deliver:
-            // The server's trouble is not the partial file's: it can still be resumed from later.
+            // The server's error doesn't invalidate the partial file: it can still be resumed from later.
             file.supersedesPartialFile = false
             try startOver()
             return .deliver(HeadVerdict.Placement())
@@ -120,7 +120,7 @@ final class ResumeStep: Step, @unchecked Sendable {
         try file.startOver()
     }
 
-    /// Asks for what is still missing when an appended part is over.
+    /// Asks for what is still missing once an appended part is complete.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard ending.error == nil, let part = appending.take(), let length = file.length,
             let validator = file.partValidator
@@ -151,7 +151,7 @@ final class ResumeStep: Step, @unchecked Sendable {
 }
 
 extension ResponseHead {
-    /// What a server would have said to a range that is all it has: a 416's own fields describe an error page.
+    /// The 206 that a server would have sent for the whole length: a 416's own fields describe an error page.
     fileprivate func completed(length: Int64) -> ResponseHead {
         var head = self
         head.status = 206

@@ -1,28 +1,28 @@
 import CurlTransport
 import Foundation
 
-/// One thing that may happen between a request and its response. A step owns the state of its concern, and is asked at fixed points;
-/// what it answers is a value. Loop only; `Steps` has the order.
+/// One concern between a request and its response. A step owns the state of its concern and is called at fixed points; its answers are
+/// values. Loop only; `Steps` has the order.
 protocol Step: AnyObject, Sendable {
-    /// Before the request waits for a place at its host. After `.wait` it is asked again.
+    /// Before the request waits for a place at its host. Called again after `.wait`.
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict
 
-    /// The request has its place, and is about to be encoded. After `.wait` it is asked again.
+    /// The request has its place, and is about to be encoded. Called again after `.wait`.
     func complete(_ host: any StepHost) -> CompletionVerdict
 
-    /// The request is encoded. Throws where it can't go out.
+    /// The request is encoded. Throws if it must not be sent.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError)
 
-    /// The head of the response has come. Within libcurl.
+    /// The head of the response has arrived. Within libcurl.
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict
 
-    /// The response is the task's own, and its body goes to `sink`: that, or one around it. Within libcurl.
+    /// The response is the task's own. Returns where its body goes: `sink`, or one that wraps it. Within libcurl.
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink
 
-    /// The transfer is over, and the response was the task's own where it has succeeded.
+    /// The transfer is over; if it succeeded, the response was the task's own.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict
 
-    /// The task is over: the step asks nobody any more, and waits for nobody.
+    /// The task is over: the step must stop asking and waiting.
     func stop(_ host: any StepHost)
 }
 
@@ -43,71 +43,71 @@ enum RequestAttempt {
     case repeated
 }
 
-/// What a step says of a request.
+/// A step's answer about a request.
 enum RequestVerdict {
-    /// The next step is asked.
+    /// Continue with the next step.
     case pass
-    /// The step finds something out, and calls `StepHost.proceed(_:)` then.
+    /// The step needs more information, and then calls `StepHost.proceed(_:)`.
     case wait
-    /// The response comes from here.
+    /// This transfer supplies the response.
     case load(any Transfer)
     case fail(URLError)
 }
 
-/// What a step says when the request is about to be encoded.
+/// A step's answer when the request is about to be encoded.
 enum CompletionVerdict {
     case pass
     case wait
 }
 
-/// What a step says of a response.
+/// A step's answer about a response.
 enum HeadVerdict {
-    /// The next step is asked; after the last, the response is the task's own.
+    /// Continue with the next step; after the last, the response is the task's own.
     case pass
-    /// The response is kept back until the step calls `StepHost.release(_:_:)`.
+    /// Hold the response until the step calls `StepHost.release(_:_:)`.
     case hold(HeldResponse)
-    /// This request goes out next; the response is dropped.
+    /// Send this request next; drop the response.
     case follow(URLRequest)
-    /// The response is dropped, and the task's own comes from here.
+    /// Drop the response; this transfer supplies the task's own.
     case load(any Transfer)
     /// The response is the task's own.
     case deliver(Placement)
 
-    /// Where a response's body belongs.
+    /// Where a response's body belongs within the whole.
     struct Placement {
-        /// The head to show instead of the one that has come.
+        /// The head to show instead of the one received.
         var head: ResponseHead?
         /// How much is there already, in bytes.
         var offset: Int64 = 0
-        /// The length of the whole, or `NSURLSessionTransferSizeUnknown`; nil for what the head says.
+        /// The length of the whole, in bytes, or `NSURLSessionTransferSizeUnknown`; nil to go by the head.
         var expected: Int64?
-        /// Nothing is missing: what follows is dropped.
+        /// Nothing is missing: the rest is dropped.
         var isComplete = false
     }
 }
 
-/// What a step says of a transfer that is over.
+/// A step's answer about a finished transfer.
 enum EndVerdict {
-    /// The next step is asked; after the last, the task ends as the transfer did.
+    /// Continue with the next step; after the last, the task ends as the transfer did.
     case pass
-    /// After a failure: the same request goes out again once the step calls `StepHost.proceed(_:)`. After a success: the task's end
-    /// waits for that.
+    /// After a failure: the same request is sent again once the step calls `StepHost.proceed(_:)`. After a success: the task's end waits
+    /// for that call.
     case wait
-    /// The same request goes out again: nothing of it was sent.
+    /// Send the same request again: nothing of it was sent.
     case again
-    /// The failure is kept back until the step calls `StepHost.release(_:_:)`.
+    /// Hold the failure until the step calls `StepHost.release(_:_:)`.
     case hold(HeldResponse)
     case follow(URLRequest)
     case load(any Transfer)
     case fail(URLError)
 }
 
-/// A response, or a failure, that is kept back until somebody decides. Its identity is what an answer names.
+/// Identifies a response, or a failure, that is held until its step decides.
 ///
-/// `@unchecked Sendable`: never changes.
+/// `@unchecked Sendable`: immutable.
 final class HeldResponse: @unchecked Sendable {}
 
-/// What a step knows of its task's work, and asks of the loader that does it. On the loop.
+/// What a step can see of its task's work, and request from the loader that does it. On the loop.
 protocol StepHost: TransferDelegate, Sendable {
     var owner: any StepOwner { get }
     var session: SessionCore { get }
@@ -122,42 +122,42 @@ protocol StepHost: TransferDelegate, Sendable {
     var budget: TaskBudget { get set }
     var isOver: Bool { get }
 
-    /// The current request is this one instead.
+    /// Makes `request` the current request.
     func replaceRequest(_ request: URLRequest)
-    /// The step that has said `.wait` goes on.
+    /// Continues after a step's `.wait`.
     func proceed(_ step: any Step)
-    /// The step that has said `.hold` has decided. Nothing happens where the response isn't held any more.
+    /// Delivers the verdict after a step's `.hold`. Does nothing if the response isn't held any more.
     func release(_ held: HeldResponse, _ verdict: HeadVerdict)
-    /// The step that has said `.load` has no use for the transfer: the steps after it go on.
+    /// The step that answered `.load` has no use for the transfer: the steps after it continue.
     func decline(_ step: any Step)
-    /// The transfer that the step has brought has reported a redirect, and is over.
+    /// The step's own transfer has reported a redirect, and is over.
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step)
     func fail(_ error: URLError)
-    /// Has the server asked, beside the task, whether the stored response to the current request still holds (RFC 5861 §3). False where it
-    /// can't be.
+    /// Asks the server, independently of the task, whether the stored response to the current request is still current (RFC 5861 §3). False
+    /// if that isn't possible.
     func revalidatesInBackground() -> Bool
-    /// The idle clock may have begun or ended.
+    /// The idle clock may have started or stopped.
     func rearmClocks()
 }
 
-/// What a step knows of the task itself, and asks of it. Any thread, but for what says otherwise.
+/// What a step can see of the task itself, and request from it. Any thread, unless noted otherwise.
 protocol StepOwner: AnyObject, Sendable {
     var originalRequest: URLRequest? { get }
     var body: TaskBody { get }
     /// The public object; nil when the task is over.
     var task: URLSessionTask? { get }
-    /// The task's delegate where it has one, else the session's, for each protocol.
+    /// The task's delegate if it has one, else the session's, for each protocol.
     var delegates: DelegateSet { get }
-    /// The task's own delegate alone.
+    /// The task's own delegate only.
     var ownDelegates: DelegateSet { get }
     /// Whether a delegate is to hear what happens to the task, whoever gets its result.
     var isWatched: Bool { get }
     /// Whether the delegate gets the task's result.
     var tellsDelegateOfResult: Bool { get }
-    /// The response that is shown at the moment.
+    /// The response that is currently shown.
     var shownResponse: URLResponse? { get }
     var earliestBeginDate: Date? { get }
-    /// Whether the task is suspended; also where the loop has yet to see it.
+    /// Whether the task is suspended, even if the loop has yet to notice.
     var isSuspended: Bool { get }
     var isCancelled: Bool { get }
 
@@ -165,7 +165,7 @@ protocol StepOwner: AnyObject, Sendable {
     func ask(_ question: TaskQuestion)
     /// Loop.
     func tell(_ event: TaskEvent)
-    /// Has `body` run on the task's loop, whichever that is by then.
+    /// Runs `body` on the task's loop, whichever that is by then.
     func submit(_ body: @escaping @Sendable () -> Void)
     func cancel()
     /// Nothing is delivered until `releaseDelivery()`. Loop.
@@ -175,13 +175,13 @@ protocol StepOwner: AnyObject, Sendable {
 }
 
 extension StepHost {
-    /// The way to the current request's host.
+    /// The route to the current request's host.
     var route: ProxyRoute { ticket.map { pool.route(for: $0) } ?? .direct }
 
     /// How many redirects the task has followed.
     var redirectCount: Int { steps.redirect.count }
 
-    /// The origin that the task's own request is for, over https where its host wants that.
+    /// The origin of the task's own request, with https if its host requires that.
     var originalOrigin: Origin? {
         guard let url = owner.originalRequest?.url else { return nil }
         let secured = (try? session.settings.transportSecurity?.secured(url)) ?? nil

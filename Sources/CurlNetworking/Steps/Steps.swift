@@ -1,10 +1,10 @@
 import CurlTransport
 import Foundation
 
-/// The steps that a task has a use for, in the one order in which they are asked at every point.
+/// The steps that a task needs, in the order in which they are called at every point.
 struct Steps {
     let all: [any Step]
-    /// Those that others ask.
+    /// Steps that others query.
     let redirect: RedirectStep
     let connectivity: ConnectivityStep
     let authentication: AuthenticationStep
@@ -50,7 +50,7 @@ struct Steps {
         all = [ProxyStep.shared, authentication, connectivity]
     }
 
-    /// Steps of somebody else's; the ones that others ask are not among them.
+    /// For custom steps; those that others query are not among them.
     init(_ all: [any Step]) {
         self.all = all
         redirect = RedirectStep()
@@ -59,20 +59,20 @@ struct Steps {
         (cookies, beginDate, stream) = (nil, nil, nil)
     }
 
-    // MARK: - Asking them
+    // MARK: - Calling them
 
-    /// False where a step has to wait.
+    /// False if a step has to wait.
     func complete(_ host: any StepHost) -> Bool {
         all.allSatisfy { if case .wait = $0.complete(host) { false } else { true } }
     }
 
-    /// What the transfer of `request` is to do.
+    /// The plan for the transfer of `request`.
     func plan(
         _ request: URLRequest,
         body: (any RequestBody)?,
         _ host: any StepHost
     ) throws(URLError) -> TransferPlan {
-        // Once a redirect has led elsewhere, the session's own credentials have no business there.
+        // Once a redirect has led to another origin, the session's own credentials must not be sent.
         let isAtOriginalOrigin = redirect.count == 0 || host.originalOrigin == host.ticket?.origin
         var plan = try TransferPlan(
             request,
@@ -85,7 +85,7 @@ struct Steps {
         return plan
     }
 
-    /// The verdict of the first step, from that of number `first` on, that has something to say, and its number; nil where none has.
+    /// The verdict of the first step, starting with number `first`, that doesn't pass, and its number; nil if all pass.
     func receive(
         _ received: ReceivedHead,
         from first: Int,
@@ -124,15 +124,15 @@ struct Steps {
 }
 
 extension Steps {
-    /// What decides which steps a task has.
+    /// The facts that decide which steps a task has.
     struct Facts {
-        /// It has a begin date that is yet to come.
+        /// Its begin date lies in the future.
         var isPutOff = false
-        /// Somebody may want to be asked about connections.
+        /// Someone may want to be asked about connections.
         var hasDelegate = false
-        /// Only a stored response is good enough.
+        /// Only a stored response will do.
         var isForCacheAlone = false
-        /// What it goes on from, and the sink that has the file.
+        /// What it resumes from, and the sink that has the file.
         var resumption: (Result<ResumeData, URLError>, FileSink)?
         var sendsStream = false
         /// What a web socket exchanges.

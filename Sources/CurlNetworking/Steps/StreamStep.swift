@@ -1,16 +1,16 @@
 import Foundation
 
-/// Finds the stream that a request's body is read from: a stream serves once.
+/// Finds the stream for a request's body: a stream can be read only once.
 ///
-/// The request's own serves the first transfer. Every other one is the delegate's, and of a streamed upload the first as well; there the
-/// request's own is what remains where the delegate has none.
+/// The request's own stream serves the first transfer; for later ones the delegate is asked. A streamed upload asks the delegate for the
+/// first one too, and falls back to the request's own stream if the delegate has none.
 final class StreamStep: Step, @unchecked Sendable {
     private enum State {
         /// The next request needs one.
         case needed
         /// The delegate has been asked.
         case asking
-        /// libcurl reads nothing of a body without length: that there is nothing must be found before.
+        /// libcurl reads nothing of a body without length, so an empty one must be recognised before.
         case findingEnd(InputStream)
         case found(InputStream)
         case failed(URLError)
@@ -20,7 +20,7 @@ final class StreamStep: Step, @unchecked Sendable {
     /// The last one that was sent.
     private var spent: InputStream?
 
-    /// The stream for the transfer that is about to be made; nil where it has none.
+    /// The stream for the transfer that is about to be made; nil if it has none.
     func take() -> InputStream? {
         guard case .found(let stream) = state else { return nil }
         state = .needed
@@ -59,7 +59,7 @@ final class StreamStep: Step, @unchecked Sendable {
     /// The delegate's answer; only the first counts.
     private func arrived(_ stream: InputStream?, _ host: any StepHost) {
         guard case .asking = state, !host.isOver else { return }
-        // The same one again would send nothing, and that as the body.
+        // Sending the same one again would send an empty body.
         if let stream = stream ?? unspentStream(of: host.request, host), stream !== spent,
             ![.atEnd, .closed, .error].contains(stream.streamStatus)
         {

@@ -4,7 +4,7 @@ import Foundation
 /// The body of a task's requests.
 struct TaskBody: Sendable {
     enum Source: Sendable {
-        /// The request itself, if it has any.
+        /// The request's own, if it has any.
         case request
         case data(Data)
         case file(URL)
@@ -28,7 +28,7 @@ struct TaskBody: Sendable {
         if case .request = source { true } else { false }
     }
 
-    /// How long the body of the first request will be, as far as that is known before it is made. In bytes; 0 for none.
+    /// The length of the first request's body, in bytes, as far as known before it is made; 0 for none.
     var expectedLength: Int64 {
         switch source {
         case .data(let data):
@@ -45,12 +45,12 @@ struct TaskBody: Sendable {
         }
     }
 
-    /// What the request says of its stream's length; nil where that makes no sense.
+    /// The length that the request states for its stream; nil if invalid.
     static func announcedLength(of request: URLRequest) -> Int64? {
         request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap { $0 < 0 ? nil : $0 }
     }
 
-    /// `request` with the body as a protocol class looks for it.
+    /// `request` with the body as a protocol class expects it.
     func added(to request: URLRequest) -> URLRequest {
         var request = request
         switch source {
@@ -61,13 +61,13 @@ struct TaskBody: Sendable {
         return request
     }
 
-    /// Whether `request` still has the body: a redirect that turned a POST into a GET has left it behind.
+    /// Whether `request` still has the body: a redirect that turned a POST into a GET has dropped it.
     func isKept(by request: URLRequest?, after redirects: RedirectStep) -> Bool {
         redirects.count == 0 || (!redirects.hasLeftBody && request?.httpMethod == originalRequest?.httpMethod)
     }
 
-    /// The body of the next request; nil for none. `stream` is what `StreamStep` has found, and `wake` has its transfer read on when it
-    /// has something again; any thread.
+    /// The body of the next request; nil for none. `stream` is the one that `StreamStep` has found; `wake` makes its transfer continue when
+    /// it has bytes again, and may be called on any thread.
     func make(
         for request: URLRequest,
         _ stream: InputStream?,
@@ -84,7 +84,7 @@ struct TaskBody: Sendable {
         case .request, .data, .file, .stream: break
         }
         if let data = request.httpBody { return DataBody(data) }
-        // Methods that mean a body send the length of an empty one (RFC 9110 §8.6).
+        // Methods that imply a body send the length of an empty one (RFC 9110 §8.6).
         return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 extension AcceptedResponse {
-    /// A server's response, with its body where `placement` says.
+    /// A server's response, with its body placed according to `placement`.
     init(_ received: ReceivedHead, _ placement: HeadVerdict.Placement) throws(URLError) {
         let head = placement.head ?? received.head
         self.init(
@@ -13,14 +13,14 @@ extension AcceptedResponse {
         )
     }
 
-    /// A response that no server's head is about.
+    /// A response without a server's head.
     init(_ response: URLResponse, to request: URLRequest?, expected: Int64, storagePolicy: URLCache.StoragePolicy) {
         self.init(response: response, head: nil, request: request, expected: expected, storagePolicy: storagePolicy)
     }
 }
 
 extension ResponseHead {
-    /// How long the body is that comes with the head; `NSURLSessionTransferSizeUnknown` where nobody knows. Decoded bytes.
+    /// The length of the body that follows the head, in decoded bytes; `NSURLSessionTransferSizeUnknown` if unknown.
     fileprivate func expectedLength(to request: URLRequest) -> Int64 {
         if request.httpMethod == "HEAD" || status == 204 || status == 304 { return 0 }
         return isContentCoded ? NSURLSessionTransferSizeUnknown : contentLength ?? NSURLSessionTransferSizeUnknown

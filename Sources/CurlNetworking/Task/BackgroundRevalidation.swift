@@ -1,9 +1,10 @@
 import Foundation
 
-// Bringing a stored response up to date beside the task that got it (RFC 5861 §3).
+// Revalidates a stored response independently of the task that got it (RFC 5861 §3).
 
 extension StepHost {
-    /// Has the server asked, beside the task, whether the stored response to the current request still holds. False where it can't be.
+    /// Asks the server, independently of the task, whether the stored response to the current request is still current. False if that isn't
+    /// possible.
     func revalidatesInBackground() -> Bool {
         guard let cache = session.settings.cache, owner.ownDelegates.session == nil, let request, let url = request.url
         else {
@@ -18,9 +19,9 @@ extension StepHost {
 }
 
 extension SessionCore {
-    /// Loads `request` into the cache with a task that no list shows. The session's delegate is asked about challenges, since whom the program
-    /// trusts is its business, and hears of nothing else. False where the session takes no tasks any more. `completion` is called on the
-    /// delegate queue.
+    /// Loads `request` into the cache with a task that isn't listed. The session's delegate is asked about challenges, since whom to trust
+    /// is up to the program, and hears of nothing else. False if the session takes no more tasks. `completion` is called on the delegate
+    /// queue.
     func revalidate(
         _ request: URLRequest,
         completion: @escaping @Sendable () -> Void
@@ -43,7 +44,7 @@ extension SessionCore {
     }
 }
 
-/// Asks the session's delegate about challenges, and keeps everything else from it.
+/// Forwards challenges to the session's delegate, and keeps everything else from it.
 private final class ChallengeForwarder: NSObject, URLSessionTaskDelegate {
     private let delegate: any URLSessionTaskDelegate
 
@@ -60,7 +61,7 @@ private final class ChallengeForwarder: NSObject, URLSessionTaskDelegate {
         delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }
 
-    /// Where it leads is for a task that can be asked.
+    /// Redirects are left to a task that can be asked about them.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

@@ -1,15 +1,15 @@
 import CurlTransport
 
-/// Has a task's transfer, if there still is one, read on from its request's body.
+/// Makes a task's transfer, if it still has one, continue to read its request's body.
 final class BodyWake: LoopWork, @unchecked Sendable {
-    // @unchecked: never changes but to nil.
+    // @unchecked: changes only to nil.
     private weak var loader: Loader?
 
     private init(_ loader: Loader) {
         self.loader = loader
     }
 
-    /// May be called from any thread, time and again.
+    /// Can be called from any thread, repeatedly.
     static func action(for loader: Loader) -> @Sendable () -> Void {
         let wake = BodyWake(loader)
         let loop = loader.pool.loop

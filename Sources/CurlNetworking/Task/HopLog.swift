@@ -1,9 +1,9 @@
 import Foundation
 
-/// What a task has cost, gathered hop by hop for a delegate that may ask. Loop only.
+/// A task's metrics, collected hop by hop for a delegate that may ask for them. Loop only.
 struct HopLog {
     private var hops: [HopMetrics] = []
-    /// A hop under way that doesn't measure itself.
+    /// The current hop, if it doesn't measure itself.
     private var current: HopMetrics?
 
     /// A hop begins.
@@ -13,7 +13,7 @@ struct HopLog {
         current = HopMetrics(request, source: transfer.source)
     }
 
-    /// The hop's response is this one, whatever the task shows.
+    /// Sets the hop's response, whatever the task shows.
     mutating func note(_ response: URLResponse) {
         current?.response = response
     }
@@ -23,7 +23,7 @@ struct HopLog {
         if let metrics = transfer.metrics { hops.append(metrics) }
     }
 
-    /// A hop that doesn't is over; with what the task shows.
+    /// A hop that doesn't measure itself is over; uses what the task shows.
     mutating func endHop(of handle: TaskHandle) {
         guard var hop = current.take() else { return }
         let (response, received) = handle.shared.withLock { ($0.response, $0.counters.received) }
@@ -32,12 +32,12 @@ struct HopLog {
         hops.append(hop)
     }
 
-    /// The hop under way comes to nothing.
+    /// The current hop comes to nothing.
     mutating func drop() {
         current = nil
     }
 
-    /// The last hop was an attempt of which nothing was sent: no transaction.
+    /// The last hop was an attempt that sent nothing: it isn't a transaction.
     mutating func forgetAttempt() {
         drop()
         if let attempt = hops.last, attempt.source == .network, attempt.statistics?.requestStarted == nil {
@@ -45,7 +45,7 @@ struct HopLog {
         }
     }
 
-    /// All of it, at the task's end.
+    /// Everything, at the task's end.
     mutating func finish(for handle: TaskHandle, redirectCount: Int) -> TaskMetrics {
         endHop(of: handle)
         let interval = DateInterval(start: handle.creation, end: max(handle.creation, Date()))
@@ -54,7 +54,7 @@ struct HopLog {
 }
 
 extension TaskMetrics {
-    /// Of several answers the last is the task's own, unless that had to be made up.
+    /// Of several responses the last is the task's own, unless that was synthesised.
     mutating func showLast(_ response: URLResponse?) {
         guard let last = hops.indices.last, let response = response as? HTTPURLResponse,
             response.statusCode == hops[last].head?.status

@@ -1,16 +1,16 @@
 import CurlTransport
 
-/// Who has a place at a host. Loop only.
+/// Owns a place at a host. Loop only.
 protocol HostPlaceOwner: AnyObject {
     /// The connection pool that the task is on.
     var pool: ConnectionPool { get }
-    /// The place that was waited for is there. False where it isn't wanted any more.
+    /// The place has become available. False if it isn't wanted any more.
     func placeGranted() -> Bool
 }
 
-/// The place at a host that a task has or waits for. A redirect within an origin keeps it. Loop only.
+/// The place at a host that a task has or waits for. It is kept across redirects within an origin. Loop only.
 final class HostPlace: AdmissionTicketOwner {
-    /// nil where the task neither has a place nor waits for one.
+    /// nil if the task neither has a place nor waits for one.
     private(set) var ticket: Admission.Ticket?
     private unowned let owner: any HostPlaceOwner
 
@@ -20,7 +20,7 @@ final class HostPlace: AdmissionTicketOwner {
 
     func isAt(_ origin: Origin) -> Bool { ticket?.origin == origin }
 
-    /// Has the task wait for a place; true where there is one at once.
+    /// Waits for a place; true if there is one at once.
     func enter(_ origin: Origin, priority: Float) -> Bool {
         let ticket = Admission.Ticket(origin: origin, owner: self)
         self.ticket = ticket
@@ -32,17 +32,17 @@ final class HostPlace: AdmissionTicketOwner {
         admitted()
     }
 
-    /// The place is there.
+    /// The place is available.
     func admitted() {
         if !owner.placeGranted() { leave() }
     }
 
-    /// Gives up the place, or the waiting for it.
+    /// Gives up the place, or the wait for it.
     func leave() {
         if let ticket = ticket.take() { owner.pool.leave(ticket) }
     }
 
-    /// The request that had the place has failed: see `AdmissionHost.leave`.
+    /// The request that held the place has failed: see `AdmissionHost.leave`.
     func noteFailure() {
         ticket?.hasFailed = true
     }
@@ -51,7 +51,7 @@ final class HostPlace: AdmissionTicketOwner {
         if let ticket { owner.pool.setPriority(priority, of: ticket) }
     }
 
-    /// Tells the session what a transfer has found out about the connection to its origin.
+    /// Tells the session what a transfer has learnt about the connection to its origin.
     func note(_ report: ConnectionReport) {
         guard let ticket else { return }
         if case .established(let negotiated) = report.establishment {
@@ -60,7 +60,7 @@ final class HostPlace: AdmissionTicketOwner {
         if let version = report.answeredVersion { owner.pool.noteAnswer(ticket, in: version) }
     }
 
-    /// A body of so many bytes has come over the connection.
+    /// A body of this many bytes has arrived over the connection.
     func note(bodyOf size: Int) {
         if let ticket { owner.pool.received(bodyOf: size, for: ticket) }
     }

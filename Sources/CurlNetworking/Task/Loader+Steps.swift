@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-// What steps see of their task, and have done. On the loop, but for what says otherwise.
+// The loader as seen by steps. On the loop, unless noted otherwise.
 
 extension Loader: StepHost {
     var owner: any StepOwner { handle }
@@ -14,11 +14,11 @@ extension Loader: StepHost {
 
     // MARK: - Waiting
 
-    /// A task that was suspended meanwhile goes on when it is resumed.
+    /// A task that was suspended meanwhile continues when it is resumed.
     func proceed(_ step: any Step) {
         switch phase {
         case .waiting(let index, let attempt) where steps.all[index] === step:
-            // A request that goes out again may need a body again, whichever step it waited for.
+            // A repeated request may need a body again, whichever step it waited for.
             enter(.ready(step: attempt == .first ? index : 0, attempt))
             if isQueued { advance() }
         case .encoding:
@@ -30,7 +30,7 @@ extension Loader: StepHost {
         }
     }
 
-    // MARK: - A transfer that a step has brought
+    // MARK: - A step's own transfer
 
     func decline(_ step: any Step) {
         guard case .transferring(let transferring) = phase, let index = transferring.step, steps.all[index] === step
@@ -62,7 +62,7 @@ extension Loader: StepHost {
         }
     }
 
-    /// The redirect is the task's response. Its class was stopped: there is no body.
+    /// The redirect becomes the task's response. Its class was stopped: there is no body.
     private func finish(withRedirect response: URLResponse) throws(URLError) {
         try accept(AcceptedResponse(response, to: request, expected: 0, storagePolicy: .notAllowed))
         finishWithBody()

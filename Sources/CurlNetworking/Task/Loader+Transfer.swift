@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-// What a transfer reports. Everything on the loop; what libcurl's callbacks reach only records.
+// A transfer's reports. Everything on the loop; methods called from libcurl's callbacks only record.
 
 extension Loader: TransferDelegate {
     // MARK: - The response
@@ -11,7 +11,7 @@ extension Loader: TransferDelegate {
         return try decide(about: head, from: 0, transferring)
     }
 
-    /// Asks the steps what the response means, from the one of that number on.
+    /// Asks the steps about the response, starting with number `first`.
     func decide(
         about received: ReceivedHead,
         from first: Int,
@@ -24,7 +24,7 @@ extension Loader: TransferDelegate {
         return try act(on: verdict, about: .head(received), by: step, transferring)
     }
 
-    /// What a step has said about a response; `.pass` is the caller's.
+    /// Carries out a step's verdict about a response; `.pass` is left to the caller.
     func act(
         on verdict: HeadVerdict,
         about content: Phase.Holding.Content,
@@ -59,13 +59,13 @@ extension Loader: TransferDelegate {
         try accept(AcceptedResponse(response, to: request, expected: expected, storagePolicy: storagePolicy))
     }
 
-    /// Makes room for the body, and shows the response to whom it concerns.
+    /// Prepares the sink for the body, and shows the response.
     func accept(_ response: AcceptedResponse) throws(URLError) {
         try sink.makeRoom(for: response)
         handle.count { shared in
             shared.response = response.response
             shared.counters.received = response.offset
-            // A program's own protocol class may announce anything.
+            // A program's own protocol class may announce any length.
             shared.counters.expectedToReceive = max(response.expected, NSURLSessionTransferSizeUnknown)
         }
         sink.begin(response)
@@ -116,7 +116,7 @@ extension Loader: TransferDelegate {
         conclude(ending)
     }
 
-    /// The transfer is over: what was decided about it follows, or whoever still has to decide finds how it has ended.
+    /// The transfer is over: carries out what was decided about it, or keeps the ending for whoever has yet to decide.
     func conclude(_ ending: TransferEnding) {
         switch phase {
         case .held(var holding):
@@ -134,7 +134,7 @@ extension Loader: TransferDelegate {
         }
     }
 
-    /// Asks the steps what follows, from the one of that number on.
+    /// Asks the steps what follows, starting with number `first`.
     func end(_ ending: TransferEnding, from first: Int) {
         guard let request else { return finishWithBody(ending) }
         guard let (verdict, step) = steps.end(ending, of: request, from: first, self) else {
@@ -161,7 +161,7 @@ extension Loader: TransferDelegate {
         finishWithBody()
     }
 
-    /// The body is complete, and nothing has to be done with it but handing it over.
+    /// The body is complete, and only has to be handed over.
     func finishWithBody() {
         sink.complete()
         do throws(URLError) {
@@ -173,7 +173,7 @@ extension Loader: TransferDelegate {
         }
     }
 
-    /// `next` goes out instead of the task's end.
+    /// Sends `next` instead of ending the task.
     func follow(_ next: URLRequest) {
         hops.endHop(of: handle)
         replaceRequest(next)
@@ -182,7 +182,7 @@ extension Loader: TransferDelegate {
         run()
     }
 
-    /// Nothing of the request was sent: it goes out again, where `step` is named once that says so.
+    /// Nothing of the request was sent: sends it again. `step` is the number of the step that says so, if it was one.
     func sendAgain(after step: Int?) {
         hops.forgetAttempt()
         place.noteFailure()

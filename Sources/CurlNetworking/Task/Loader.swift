@@ -1,12 +1,12 @@
 import CurlTransport
 import Foundation
 
-/// Does a task's work on its event loop, from its first resuming to its end: asks the steps about each request, has it wait for its place,
-/// runs its transfer, and asks the steps what the response means.
+/// Does a task's work on its event loop, from its first `resume()` to its end: asks the steps about each request, waits for its place, runs
+/// its transfer, and asks the steps about the response.
 ///
-/// This file holds what leads to a transfer, `Loader+Transfer.swift` what a transfer reports, `Loader+Steps.swift` what steps ask for.
+/// This file holds everything up to a transfer, `Loader+Transfer.swift` the transfer's reports, `Loader+Steps.swift` the requests of steps.
 ///
-/// `@unchecked Sendable`: loop only, but for what says otherwise. The task's handle has it until the work is done.
+/// `@unchecked Sendable`: loop only, unless noted otherwise. The task's handle keeps it until the work is done.
 final class Loader: HostPlaceOwner, @unchecked Sendable {
     // MARK: Never changes
 
@@ -26,7 +26,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     private var clocks = Clocks()
     var hops = HopLog()
 
-    /// For a task that begins. Its loop.
+    /// For a task that begins. Called on its loop.
     init(_ handle: TaskHandle) {
         self.handle = handle
         request = handle.originalRequest
@@ -48,15 +48,15 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     var session: SessionCore { handle.session }
     var pool: ConnectionPool { handle.pool }
 
-    /// Goes from one phase to the next.
+    /// Changes the phase.
     func enter(_ next: Phase) {
         assert(Phase.allows(phase.kind, to: next.kind), "A task can't go from \(phase.kind) to \(next.kind)")
         phase = next
     }
 
-    // MARK: - What the machine wants
+    // MARK: - The machine's commands
 
-    /// Called after each wish: does whatever the machine says is to be done.
+    /// Called after each wish: carries out the machine's commands.
     func run() {
         pool.loop.preconditionOnLoop()
         while let command = nextCommand() {
@@ -65,14 +65,14 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             case .leaveQueue: leaveQueue()
             case .setPaused(let isPaused):
                 guard phase.transfer?.setPaused(isPaused) ?? true else {
-                    // Tried again when libcurl next calls.
+                    // Tried again at libcurl's next call.
                     return handle.shared.withLock { $0.machine.pauseFailed() }
                 }
                 rearmClocks()
             case .cancel(let cancellation): end(cancelledBy: cancellation)
             }
         }
-        // Also where the transfer is over, and only the completion waits.
+        // Also if the transfer is over, and only the completion waits.
         if let cookies = steps.cookies, cookies.isStoring, handle.isCancelled { cookies.stopWaiting(self) }
     }
 
@@ -82,7 +82,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         return command
     }
 
-    /// The request goes out only when the task is resumed.
+    /// The request will be sent only when the task is resumed.
     private func leaveQueue() {
         if case .queued(let attempt) = phase { enter(.ready(step: steps.all.count, attempt)) }
         place.leave()
@@ -91,7 +91,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - The steps before a transfer
 
-    /// Asks the steps about the request, from the one on whose turn it is. Called when the task is in the machine's queue.
+    /// Asks the steps about the request, starting with the one whose turn it is. Called when the task is in the machine's queue.
     func advance() {
         while case .ready(let step, let attempt) = phase {
             guard step < steps.all.count else { return enterPool(attempt) }
@@ -100,7 +100,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             case .wait: return enter(.waiting(step: step, attempt))
             case .fail(let error): return finish(.failure(error))
             case .load(let transfer):
-                // Where the task was suspended at this moment, the step is asked again.
+                // If the task was suspended at this moment, the step is asked again.
                 guard handle.shared.withLock({ $0.machine.admit() }) else { return }
                 return begin(transfer, of: step)
             }
@@ -134,8 +134,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         }
     }
 
-    /// Has the task move to the loop of its next request's origin, without a place at its host. It leaves in a turn of its own, when
-    /// nobody is left on the stack who has to do with it.
+    /// Moves the task to the loop of its next request's origin, without a place at its host. It leaves in a turn of its own, when no caller
+    /// on the stack is using it any more.
     private func move(to next: ConnectionPool, _ attempt: RequestAttempt) {
         enter(.moving(to: next, attempt))
         pool.loop.submit { self.leavePool() }
@@ -165,11 +165,11 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         return true
     }
 
-    /// The request has its place: the steps complete it. Called again when one of them had to wait.
+    /// The request has its place: the steps complete it. Called again if one of them had to wait.
     func complete() {
         guard let request, steps.complete(self) else { return }
         launch(request)
-        // It may have been suspended while a step looked for what goes into the request.
+        // The task may have been suspended while a step was looking something up for the request.
         guard handle.shared.withLock({ $0.machine.stage == .loading(isPaused: true) }) else { return }
         if phase.transfer?.setPaused(true) == false { handle.shared.withLock { $0.machine.pauseFailed() } }
     }
@@ -184,7 +184,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         }
     }
 
-    /// - Parameter step: The step that has brought the transfer; nil for none.
+    /// - Parameter step: The step that supplied the transfer; nil for none.
     func begin(_ transfer: any Transfer, of step: Int?) {
         enter(.transferring(Phase.Transferring(transfer, of: step)))
         hops.begin(request, transfer, isWatched: handle.isWatched)
@@ -196,7 +196,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         rearmClocks()
     }
 
-    // MARK: - The state that steps and transfers change
+    // MARK: - The state changed by steps and transfers
 
     func replaceRequest(_ request: URLRequest) {
         self.request = request
@@ -208,7 +208,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - Time
 
-    /// The clocks start when the task is first resumed, and a begin date puts them off.
+    /// The clocks start when the task is first resumed; a begin date delays them.
     private func setResourceClock(isRunning: Bool) {
         if !clocks.haveStarted { startClocks() }
         clocks.setRunning(isRunning, self)
@@ -226,12 +226,12 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// The task has come to `outcome`; the first one counts. Whatever still runs is stopped.
+    /// The task has ended with `outcome`; only the first counts. Everything still running is stopped.
     func finish(_ outcome: Outcome) {
         pool.loop.preconditionOnLoop()
         let (isFirst, schedules) = handle.shared.withLock { shared in
             guard shared.machine.finish() else { return (false, false) }
-            // Somebody has cancelled the task, and the loop had no time to look: what waits for an answer gets none any more.
+            // The task was cancelled before the loop could look: pending questions get no answer any more.
             return (true, shared.machine.cancellation != nil && shared.mailbox.discard())
         }
         guard isFirst else { return }
@@ -246,7 +246,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         end(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation == .keepingPartialFile)
     }
 
-    /// Frees what the task holds of the loop, and sends the outcome on its way. Called once in a task's life.
+    /// Frees the task's resources on the loop, and delivers the outcome. Called once in a task's life.
     private func end(_ outcome: Outcome, keepsPartialFile: Bool = true) {
         if let transfer = phase.transfer {
             transfer.cancel()
@@ -265,7 +265,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         place.leave()
     }
 
-    /// Once the cookies are stored that a response before it has set.
+    /// Waits until all cookies set by earlier responses are stored.
     private func send(_ outcome: Outcome, resumeData: Data?) {
         guard let cookies = steps.cookies, cookies.isStoring else { return sendNow(outcome, resumeData: resumeData) }
         if outcome.error?.code == .cancelled {
@@ -298,12 +298,12 @@ extension Loader: ClocksOwner {
         switch clocks.check(self) {
         case .none: break
         case .idle: idleTimeIsUp()
-        // Where the task waited for a connection, with why there was none.
+        // If the task was waiting for a connection, says why there was none.
         case .resource: finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
         }
     }
 
-    /// Where there is no connection yet, that is no end for a task that waits for one.
+    /// Without a connection yet, this doesn't end a task that waits for connectivity.
     private func idleTimeIsUp() {
         guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
         let error = URLError.idleTimeOut(request.url)

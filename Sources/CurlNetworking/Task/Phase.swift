@@ -1,36 +1,36 @@
 import CurlTransport
 import Foundation
 
-/// What a task's loader is doing, and what it waits for. Loop only.
+/// What a task's loader is doing, and what it is waiting for. Loop only.
 ///
-/// The wishes of the task's owner, and how far it has come for the public, are `TaskStateMachine`'s: a task that is suspended in
-/// the middle of its preparations stays in its phase, and `Loader` asks the machine before it goes on.
+/// The owner's wishes, and the publicly visible state, are `TaskStateMachine`'s: a task suspended during its preparations stays in its
+/// phase, and `Loader` asks the machine before it continues.
 enum Phase {
-    /// Nothing is pending: the step of that number is asked next, or there is none left and the request needs a place at its host.
+    /// Nothing is pending: step number `step` is asked next or, if there is none left, the request needs a place at its host.
     case ready(step: Int, RequestAttempt)
-    /// The step of that number has said to wait.
+    /// Step number `step` has answered `.wait`.
     case waiting(step: Int, RequestAttempt)
-    /// The request waits for its place at its host.
+    /// The request is waiting for its place at its host.
     case queued(RequestAttempt)
-    /// The task moves to the event loop of its next request's origin.
+    /// The task is moving to the event loop of its next request's origin.
     case moving(to: ConnectionPool, RequestAttempt)
-    /// The request has its place, and a step still looks for what goes into it.
+    /// The request has its place, and a step is still looking something up for it.
     case encoding
-    /// A transfer runs.
+    /// A transfer is running.
     case transferring(Transferring)
-    /// A response is kept back until somebody decides about it.
+    /// A response is held until its step decides.
     case held(Holding)
-    /// The transfer is over, and the steps say what follows.
+    /// The transfer is over, and the steps decide what follows.
     case deciding
-    /// The body is complete; the step of that number still stores it.
+    /// The body is complete; step number `step` is still storing it.
     case storing(step: Int)
-    /// The outcome is certain.
+    /// The outcome is final.
     case ended
 
-    /// A transfer that runs.
+    /// A running transfer.
     struct Transferring {
         let transfer: any Transfer
-        /// The step that has brought it; nil for one that goes over a connection.
+        /// The step that supplied it; nil for one over a connection.
         let step: Int?
         /// What follows it instead of the task's end. The body is dropped then.
         private(set) var next: Succession?
@@ -47,7 +47,7 @@ enum Phase {
         }
     }
 
-    /// A response that is kept back.
+    /// A held response.
     struct Holding {
         enum Content {
             /// Its head has arrived, and the transfer keeps the body.
@@ -60,11 +60,11 @@ enum Phase {
 
         let response: HeldResponse
         let content: Content
-        /// The step that goes on where the one that holds it has nothing against it.
+        /// The step that continues if the holding step doesn't object.
         let nextStep: Int
-        /// nil where the transfer was over and gone already.
+        /// nil if the transfer was already over and gone.
         let transferring: Transferring?
-        /// How the transfer has ended, where it was over before the decision.
+        /// How the transfer ended, if it was over before the decision.
         var ending: TransferEnding?
 
         init(
@@ -88,7 +88,7 @@ enum Phase {
         case transfer(any Transfer)
     }
 
-    /// The transfer that runs, if there is one.
+    /// The running transfer, if there is one.
     var transfer: (any Transfer)? {
         switch self {
         case .transferring(let transferring): transferring.transfer
@@ -103,7 +103,7 @@ enum Phase {
 }
 
 extension Phase {
-    /// A phase without what it carries.
+    /// A phase without its associated values.
     enum Kind: CaseIterable {
         case ready, waiting, queued, moving, encoding, transferring, held, deciding, storing, ended
     }
@@ -123,23 +123,23 @@ extension Phase {
         }
     }
 
-    /// Whether a loader may go from one phase to the other. Every phase may end; nothing follows the end.
+    /// Whether a loader may change from one phase to the other. Every phase may end; nothing follows the end.
     static func allows(_ from: Kind, to: Kind) -> Bool {
         switch (from, to) {
         case (.ended, _): false
         case (_, .ended): true
-        // The next step, or the same again.
+        // The next step, or the same one again.
         case (.ready, .ready), (.ready, .waiting), (.waiting, .ready): true
         // A place at the host: at once, after waiting for it, or on another loop.
         case (.ready, .queued), (.ready, .moving), (.moving, .ready), (.queued, .ready): true
         case (.queued, .encoding), (.encoding, .transferring): true
         // Without a connection there is nothing to wait for.
         case (.ready, .transferring): true
-        // A response that somebody decides about, a refused tunnel among them.
+        // A response awaiting a decision, including the refusal of a tunnel.
         case (.transferring, .held), (.held, .transferring), (.held, .held), (.held, .deciding), (.deciding, .held):
             true
         case (.transferring, .deciding), (.transferring, .transferring): true
-        // What follows a transfer. An attempt to connect that timed out, and a class that declines, are over without an ending.
+        // What follows a transfer. A connection attempt that timed out, and a class that declines, are over without an ending.
         case (.deciding, .ready), (.deciding, .waiting), (.deciding, .transferring), (.deciding, .storing): true
         case (.transferring, .ready), (.transferring, .waiting): true
 

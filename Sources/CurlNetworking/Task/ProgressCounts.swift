@@ -1,13 +1,13 @@
 import Foundation
 
-/// What a task's `Progress` shows: bytes in both directions. A value; the numbers may come from a server, and be anything.
+/// The numbers of a task's `Progress`: bytes in both directions. A value; the numbers may come from a server, and be anything.
 struct ProgressCounts: Equatable, Sendable {
-    /// -1 where nothing is known.
+    /// -1 if nothing is known.
     private(set) var total: Int64
     private(set) var completed: Int64
 
-    /// Lengths below 0 aren't known. `expectedToReceive` is nil before there is a response: till then a unit is left to do, because a
-    /// parent counts a child that has once been finished for good.
+    /// Negative lengths count as unknown. `expectedToReceive` is nil before there is a response: until then one unit is left to do, because
+    /// a parent counts a child as finished for good once it has been finished.
     init(sent: Int64, of expectedToSend: Int64, received: Int64, of expectedToReceive: Int64?) {
         let sum = Self.sum(sent, received)
         let toSend = max(0, expectedToSend)
@@ -35,7 +35,7 @@ struct ProgressCounts: Equatable, Sendable {
         return counts
     }
 
-    /// Without a moment in between at which `progress` is finished.
+    /// Without a moment in between in which `progress` is finished.
     func show(on progress: Progress) {
         if total < 0 || total > progress.completedUnitCount {
             if progress.totalUnitCount != total { progress.totalUnitCount = total }

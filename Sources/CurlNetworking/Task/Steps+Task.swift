@@ -1,6 +1,6 @@
 import Foundation
 
-// What a task's steps are chosen by.
+// The choice of a task's steps.
 
 extension Steps.Facts {
     init(_ handle: TaskHandle, _ sink: any Sink) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Does the work of one public task: the seam between `URLSessionTask` and whoever transfers. Any thread; nothing here blocks.
+/// Does the work of one public task: the seam between `URLSessionTask` and whatever transfers its data. Any thread; nothing here blocks.
 ///
-/// Sessions of this process have an engine on an event loop, `TaskHandle`.
+/// Sessions of this process use an engine on an event loop, `TaskHandle`.
 protocol TaskEngine: AnyObject, Sendable {
     /// The task's number, unique in its session.
     var identifier: Int { get }
@@ -16,7 +16,7 @@ protocol TaskEngine: AnyObject, Sendable {
     /// What the program has set.
     var settings: TaskSettings { get }
 
-    /// The program sets something. Nothing but the change itself happens in `change`.
+    /// Changes what the program has set. `change` must do nothing but the change itself.
     func changeSettings(_ change: (inout TaskSettings) -> Void)
 
     /// The task's own delegate, kept until the task is completed.
@@ -28,10 +28,10 @@ protocol TaskEngine: AnyObject, Sendable {
     func suspend(_ task: URLSessionTask)
     func cancel(_ task: URLSessionTask)
 
-    /// `handler` is called on the delegate queue; with nil where there is nothing to resume from.
+    /// `handler` is called on the delegate queue; with nil if there is nothing to resume from.
     func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void)
 
-    /// Resume data of a download that goes on; nil where there is nothing to resume from.
+    /// Resume data of a download that continues; nil if there is nothing to resume from.
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void)
 
     /// Something is to be done with a stream task; nothing where it isn't one.
@@ -42,15 +42,15 @@ protocol TaskEngine: AnyObject, Sendable {
     func state(of task: URLSessionTask) -> URLSessionTask.State
     func progress(of task: URLSessionTask) -> Progress
 
-    // MARK: What others in the module need
+    // MARK: For the rest of the module
 
-    /// The current request with the task's body, as a protocol class looks for it: an upload's is in no request.
+    /// The current request with the task's body, as a protocol class expects it: an upload's body is in no request.
     var requestWithBody: URLRequest? { get }
 
-    /// Whether the delegate hears of the task's response, body and end: not where a handler or a Swift task gets them.
+    /// Whether the delegate is told of the task's response, body and end; false if a handler or a Swift task gets them.
     var tellsDelegateOfResult: Bool { get }
 
-    /// A task of the session's own, which no list shows.
+    /// A task of the session's own, which isn't listed.
     var isHidden: Bool { get }
 
     /// A reader of the body has room for more.
@@ -60,27 +60,27 @@ protocol TaskEngine: AnyObject, Sendable {
     func released()
 }
 
-/// What the public properties of a task show.
+/// The values of a task's public properties.
 struct TaskSnapshot: Sendable {
     var currentRequest: URLRequest?
     var response: URLResponse?
-    /// nil until the task has completed, and where it succeeded.
+    /// nil until the task has completed, and if it succeeded.
     var error: (any Error)?
     var counters = TaskCounters()
 }
 
-/// How far a task is, in bytes.
+/// A task's byte counts.
 struct TaskCounters: Sendable, Hashable, Codable {
     var received: Int64 = 0
     var sent: Int64 = 0
-    /// `NSURLSessionTransferSizeUnknown` where nobody knows.
+    /// `NSURLSessionTransferSizeUnknown` if unknown.
     var expectedToReceive: Int64 = 0
     var expectedToSend: Int64 = 0
     /// How many requests the task has made.
     var requests = 0
 }
 
-/// What a program sets on a task.
+/// What a program has set on a task.
 struct TaskSettings: Sendable, Hashable, Codable {
     var description: String?
     var priority = URLSessionTask.defaultPriority

@@ -1,8 +1,8 @@
 import CurlNetworkingLocks
 import Foundation
 
-// What a task tells its delegate, handler or reader. Messages are posted on the loop and taken on the delegate queue; no lock is held while
-// the user's code runs.
+// A task's messages to its delegate, handler or reader. Posted on the loop and taken on the delegate queue; no lock is held while the
+// user's code runs.
 
 extension TaskHandle: Deliverable {
     /// Loop.
@@ -10,12 +10,12 @@ extension TaskHandle: Deliverable {
         if shared.withLock({ $0.mailbox.post(message) }) { scheduleAtEndOfRound() }
     }
 
-    /// Called by whoever the mailbox told to, off the loop.
+    /// Called off the loop when the mailbox requires it.
     func scheduleDelivery() {
         if let delivery { session.deliveryQueue.add([delivery]) }
     }
 
-    /// Called by whoever the mailbox told to, on the loop.
+    /// Called on the loop when the mailbox requires it.
     func scheduleAtEndOfRound() {
         if let delivery { pool.deliverAtEndOfRound(delivery) }
     }
@@ -65,7 +65,7 @@ extension TaskHandle: Deliverable {
         if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
     }
 
-    /// Turns a data task that waits for its answer into a download task: what has arrived goes into a file, and what follows goes there
+    /// Turns a data task that waits for its answer into a download task: what has arrived is written to a file, and what follows goes there
     /// directly. Loop.
     private func becomeDownload() {
         let canBecome = shared.withLock { shared in
@@ -81,7 +81,7 @@ extension TaskHandle: Deliverable {
                 shared.task = URLSessionDownloadTask(engine: self)
                 shared.hasBecomeAnother = true
                 _ = shared.machine.setBacklogged(false)
-                // Ahead of a completion that may wait already.
+                // Ahead of a completion that may already be waiting.
                 if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
                 _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
                 return shared.machine.stage == .finished

@@ -1,10 +1,10 @@
 import Foundation
 
-// How a task's end comes to its owner.
+// The end of a task, as its owner sees it.
 
 extension TaskHandle {
-    /// The task has come to `outcome`: hands it over, or has the delegate queue do it. Loop; once in a task's life. `metrics` is what it has
-    /// cost, where a delegate is to hear of that.
+    /// The task has ended with `outcome`: hands it over, or leaves that to the delegate queue. Loop; once in a task's life. `metrics` are
+    /// for a delegate that is to hear of them; otherwise nil.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
         let (consumer, schedules) = shared.withLock { shared -> (Consumer?, Bool) in
             shared.outcome = outcome
@@ -42,7 +42,7 @@ extension TaskHandle {
         pool.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
-    /// The session keeps the task no longer.
+    /// The session no longer keeps the task.
     func forget() {
         let (task, delegates) = shared.withLock { ($0.task.take(), $0.takeDelegatesIfDone()) }
         session.remove(identifier: identifier)
@@ -50,7 +50,7 @@ extension TaskHandle {
         withExtendedLifetime((task, delegates)) {}
     }
 
-    /// Lets go of the task's own delegate, once it has heard everything.
+    /// Releases the task's own delegate, once it has heard everything.
     func releaseDelegate() {
         let delegates = shared.withLock { $0.takeDelegatesIfDone() }
         withExtendedLifetime(delegates) {}

@@ -1,23 +1,23 @@
 import CurlNetworkingLocks
 import Foundation
 
-// A task's counters, and the `Progress` that shows them to whoever asks for one. Foundation's isn't safe to use from several threads at
-// once, and those of several tasks may have one parent: so each is changed on its session's delegate queue alone, and of all the tasks in
-// the process one at a time.
+// A task's counters, and the `Progress` that shows them on request. Foundation's isn't safe to use from several threads at once, and those
+// of several tasks may have one parent: so each is changed on its session's delegate queue alone, and only one at a time in the whole
+// process.
 
 extension TaskHandle {
-    /// Made when first asked for: most tasks never need one. Any thread.
+    /// Made on first use: most tasks never need one. Any thread.
     func progress(of task: URLSessionTask) -> Progress {
         shared.withLock { $0.makeProgress(for: task) }
     }
 
-    /// Brings the task's `Progress` up to date. Delegate queue.
+    /// Updates the task's `Progress`. Delegate queue.
     func showProgress() {
         let (progress, counts) = shared.withLock { ($0.progress, $0.progressCounts) }
         if let progress { TaskProgressChanges.show(counts, on: progress) }
     }
 
-    /// Changes what the counters show, and has the task's `Progress` follow. Loop.
+    /// Changes the counters, and schedules an update of the task's `Progress`. Loop.
     func count(_ change: (inout TaskState) -> Void) {
         let schedules = shared.withLock { shared in
             change(&shared)
@@ -26,7 +26,7 @@ extension TaskHandle {
         if schedules { scheduleAtEndOfRound() }
     }
 
-    /// Another request begins, with a body of so many bytes. Loop.
+    /// Another request begins, with this body. Loop.
     func countRequest(with body: (any RequestBody)?) {
         count { shared in
             shared.counters.requests += 1
@@ -35,7 +35,7 @@ extension TaskHandle {
         }
     }
 
-    /// So many bytes of the request's body are on their way, in all. Loop.
+    /// The total of the request's body bytes handed to the transfer. Loop.
     func noteSent(_ totalBytes: Int64) {
         let isWatched = delegates.task != nil
         let schedules = shared.withLock { shared in

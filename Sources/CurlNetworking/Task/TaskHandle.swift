@@ -2,12 +2,12 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// A task on an event loop, for everybody who isn't on that loop: what its owner wishes and sees, and what its delegate is told. `Loader`
+/// A task on an event loop, as seen from any other thread: its owner's wishes, its public properties, and its delegate's messages. `Loader`
 /// does the work.
 ///
 /// This file holds the wishes and the public properties, `TaskHandle+Delivery.swift` the messages, `TaskHandle+End.swift` the end.
 ///
-/// `@unchecked Sendable`: `shared` guards what any thread may touch; the rest never changes, or is the loop's alone.
+/// `@unchecked Sendable`: `shared` guards what any thread may touch; the rest never changes, or is touched on the loop alone.
 final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendable {
     // MARK: Never changes
 
@@ -15,10 +15,10 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
     let session: SessionCore
     let originalRequest: URLRequest?
     let body: TaskBody
-    /// What a resuming download goes on from; a failure where the caller's data was no good.
+    /// What a resumed download continues from; a failure if the caller's data was invalid.
     let resumption: Result<ResumeData, URLError>?
     let creation = Date()
-    /// A task of the session's own, which no list shows.
+    /// A task of the session's own, which isn't listed.
     let isHidden: Bool
     /// Called once, when the task begins.
     let makeSteps: @Sendable (SessionSettings, Steps.Facts) -> Steps
@@ -79,7 +79,8 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
     func cancel(_ task: URLSessionTask) {
         var schedules = false
         act(for: task) { shared in
-            // After the transfer there is nothing to stop, only things that need not be delivered: dropped before the loop can let go of them.
+            // After the transfer there is nothing to stop, only messages that need not be delivered: dropped before the loop can release
+            // them.
             if shared.machine.stage == .finished { schedules = shared.mailbox.discard() }
             return shared.machine.cancel(.discardingBody)
         }
@@ -128,12 +129,12 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         loop?.submit(self)
     }
 
-    /// The consumer has caught up: the transfer may go on, unless there is another one that hasn't.
+    /// The consumer has caught up: the transfer may continue, unless another one hasn't.
     func consumerCaughtUp() {
         shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? callLoop(&$0) : nil }?.submit(self)
     }
 
-    /// Whom the task is to be submitted to; nil where it has been already. With the lock held.
+    /// The loop to submit the task to; nil if it has been submitted already. With the lock held.
     private func callLoop(_ shared: inout TaskState) -> EventLoop? {
         guard !shared.isLoopComing else { return nil }
         shared.isLoopComing = true
@@ -159,7 +160,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
 
     var settings: TaskSettings { shared.withLock { $0.settings } }
 
-    /// A new priority counts from now on, also where the task waits for its turn already.
+    /// A new priority applies from now on, even if the task is already waiting for its turn.
     func changeSettings(_ change: (inout TaskSettings) -> Void) {
         let isReviewed = shared.withLock { shared in
             let priority = shared.settings.priority
@@ -177,7 +178,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
                 defer { shared.delegates = delegates }
                 return shared.delegates
             }
-            // The program's object goes without the lock.
+            // The program's object is released without the lock.
             withExtendedLifetime(old) {}
         }
     }
@@ -196,7 +197,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         shared.withLock { $0.machine.stage != .completed && $0.machine.cancellation == nil ? $0.task : nil }
     }
 
-    /// The task's delegate where it has one, else the session's, for each protocol.
+    /// The task's delegate if it has one, else the session's, for each protocol.
     var delegates: DelegateSet {
         let own = ownDelegates
         return session.hasDelegate ? own.over(session.delegates) : own
@@ -218,7 +219,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
 
     // MARK: - The loop
 
-    /// The loader, on its loop; nil before the task begins and when it is over.
+    /// The loader, on its loop; nil before the task begins and after its end.
     var loader: Loader? {
         if case .running(let loader) = work { loader } else { nil }
     }
@@ -228,7 +229,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         work = .over
     }
 
-    /// What the loop, which is there now, is to do next; and whether the resource clock runs.
+    /// The loop's next command, now that it is looking; and whether the resource clock runs.
     func nextCommand() -> (TaskStateMachine.Command?, runsResourceClock: Bool?) {
         shared.withLock { shared in
             shared.isLoopComing = false
@@ -236,18 +237,18 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         }
     }
 
-    /// The task is on `pool` from now on, whose loop calls `arrived`. On the loop that it leaves.
+    /// Moves the task to `pool`, whose loop calls `arrived`. On the loop that it leaves.
     func move(to pool: ConnectionPool, arrived: @escaping @Sendable () -> Void) {
         shared.withLock { _ in
             self.pool = pool
-            // Within the lock: whoever finds the task there comes after this.
+            // Within the lock, so that anyone who finds the task there comes after this.
             pool.loop.submit(arrived)
         }
     }
 }
 
 extension TaskHandle: LoopWork {
-    /// Has `body` run on the task's loop, whichever that is by then. Any thread; never blocks.
+    /// Runs `body` on the task's loop, whichever that is by then. Any thread; never blocks.
     func submit(_ body: @escaping @Sendable () -> Void) {
         guard session.pools.areSeveral else { return pool.loop.submit(body) }
         let loop = shared.withLock { _ in pool.loop }
@@ -256,14 +257,14 @@ extension TaskHandle: LoopWork {
         }
     }
 
-    /// There may be something to do for the state machine. On a loop, which may not be the task's any more.
+    /// The state machine may have a command. On a loop, which may not be the task's any more.
     func run(on loop: EventLoop) {
         guard belongs(to: loop) else { return shared.withLock { _ in pool.loop }.submit(self) }
         if case .notBegun = work { work = .running(Loader(self)) }
         loader?.run()
     }
 
-    /// Whether the task is on `loop`, on which the caller is: then it stays there until the caller returns.
+    /// Whether the task is on `loop`, the caller's own: then it stays there until the caller returns.
     func belongs(to loop: EventLoop) -> Bool {
         !session.pools.areSeveral || shared.withLock { _ in pool.loop === loop }
     }

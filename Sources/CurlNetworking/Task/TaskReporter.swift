@@ -1,9 +1,9 @@
 import Foundation
 
-/// Hands a task's messages to its delegate, handler or reader. Delegate queue; no lock is held while the program's code runs.
+/// Delivers a task's messages to its delegate, handler or reader. Delegate queue; no lock is held while the program's code runs.
 struct TaskReporter {
     private let handle: TaskHandle
-    /// Whom a message is about that comes when the task has let go of its public object.
+    /// The task to name in messages that come after the task has released its public object.
     private let scheduledTask: URLSessionTask
 
     init(_ handle: TaskHandle, scheduledFor task: URLSessionTask) {
@@ -11,7 +11,7 @@ struct TaskReporter {
         scheduledTask = task
     }
 
-    /// Delivers one message; true when there are more. What tells the program nothing takes no turn.
+    /// Delivers one message; true if there are more. Messages that call no program code take no turn of their own.
     func deliverNext() -> Bool {
         while true {
             let (message, task) = handle.shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
@@ -22,7 +22,7 @@ struct TaskReporter {
         return false
     }
 
-    /// True when that called the program's code.
+    /// True if that called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
         switch message {
         case .progress:
@@ -37,7 +37,7 @@ struct TaskReporter {
         case .event, .question, .completed, .end:
             break
         }
-        // There is one as long as a delegate is to hear of the task.
+        // Exists as long as a delegate is to hear of the task.
         guard let sender = handle.session.sender else { return false }
         let delegates = handle.ownDelegates.over(sender.delegates)
         let messenger = DelegateMessenger(session: sender.session, task: task, delegates: delegates)
@@ -89,7 +89,7 @@ struct TaskReporter {
         if handle.shared.withLock({ $0.mailbox.consumed(count) }) { handle.consumerCaughtUp() }
     }
 
-    /// Makes the response of a part that begins, and shows it as the task's.
+    /// Makes the response of a new part, and shows it as the task's.
     private func showPart(_ head: ResponseHead) -> URLResponse? {
         guard let url = handle.shared.withLock({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url)
         else {
@@ -101,7 +101,7 @@ struct TaskReporter {
 
     // MARK: - The end
 
-    /// What is to be told of the end; once in a task's life.
+    /// The messages of the end; called once in a task's life.
     private func endSteps(_ messenger: DelegateMessenger) -> [TaskEnd] {
         var metrics: TaskMetrics?
         var (hasProgress, isForDelegate, wasCaptured) = (false, false, false)
@@ -119,7 +119,7 @@ struct TaskReporter {
             steps.append(.over)
             return steps
         }
-        // Whoever hears of the end finds the task's `Progress` there.
+        // Whoever hears of the end finds the task's `Progress` complete.
         if hasProgress { handle.showProgress() }
         // Captured streams were the last message about the task.
         if wasCaptured { return [.over] }
@@ -127,7 +127,7 @@ struct TaskReporter {
         return steps
     }
 
-    /// True when that called the program's code.
+    /// True if that called the program's code.
     private func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
         switch step {
         case .downloaded(let file):

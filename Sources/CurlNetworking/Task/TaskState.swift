@@ -1,19 +1,18 @@
 import Foundation
 
-/// What any thread may see and change of a task; its handle's lock guards it.
+/// The part of a task that any thread may see and change; guarded by its handle's lock.
 struct TaskState {
     var machine = TaskStateMachine()
-    /// The loop is about to look what the machine wants: however many wishes come before it does, it is called once.
+    /// The loop is about to ask for commands: however many wishes come before it does, it is called once.
     var isLoopComing = false
     var consumer: Consumer
     var mailbox = Mailbox()
     var outcome: Outcome?
-    /// What the task has cost, from its end until its delegate has been told.
+    /// The task's metrics, from its end until its delegate has been told.
     var metrics: TaskMetrics?
-    /// The public object, from the first resuming to the end: the session keeps the task, and so its delegate's messages have one to
-    /// name.
+    /// The public object, from the first `resume()` to the end: the session keeps the task, so its delegate's messages have one to name.
     var task: URLSessionTask?
-    /// The task was created as a data task, whose public object now is over.
+    /// The task was created as a data task, whose public object is now obsolete.
     var hasBecomeAnother = false
     /// It has become a stream task, and its end waits until all of the response has been read.
     var isBeingRead = false
@@ -30,7 +29,7 @@ struct TaskState {
         self.currentRequest = currentRequest
     }
 
-    /// More waits for the delegate or the reader than should.
+    /// More is waiting for the delegate or the reader than should be.
     var isConsumerBehind: Bool {
         if case .bytes(let stream) = consumer, stream.isBehind { return true }
         return mailbox.body.isAboveHighMark
@@ -43,24 +42,24 @@ struct TaskState {
 
     // MARK: - The body
 
-    /// Counts body bytes; returns how many are expected from these on. To be called with the bytes, so that whoever gets them finds the
-    /// counters moved.
+    /// Counts body bytes; returns how many are expected, these included. Must be called before the bytes are handed on, so that their
+    /// consumer sees the new counts.
     mutating func count(_ bytes: UnsafeRawBufferPointer) -> Int64 {
         defer { counters.received += Int64(bytes.count) }
         return counters.expectedToReceive - counters.received
     }
 
-    /// Puts body bytes into the mailbox. True when the caller must schedule a delivery.
+    /// Puts body bytes into the mailbox. True if the caller must schedule a delivery.
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
         let (schedules, isFull) = mailbox.append(bytes, expected: expected)
         if isFull { _ = machine.setBacklogged(true) }
         return schedules
     }
 
-    /// Whether a delegate that was passed to an async call hears of the body's bytes as well.
+    /// Whether a delegate that was passed to an async call gets the body's bytes as well.
     var wantsCopy: Bool { consumer.isAsync && delegates.data != nil }
 
-    /// Whether a delegate hears of what is written to a download's file: of its own task's, and one that was passed to an async call.
+    /// Whether a delegate hears of writes to a download's file: a download task's own, and one that was passed to an async call.
     var tellsOfWrites: Bool {
         switch consumer {
         case .delegate, .downloadDelegate: true
@@ -71,7 +70,7 @@ struct TaskState {
 
     // MARK: - Progress
 
-    /// The task's `Progress` is to follow, if somebody has asked for it. True when the caller must schedule a delivery.
+    /// Schedules an update of the task's `Progress`, if the program has asked for one. True if the caller must schedule a delivery.
     mutating func noteProgress() -> Bool {
         progress != nil && mailbox.postProgress()
     }
@@ -96,8 +95,8 @@ struct TaskState {
         return delegates
     }
 
-    /// The task is over for the public. Returns what came out: nothing but the cancellation, where the owner has cancelled before it could
-    /// see the result.
+    /// The task is over for the public. Returns its result: the cancellation alone, if the owner has cancelled before it could see the
+    /// result.
     mutating func complete() -> (Result<Outcome, URLError>, URLResponse?) {
         let wasCancelled = machine.complete()
         let outcome = outcome ?? .delivered
@@ -106,7 +105,7 @@ struct TaskState {
             if case .file(let file) = outcome { file.removeIfStillThere() }
         }
         let result: Result<Outcome, URLError> = (self.outcome?.error).map { .failure($0) } ?? .success(outcome)
-        // The result is the owner's now.
+        // The result now belongs to the owner.
         if self.outcome?.error == nil { self.outcome = .delivered }
         return (result, response)
     }

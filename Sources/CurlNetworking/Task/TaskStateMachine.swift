@@ -1,8 +1,8 @@
-/// The life of one task: what its owner asked for, how far it is, and what the loop has to do about it.
+/// The life of one task: its owner's wishes, how far it has got, and what the loop has to do about it.
 ///
-/// A value without side effects. Calls of the public API note what is wanted, from any thread and in any order; the loop
-/// then asks for one `Command` after the other until there is none. So only the newest wish counts, however many came in
-/// between, and no order of calls can confuse it.
+/// A value without side effects. Calls of the public API record wishes, from any thread and in any order; the loop then asks for one
+/// `Command` after the other until there is none. So only the latest wish counts, however many came in between, and no order of calls can
+/// confuse it.
 struct TaskStateMachine: Sendable {
     enum Stage: Sendable, Equatable {
         /// Has no transfer and wants none: not yet resumed, or suspended while it waited.
@@ -11,7 +11,7 @@ struct TaskStateMachine: Sendable {
         case queued
         /// A transfer is running; whether libcurl was told to pause it.
         case loading(isPaused: Bool)
-        /// What came out is certain, and on its way to the owner.
+        /// The result is final, and on its way to the owner.
         case finished
         /// The owner has it.
         case completed
@@ -34,9 +34,9 @@ struct TaskStateMachine: Sendable {
     /// A task is suspended while this is above zero; it is born suspended.
     private(set) var suspensions = 1
     private(set) var cancellation: Cancellation?
-    /// More bytes wait for the consumer than should.
+    /// More bytes are waiting for the consumer than should be.
     private(set) var isBacklogged = false
-    /// Somebody is to decide what becomes of a response before more of it is read.
+    /// A response is held until its step decides; no more of it is read.
     private(set) var isHeld = false
     /// Whether `resume()` ever took effect.
     private(set) var wasResumed = false
@@ -46,9 +46,9 @@ struct TaskStateMachine: Sendable {
     /// Whether the resource clock runs; nil before the task was first resumed.
     var runsResourceClock: Bool? { wasResumed ? !isSuspended : nil }
 
-    // MARK: - Wishes (any thread). Each returns whether the loop must look.
+    // MARK: - Wishes (any thread). Each returns whether the loop must ask for commands.
 
-    /// Takes back one suspension; without any, it does nothing.
+    /// Undoes one suspension; does nothing if there is none.
     mutating func resume() -> Bool {
         switch stage {
         case .parked, .queued, .loading:
@@ -57,7 +57,7 @@ struct TaskStateMachine: Sendable {
             if suspensions == 0 { wasResumed = true }
             return suspensions == 0
         case .finished:
-            // Nothing to transfer any more, but `state` tells.
+            // Nothing to transfer any more, but `state` shows it.
             suspensions = max(0, suspensions - 1)
             return false
         case .completed:
@@ -79,7 +79,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The first cancellation counts. After the transfer it still keeps what the owner has not seen from it.
+    /// The first cancellation counts. After the transfer, it still withholds what the owner hasn't seen.
     mutating func cancel(_ kind: Cancellation) -> Bool {
         switch stage {
         case .parked, .queued, .loading, .finished:
@@ -91,7 +91,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The consumer fell behind, or has caught up.
+    /// The consumer has fallen behind, or caught up.
     mutating func setBacklogged(_ isBacklogged: Bool) -> Bool {
         guard self.isBacklogged != isBacklogged else { return false }
         self.isBacklogged = isBacklogged
@@ -103,12 +103,12 @@ struct TaskStateMachine: Sendable {
 
     // MARK: - Progress (loop)
 
-    /// A response waits for somebody's decision, or has got it.
+    /// A response is held, or has been released.
     mutating func setHeld(_ isHeld: Bool) {
         self.isHeld = isHeld
     }
 
-    /// What there is to do, once: the machine takes it as done.
+    /// The next command; the machine takes it as carried out.
     mutating func next() -> Command? {
         switch stage {
         case .parked:
@@ -136,7 +136,7 @@ struct TaskStateMachine: Sendable {
     /// Whether more of the body may go to the consumer.
     var mayDeliver: Bool { !wantsPause && cancellation == nil }
 
-    /// Whether the idle clock runs: not while the transfer is paused, or is to be as soon as libcurl can.
+    /// Whether the idle clock runs: not while the transfer is paused, or is to be paused as soon as libcurl can.
     var mayTimeOut: Bool { stage == .loading(isPaused: false) && !wantsPause }
 
     private mutating func finish(with cancellation: Cancellation) -> Command {
@@ -156,7 +156,7 @@ struct TaskStateMachine: Sendable {
         stage = .loading(isPaused: true)
     }
 
-    /// The task's turn has come: true when a transfer is to start now.
+    /// The task's turn has come: true if a transfer is to start now.
     mutating func admit() -> Bool {
         switch stage {
         case .queued:
@@ -172,7 +172,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// One transfer is over and another follows it, perhaps at another host: a redirect, or a new try.
+    /// One transfer is over and another follows, perhaps at another host: a redirect, or another attempt.
     mutating func requeue() {
         switch stage {
         case .loading: stage = .parked
@@ -180,7 +180,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// What came out is certain; false when it was already.
+    /// The result is final; false if it was already.
     mutating func finish() -> Bool {
         switch stage {
         case .parked, .queued, .loading:
@@ -191,7 +191,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The owner is about to be told. True when it has cancelled before that, and so gets no success.
+    /// The owner is about to be told. True if it has cancelled before that, and so gets no success.
     mutating func complete() -> Bool {
         stage = .completed
         return cancellation != nil

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Makes the transfers of a task's requests. Loop only; as good as the loader it is made with.
+/// Makes the transfers of a task's requests. Loop only; valid as long as the loader it was made with.
 struct TransferMaker {
     private let loader: Loader
 
@@ -9,7 +9,7 @@ struct TransferMaker {
         self.loader = loader
     }
 
-    /// Without a place at a host, `request` is for a data or file URL.
+    /// Without a place at a host, `request` has a data or file URL.
     func make(_ request: URLRequest) throws(URLError) -> any Transfer {
         guard let ticket = loader.ticket else {
             let settings = loader.session.settings

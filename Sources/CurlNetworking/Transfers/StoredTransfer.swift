@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Answers a request with a stored response: all at once, since it lies in memory.
+/// Answers a request with a stored response, all at once, since it is in memory.
 final class StoredTransfer: Transfer {
     private let stored: StoredResponse
     private weak var delegate: (any TransferDelegate)?

@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 
 extension TransferHooks {
-    /// What the session's settings add to the transfers of `task`; nil for nothing. Loop.
+    /// The session's additions to the transfers of `task`; nil for none. Loop.
     convenience init?(
         _ settings: SessionSettings,
         for request: URLRequest,
@@ -26,7 +26,7 @@ extension TransferHooks {
 }
 
 extension URLError {
-    /// The error for a transfer that could not start: what the program's own closure has thrown comes first.
+    /// The error of a transfer that couldn't start; an error thrown by the program's own closure takes precedence.
     init(_ failure: TransferFailure, of hooks: TransferHooks?, url: URL?) {
         guard let error = hooks?.error else {
             self.init(failure, url: url)

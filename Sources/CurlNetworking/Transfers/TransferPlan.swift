@@ -1,27 +1,27 @@
 import CurlTransport
 import Foundation
 
-/// What a transfer is to do. The loader makes a plan for each request, its steps complete it, and then it makes the transfer. Loop only.
+/// The plan for a transfer. The loader makes one for each request, its steps complete it, and then it makes the transfer. Loop only.
 struct TransferPlan {
     let request: URLRequest
-    /// The place at the request's host; nil for what lies on this machine, which needs none.
+    /// The admission to the request's host; nil for local resources, which need none.
     let ticket: Admission.Ticket?
-    /// Its `close()` is the plan's business until the transfer has it.
+    /// Closed by the plan until the transfer takes it over.
     private(set) var body: (any RequestBody)?
-    /// What libcurl is told about a request over HTTP; nil for other schemes.
+    /// libcurl's options for an HTTP request; nil for other schemes.
     var options: TransferOptions?
-    /// Where a download from an FTP server goes on, in bytes.
+    /// Where a download from an FTP server continues, in bytes.
     var offset: Int64 = 0
-    /// Whose word the TLS handshake goes by; nil for libcurl's verification alone.
+    /// Decides on the TLS handshake; nil for libcurl's verification alone.
     var decider: HandshakeDecider?
-    /// A kept connection has turned out to be dead: this one makes its own.
+    /// A kept connection turned out to be dead: this transfer opens its own.
     var avoidsKeptConnections = false
     /// What a web socket exchanges; nil for other tasks.
     var webSocket: WebSocketExchange?
-    /// Connections that it shared with others had no room for it, time and again: this one gets its own.
+    /// The connections it shared had no room for it, time and again: this transfer gets its own.
     var needsOwnConnection = false
 
-    /// - Parameter keepsCredentials: Whether the session's own credentials may go along: to the origin that the task was made for.
+    /// - Parameter keepsCredentials: Whether the session's own credentials may be sent: only to the origin that the task was made for.
     init(
         _ request: URLRequest,
         _ ticket: Admission.Ticket?,
@@ -41,19 +41,19 @@ struct TransferPlan {
         )
     }
 
-    /// Who takes part in every transfer of a task.
+    /// Everyone involved in every transfer of a task.
     struct Participants {
         let pool: ConnectionPool
         let settings: SessionSettings
         let hooks: TransferHooks?
-        /// Whether somebody may want to hear what it costs.
+        /// Whether metrics may be wanted.
         let isMeasured: Bool
         let delegate: any TransferDelegate
         /// The reads and writes of a stream task.
         var port: StreamPort?
     }
 
-    /// - Parameter bufferSize: How many bytes libcurl is to read at once.
+    /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
     func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
         guard let ticket else {
             return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)

@@ -1,4 +1,5 @@
-/// brotli's functions, found at run time. https://brotli.org/decode.html
+/// brotli's functions, found at run time.
+/// https://brotli.org/decode.html
 struct BrotliFunctions: Sendable {
     typealias State = OpaquePointer
     typealias Create = @convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?) -> State?
@@ -16,7 +17,7 @@ struct BrotliFunctions: Sendable {
     let errorCode: ErrorCode
     let errorText: ErrorText
 
-    /// nil where there is no brotli.
+    /// nil if brotli isn't installed.
     static let loaded = SharedLibrary("libbrotlidec.so.1").flatMap { BrotliFunctions($0) }
 
     private init?(_ library: SharedLibrary) {
@@ -72,14 +73,14 @@ final class BrotliStage: DecodingStage {
         return (input.count - inputSize, output.count - outputSize)
     }
 
-    /// How many bytes it may decode in one call, whatever there is room for: as many as its window has, which its first byte tells (RFC
+    /// The most bytes it may decode in one call, regardless of the room for output: the size of its window, which the first byte says (RFC
     /// 7932 §9.1).
     static func windowSize(first byte: UInt8) -> Int {
         if byte & 1 == 0 { return 1 << 16 }
         let high = byte >> 1 & 7
         if high > 0 { return 1 << (17 + Int(high)) }
         let low = byte >> 4 & 7
-        // 1 would be a window beyond the format's, which is refused.
+        // 1 would be a window larger than the format allows, and is refused.
         return low < 2 ? 1 << 17 : 1 << (8 + Int(low))
     }
 }

@@ -1,6 +1,6 @@
-/// A content coding that a body can be decoded from (RFC 9110 §8.4.1), in the order in which they are offered.
+/// A content coding that can be decoded (RFC 9110 §8.4.1), in the order in which they are offered.
 package enum ContentCoding: String, Sendable, CaseIterable {
-    /// RFC 1950, or RFC 1951 without its wrapping, as some servers send it.
+    /// RFC 1950, or bare RFC 1951, as some servers send it.
     case deflate
     /// RFC 1952.
     case gzip
@@ -9,13 +9,13 @@ package enum ContentCoding: String, Sendable, CaseIterable {
     /// RFC 8878, with windows of up to 8 MiB (RFC 9659).
     case zstd
 
-    /// nil for a name that isn't known. Case makes no difference.
+    /// nil for an unknown name. Case-insensitive.
     package init?(name: some StringProtocol) {
         let name = name.lowercased()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
-    /// Whether this system has the library that decodes it.
+    /// Whether the library that decodes it is installed.
     package var isAvailable: Bool {
         switch self {
         case .deflate, .gzip: InflateFunctions.loaded != nil
@@ -24,7 +24,7 @@ package enum ContentCoding: String, Sendable, CaseIterable {
         }
     }
 
-    /// The value of `Accept-Encoding` that offers what can be decoded; nil where that is nothing.
+    /// The value of `Accept-Encoding`: every coding that can be decoded; nil if there is none.
     package static let offer = offer { $0.isAvailable }
 
     static func offer(_ isAvailable: (ContentCoding) -> Bool) -> String? {
@@ -32,7 +32,7 @@ package enum ContentCoding: String, Sendable, CaseIterable {
         return names.isEmpty ? nil : names.joined(separator: ", ")
     }
 
-    /// Decodes one body, or one of several codings of it; nil where the library is missing or out of memory.
+    /// A decoder for this coding; nil if the library is missing or out of memory.
     func makeStage() -> (any DecodingStage)? {
         switch self {
         case .deflate: InflateStage(.deflate)
@@ -46,9 +46,9 @@ package enum ContentCoding: String, Sendable, CaseIterable {
 /// Why a body can't be decoded.
 package struct ContentDecodingError: Error, Equatable, CustomStringConvertible {
     package enum Reason: Sendable, Equatable {
-        /// It isn't what its coding says; in the library's words.
+        /// The data isn't valid in its coding; in the library's words.
         case damaged(String)
-        /// It ended before its coding did.
+        /// The body ended before its coding did.
         case incomplete
         case outOfMemory
     }

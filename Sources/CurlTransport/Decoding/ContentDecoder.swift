@@ -1,35 +1,35 @@
-/// Decodes a body that one coding was applied to, or several (RFC 9110 §8.4): fed in pieces, it hands out no more than there is room for, and
-/// goes on when there is room again. Each step takes a bounded time, but for `mayTakeLong`. One thread at a time.
+/// Decodes a body with one or more content codings (RFC 9110 §8.4). It is fed in pieces, produces no more than there is room for, and
+/// continues when there is room again. Each step takes a bounded time, except as `mayTakeLong` says. One thread at a time.
 package final class ContentDecoder {
-    /// What a step has done.
+    /// The result of one step.
     package struct Step: Sendable, Equatable {
-        /// Bytes of the input, and of the output.
+        /// Bytes of input consumed, and of output produced.
         package var consumed = 0
         package var produced = 0
-        /// Bytes that all codings have taken and given: what it cost.
+        /// The step's cost: the bytes that all codings have consumed and produced.
         package var work = 0
-        /// Another step can do something without more input than there was.
+        /// Another step can make progress without more input.
         package var hasMore = false
     }
 
-    /// The first to decode comes first.
+    /// In the order of decoding.
     private var links: [Link]
     private var isLong: Bool?
 
-    /// In bytes: what one coding takes in one step, and hands on to the next.
+    /// In bytes: the most that one coding decodes in one step and hands to the next.
     static let pieceSize = 16 * 1024
-    /// What a call costs that moves nothing, beside what a byte costs.
+    /// The cost of a call that moves nothing, in the unit of a byte's.
     private static let callWork = 64
-    /// What a brotli window may have for its steps to be short.
+    /// The largest brotli window, in bytes, with which its steps are short.
     private static let longWindow = 1 << 20
 
     private struct Link {
         let coding: ContentCoding
         let stage: any DecodingStage
-        /// What the one before has decoded.
+        /// The previous coding's output.
         var input: Piece
         var hasBegun = false
-        /// It had no room for all it had.
+        /// The output had no room for everything.
         var isFull = false
     }
 
@@ -45,7 +45,8 @@ package final class ContentDecoder {
         }
     }
 
-    /// Decodes what it can from `input`, whose rest it is to be given again, into `output`, which has room for 64 bytes at least.
+    /// Decodes as much of `input` as it can into `output`, which has room for at least 64 bytes. The caller passes the rest of `input`
+    /// again.
     package func decode(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
@@ -85,15 +86,15 @@ package final class ContentDecoder {
         }
     }
 
-    /// The body has ended, and has been decoded. Fails where its coding has not; a body of no bytes is complete in every coding.
+    /// Called at the end of the body. Throws if a coding is incomplete; an empty body is complete in every coding.
     package func finish() throws(ContentDecodingError) {
         for link in links where link.hasBegun && !link.stage.isComplete {
             throw ContentDecodingError(coding: link.coding, reason: .incomplete)
         }
     }
 
-    /// Whether a step may take so long that a thread on which others wait is no place for it: brotli decodes a whole window before it hands
-    /// anything out, which a few bytes of a hostile body can have take a tenth of a second. `input` is what comes next.
+    /// Whether a step may take too long for a thread that others wait on: brotli decodes a whole window before it outputs anything, so a
+    /// few bytes of a hostile body can cost a tenth of a second. `input` is the next to be decoded.
     package func mayTakeLong(before input: UnsafeRawBufferPointer) -> Bool {
         if let isLong { return isLong }
         guard let byte = input.first else { return false }

@@ -1,8 +1,8 @@
 /// Decodes one coding. One thread at a time.
 protocol DecodingStage: AnyObject {
-    /// Decodes from the start of `input` into `output`, which has room for at least 64 bytes, and tells how many bytes of each it used.
-    /// It stops at the end of either. What follows the end of the coded data is taken and dropped, as gzip(1) and browsers do. `input` may
-    /// be empty: then it only hands over what it had no room for.
+    /// Decodes from the start of `input` into `output`, which has room for at least 64 bytes, and returns how many bytes of each it used.
+    /// Stops at the end of either. Consumes and drops whatever follows the end of the coded data, as gzip(1) and browsers do. With empty
+    /// `input` it only outputs what had no room before.
     func decode(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
@@ -12,7 +12,7 @@ protocol DecodingStage: AnyObject {
     var isComplete: Bool { get }
 }
 
-/// What a library says of data that it can't decode.
+/// Data that can't be decoded, in the library's words.
 package struct DecodingFailure: Error {
     package let text: String
 

@@ -1,13 +1,13 @@
 import Dispatch
 
-/// A body that waits for its turn to be decoded on a loop.
+/// A body waiting for its turn to be decoded on a loop.
 package protocol DecodingTurn: AnyObject {
-    /// Decodes some, in no more than one step, and asks for another turn where there is more. On the loop, outside of libcurl.
+    /// Decodes at most one step, and asks for another turn if there is more. On the loop, outside of libcurl.
     func decode()
 }
 
-/// Shares a loop's time among the bodies that are decoded on it: together they do no more than `workPerRound` in a round, and then the loop
-/// serves the others first. Loop only.
+/// Shares a loop's time among the bodies decoded on it: together they do at most `workPerRound` per round before the loop serves anything
+/// else. Loop only.
 ///
 /// `@unchecked Sendable`: everything is touched on the loop alone.
 package final class DecodingTurns: LoopWork, @unchecked Sendable {
@@ -15,17 +15,17 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
     private var waiting: ArraySlice<any DecodingTurn> = []
     private var isComing = false
     private var round = MonotonicTime(nanoseconds: 0)
-    /// Of this round.
+    /// Done in this round, in bytes.
     private var work = 0
 
-    /// In bytes that decoders take and give: well below 5 ms, even of such as cost most.
+    /// In bytes consumed and produced by decoders: well below 5 ms, even for the most expensive data.
     package static let workPerRound = 512 * 1024
 
-    /// What a step decodes goes here first; nobody keeps anything in it.
+    /// Scratch space for one step's output; nothing stays in it.
     package let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * 1024, alignment: 16)
 
-    /// For steps that may take long. Serial, since those of Dispatch's global queue are no threads to rely on: a program can block all of them
-    /// waiting for what is to be decoded.
+    /// For steps that may take long. Dispatch's global queues can't be relied on here: a program can block all of their threads waiting for
+    /// the very data to be decoded.
     private static let queues = (0..<4).map { DispatchQueue(label: "CurlNetworking.decoding.\($0)") }
     private var nextQueue = 0
 
@@ -37,7 +37,7 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Whether another step may be done in this round.
+    /// Whether this round has time for another step.
     package var hasTimeLeft: Bool {
         if round != loop.now {
             round = loop.now
@@ -46,18 +46,18 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
         return work < Self.workPerRound
     }
 
-    /// A step has cost so much.
+    /// Counts the cost of a step, in bytes.
     package func spend(_ work: Int) {
         self.work += work
     }
 
-    /// Where a body whose steps may take long is decoded: bodies take turns on the queues, which are the process's.
+    /// The queue for a body whose steps may take long. The process has a few, assigned in turn.
     package func assignQueue() -> DispatchQueue {
         defer { nextQueue = (nextQueue + 1) % Self.queues.count }
         return Self.queues[nextQueue]
     }
 
-    /// Has `turn` decode some in a later round, after all that asked before it.
+    /// Gives `turn` a step in a later round, after all that asked before it.
     package func enqueue(_ turn: any DecodingTurn) {
         waiting.append(turn)
         comeSoon()
@@ -71,7 +71,7 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
 
     package func run(on loop: EventLoop) {
         isComing = false
-        // Those who ask for another turn meanwhile get it in this round only if there is time.
+        // A body that asks for another turn meanwhile gets it in this round only if there is time.
         while hasTimeLeft, let turn = waiting.popFirst() { turn.decode() }
         if !waiting.isEmpty { comeSoon() }
     }

@@ -1,6 +1,7 @@
 import CCurlNetworkingLibcurl
 
-/// zlib's functions, found at run time. https://www.zlib.net/manual.html
+/// zlib's functions, found at run time.
+/// https://www.zlib.net/manual.html
 struct InflateFunctions: Sendable {
     typealias Stream = UnsafeMutablePointer<clibcurl_zlib_stream>
     typealias Initialize = @convention(c) (Stream, Int32, UnsafePointer<CChar>?, Int32) -> Int32
@@ -16,7 +17,7 @@ struct InflateFunctions: Sendable {
     /// Begins a new stream that may refer to what the last one has put out; zlib 1.2.5.3 and newer.
     let resetKeepingWindow: End?
 
-    /// nil where there is no zlib.
+    /// nil if zlib isn't installed.
     static let loaded = SharedLibrary("libz.so.1").flatMap { InflateFunctions($0) }
 
     private init?(_ library: SharedLibrary) {
@@ -35,22 +36,22 @@ struct InflateFunctions: Sendable {
     }
 }
 
-/// Decodes gzip, of one member or several, and deflate, with zlib's wrapping or without.
+/// Decodes gzip, with one or more members, and deflate, with or without the zlib wrapper.
 final class InflateStage: DecodingStage {
     enum Format { case gzip, deflate }
 
     private enum State {
-        /// The first two bytes tell whether there is a wrapping; the first of them, once it is there.
+        /// Waiting for the first two bytes, which tell whether there is a wrapper; holds the first once it has arrived.
         case choosing(UInt8?)
         case decoding
         /// A member is complete.
         case between(MemberBoundary)
-        /// All of it is: the rest is dropped.
+        /// The last member is complete: the rest is dropped.
         case over
     }
 
     private let functions: InflateFunctions
-    /// zlib remembers where it lies.
+    /// At a fixed address, since zlib keeps a pointer to it.
     private let stream: InflateFunctions.Stream
     private let format: Format
     private var state: State
@@ -62,7 +63,7 @@ final class InflateStage: DecodingStage {
     private static let ok: Int32 = 0
     private static let streamEnd: Int32 = 1
     private static let needsDictionary: Int32 = 2
-    /// There was nothing to be done.
+    /// No progress was possible.
     private static let bufferError: Int32 = -5
 
     init?(_ format: Format) {
@@ -142,12 +143,12 @@ final class InflateStage: DecodingStage {
             return (1, 0)
         }
         try restart(Self.isWrapping(first, byte) ? Self.zlibWindow : Self.rawWindow)
-        // zlib takes both: they make less than there is room for.
+        // zlib consumes both: they produce less than there is room for.
         let (_, produced) = try inflate(pieces: [first, byte], into: output)
         return (1, produced)
     }
 
-    /// RFC 1950 §2.2: no encoder begins bare deflate data like that, since the padding before its first stored block would not be zero.
+    /// RFC 1950 §2.2. No encoder starts bare deflate data like this: the padding before its first stored block would have to be non-zero.
     private static func isWrapping(_ first: UInt8, _ second: UInt8) -> Bool {
         first & 0x0F == 8 && first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
     }
@@ -173,7 +174,7 @@ final class InflateStage: DecodingStage {
         case .other: state = .over
         case .member(let end):
             try restart(Self.gzipWindow)
-            // The start of a member's head: nothing is produced from it.
+            // The start of a member's header: it produces no output.
             return (end, try inflate(pieces: boundary.bytes, into: output).produced)
         }
         return (input.count, 0)

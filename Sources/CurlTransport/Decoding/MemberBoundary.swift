@@ -3,17 +3,17 @@ struct MemberBoundary {
     enum Finding: Equatable {
         /// More bytes are needed to tell.
         case undecided
-        /// Another member begins; its magic number ends after so many of the bytes that were fed last.
+        /// Another member begins; its magic number ends after this many of the bytes fed last.
         case member(end: Int)
         /// Something else follows.
         case other
     }
 
-    /// Each byte of a magic number: which bits count, and what they are.
+    /// For each byte of a magic number: the significant bits, and their values.
     typealias Magic = [(mask: UInt8, value: UInt8)]
 
     private let magics: [Magic]
-    /// What was fed so far; after `.member`, the magic number that was found.
+    /// The bytes fed so far; after `.member`, the magic number found.
     private(set) var bytes: [UInt8] = []
 
     /// RFC 1952 §2.3.1.
@@ -28,7 +28,7 @@ struct MemberBoundary {
         self.magics = magics
     }
 
-    /// Takes the next bytes. Must not be called again once it has decided.
+    /// Must not be called again once it has decided.
     mutating func feed(_ input: UnsafeRawBufferPointer) -> Finding {
         for (index, byte) in input.enumerated() {
             bytes.append(byte)

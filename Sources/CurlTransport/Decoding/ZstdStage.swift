@@ -1,6 +1,7 @@
 import CCurlNetworkingLibcurl
 
-/// zstd's functions, found at run time. https://facebook.github.io/zstd/zstd_manual.html
+/// zstd's functions, found at run time.
+/// https://facebook.github.io/zstd/zstd_manual.html
 struct ZstdFunctions: Sendable {
     typealias Context = OpaquePointer
     typealias Create = @convention(c) () -> Context?
@@ -19,7 +20,7 @@ struct ZstdFunctions: Sendable {
     let isError: IsError
     let errorName: ErrorName
 
-    /// nil where there is no zstd, of 1.4 or newer.
+    /// nil unless zstd 1.4 or newer is installed.
     static let loaded = SharedLibrary("libzstd.so.1").flatMap { ZstdFunctions($0) }
 
     private init?(_ library: SharedLibrary) {
@@ -39,13 +40,13 @@ struct ZstdFunctions: Sendable {
     }
 }
 
-/// Decodes zstd, of one frame or several.
+/// Decodes zstd, with one or more frames.
 final class ZstdStage: DecodingStage {
     private enum State {
         case decoding
         /// A frame is complete.
         case between(MemberBoundary)
-        /// All of it is: the rest is dropped.
+        /// The last frame is complete: the rest is dropped.
         case over
     }
 
@@ -55,7 +56,7 @@ final class ZstdStage: DecodingStage {
 
     /// ZSTD_d_windowLogMax.
     private static let windowLogParameter: Int32 = 100
-    /// What RFC 9659 has servers keep to: 8 MiB. zstd itself would take 128 MiB of memory for a frame that says so.
+    /// RFC 9659's limit for servers: 8 MiB. zstd's own default would spend up to 128 MiB of memory on a frame that asks for it.
     private static let windowLog: Int32 = 23
 
     init?() {
@@ -110,7 +111,7 @@ final class ZstdStage: DecodingStage {
         case .other: state = .over
         case .member(let end):
             state = .decoding
-            // The start of a frame's head: nothing is produced from it.
+            // The start of a frame's header: it produces no output.
             let decoded = boundary.bytes.withUnsafeBytes { magic in
                 Result { () throws(DecodingFailure) in try decompress(magic, into: output) }
             }

@@ -14,7 +14,7 @@ extension Callbacks {
         return object(inquiry, as: HandshakeInquiry.self).certificateRequested(by: ssl, functions)
     }
 
-    /// Called for every context that ends, with null for those that aren't ours.
+    /// Called for every context that is freed, with null for those that aren't ours.
     /// https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
     static let tlsContextFreed: HandshakeFunctions.Destructor = { _, inquiry, _, _, _, _ in
         guard let inquiry else { return }

@@ -1,11 +1,11 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-// Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps
-// its verdict to the constant of libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the
-// `Multi` they run in; a multi's context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the
-// sockets' context, which connections keep beyond the transfer that opened them, is a `ConnectionGroup`, retained by its sockets; a
-// trace's context is its `TransferTracer`, which the `EasyHandle` keeps until it is gone.
+// Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps its verdict to the
+// constant in libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the `Multi` they run in; a multi's
+// context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the context of sockets, which connections keep beyond
+// the transfer that opened them, is a `ConnectionGroup`, retained by its sockets; a trace's context is its `TransferTracer`, which the
+// `EasyHandle` retains.
 
 enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
@@ -62,7 +62,7 @@ enum Callbacks {
     static let debug: clibcurl_debug_function = { _, type, pointer, size, context in
         let tracer: TransferTracer = object(context)
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size)
-        // libcurl 8 reports the end of a body as a piece of none.
+        // libcurl 8 reports the end of a body as an empty piece.
         if size > 0, let kind = TransferTracer.Kind(type) { tracer.record(kind, bytes) }
         return 0
     }
@@ -75,7 +75,7 @@ enum Callbacks {
 
     /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html
     static let socket: clibcurl_socket_function = { easy, socket, what, context, _ in
-        // It can be one of libcurl's own.
+        // It can be one of libcurl's internal handles.
         multi(context).socketInterestChanged(socket, what, of: easy.flatMap { EasyHandle.of($0) })
         return 0
     }

@@ -1,17 +1,17 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// The sockets that the transfers to one origin have opened, as long as they are open. Loop only.
+/// The open sockets of the transfers to one origin. Loop only.
 ///
-/// It is the context that libcurl hands back when it opens a socket for a connection and when it closes it, long after the transfer
-/// that opened it. So each open socket retains it.
+/// It is the context libcurl passes when it opens a connection's socket and when it closes it, long after the transfer that opened it. So
+/// each open socket retains it.
 ///
 /// `@unchecked Sendable`: what changes is touched on the loop alone.
 package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop
     private(set) var sockets: Set<Int32> = []
-    /// How many transfers ran on a connection of an earlier one.
+    /// How many transfers ran on a reused connection.
     package private(set) var reuseCount = 0
 
     package init(on loop: EventLoop) {
@@ -25,12 +25,12 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// How many sockets are open; while libcurl tries several addresses at once, each counts.
     package var openCount: Int { sockets.count }
 
-    /// A transfer is over that did not open a connection.
+    /// Called at the end of a transfer that opened no connection.
     func noteReuse() {
         reuseCount += 1
     }
 
-    /// Within libcurl. -1 where the system has no socket left.
+    /// Within libcurl. -1 if the system is out of sockets.
     func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
         let socket = loop.openSocket(family: family, type: type, protocolNumber: protocolNumber)
         // Released in closeSocket(_:).
@@ -49,17 +49,16 @@ package final class ConnectionGroup: @unchecked Sendable {
         loop.hangUpReadable(onPort: localPort, hasLeftovers: hasLeftovers)
     }
 
-    // MARK: - Which of them are in use
+    // MARK: - How many are in use
 
-    /// How many of the open connections have a transfer, or are about to: the others wait for one.
+    /// How many of the open connections have a transfer or are about to; the rest are idle.
     package func inUseCount(_ usage: ConnectionUsage) -> Int {
         let used = sockets.count { ConnectionEndpoints(of: $0).map(usage.endpoints.contains) ?? false }
         return used + min(sockets.count - used, usage.unconnected[ObjectIdentifier(self)] ?? 0)
     }
 }
 
-/// What tells one TCP connection of this machine from another. Hashable, because libcurl's own number of a connection can't be asked
-/// for before 8.2.
+/// Identifies a TCP connection of this machine. Used because libcurl before 8.2 doesn't reveal its own connection number.
 struct ConnectionEndpoints: Hashable {
     var localPort: Int
     var remotePort: Int
@@ -71,14 +70,14 @@ struct ConnectionEndpoints: Hashable {
         (self.localPort, self.remotePort, self.remoteAddress) = (localPort, remotePort, remoteAddress)
     }
 
-    /// nil for a socket that is not connected, or not over IP.
+    /// nil for a socket that isn't connected, or isn't IP.
     init?(of socket: Int32) {
         guard let local = Self.address(of: socket, getsockname), let remote = Self.address(of: socket, getpeername)
         else { return nil }
         self.init(localPort: local.port, remotePort: remote.port, remoteAddress: remote.host)
     }
 
-    /// 0 for a socket that is not bound, or not over IP.
+    /// 0 for a socket that isn't bound, or isn't IP.
     static func localPort(of socket: Int32) -> Int {
         address(of: socket, getsockname)?.port ?? 0
     }
@@ -111,10 +110,10 @@ struct ConnectionEndpoints: Hashable {
     }
 }
 
-/// Which connections the transfers of a multi run on. Gathered when somebody asks.
+/// The connections that a multi's transfers run on. Gathered on request.
 package struct ConnectionUsage {
     var endpoints: Set<ConnectionEndpoints> = []
-    /// How many transfers of each group have no connection yet, or one that isn't over IP.
+    /// For each group, how many transfers have no connection yet, or one that isn't IP.
     var unconnected: [ObjectIdentifier: Int] = [:]
 
     package init() {}

@@ -1,17 +1,17 @@
 import CCurlNetworkingLibcurl
 
-/// How many connections a multi may have, and how many requests each of them.
+/// Limits on a multi's connections, and on the requests on each.
 package struct ConnectionLimits: Sendable, Equatable {
-    /// While there are so many, a connection that becomes idle, or the one that has been for the longest time, is closed.
+    /// At this many, a connection that becomes idle, or the one idle for the longest time, is closed.
     package var kept: Int
-    /// More are never open: idle ones make room for a new one. nil for no limit.
+    /// The most that are open at any time: idle ones make room for a new one. nil for no limit.
     package var total: Int?
-    /// The requests on one HTTP/2 connection; nil for libcurl's default, 100.
+    /// Concurrent requests on one HTTP/2 connection; nil for libcurl's default, 100.
     package var streams: Int?
-    /// How long connections are kept when there are no transfers at all.
+    /// How long connections are kept while there are no transfers at all.
     package var idleLifetime = Self.defaultIdleLifetime
 
-    /// libcurl uses no connection again that has been idle for longer.
+    /// libcurl doesn't reuse a connection that has been idle for longer.
     /// https://curl.se/libcurl/c/CURLOPT_MAXAGE_CONN.html
     package static let defaultIdleLifetime = Duration.seconds(118)
 
@@ -19,7 +19,7 @@ package struct ConnectionLimits: Sendable, Equatable {
         (self.kept, self.total, self.streams, self.idleLifetime) = (kept, total, streams, idleLifetime)
     }
 
-    /// Called on a multi handle that is new.
+    /// Called on a new multi handle.
     func apply(to handle: UnsafeMutableRawPointer) {
         _ = clibcurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, kept)
         if let total { _ = clibcurl_multi_set_long(handle, CURLMOPT_MAX_TOTAL_CONNECTIONS, total) }

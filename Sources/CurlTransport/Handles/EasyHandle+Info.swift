@@ -1,8 +1,8 @@
 import CCurlNetworkingLibcurl
 
-/// What libcurl knows of the transfer that runs, or of the last one.
+/// libcurl's information on the transfer that is running, or on the last one.
 extension EasyHandle {
-    /// nil as long as the transfer has no connection over IP.
+    /// nil while the transfer has no IP connection.
     var endpoints: ConnectionEndpoints? {
         let port = longInfo(CURLINFO_LOCAL_PORT)
         guard port > 0 else { return nil }
@@ -26,7 +26,7 @@ extension EasyHandle {
     /// Bytes moved in either direction since the transfer began, heads included.
     package var bytesMoved: Int64 { info(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
 
-    /// Those that libcurl holds back while the transfer is paused count.
+    /// Includes bytes that libcurl holds back while the transfer is paused.
     var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
 
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
@@ -35,11 +35,11 @@ extension EasyHandle {
         var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
-            // Of another failure it would be an earlier transfer's.
+            // For any other failure it would be an earlier transfer's.
             systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
             phase: phase
         )
-        // Of another failure it means nothing.
+        // For any other failure it means nothing.
         if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
         if code == CURLE_PROXY { failure.proxy = ProxyFailure(longInfo(CURLINFO_PROXY_ERROR)) }
         if code == CURLE_PEER_FAILED_VERIFICATION, longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
@@ -49,7 +49,7 @@ extension EasyHandle {
         return failure
     }
 
-    /// What may come on the transfer's connection now that it is over; nil where that isn't known.
+    /// What the server may send on the transfer's connection now that it is over; nil if unknown.
     var idleTraffic: IdleTraffic? {
         switch longInfo(CURLINFO_HTTP_VERSION) {
         case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .nothing
@@ -67,13 +67,13 @@ extension EasyHandle {
         return .resolving
     }
 
-    /// 0 where libcurl doesn't know.
+    /// 0 if libcurl doesn't know.
     func info(_ info: CURLINFO) -> Int64 {
         var value: curl_off_t = 0
         return clibcurl_easy_get_offset(handle, info, &value) == CURLE_OK ? Int64(value) : 0
     }
 
-    /// 0 where libcurl doesn't know.
+    /// 0 if libcurl doesn't know.
     func longInfo(_ info: CURLINFO) -> Int {
         var value = 0
         return clibcurl_easy_get_long(handle, info, &value) == CURLE_OK ? value : 0

@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// One option of libcurl at a time. Fails with libcurl's code where it refuses.
+/// Sets one libcurl option at a time. Throws libcurl's code if it refuses.
 extension EasyHandle {
     func set(_ option: CURLoption, _ value: Bool) throws(TransferFailure) {
         try check(clibcurl_easy_set_long(handle, option, value ? 1 : 0))
@@ -19,7 +19,7 @@ extension EasyHandle {
         try check(value.withCString { clibcurl_easy_set_string(handle, option, $0) })
     }
 
-    /// Takes a string option back.
+    /// Resets a string option.
     func clear(_ option: CURLoption) throws(TransferFailure) {
         try check(clibcurl_easy_set_string(handle, option, nil))
     }

@@ -1,51 +1,51 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-/// A libcurl easy handle with its error buffer and header list, for one transfer: the handle is never used for another.
+/// A libcurl easy handle with its error buffer and header list, used for one transfer only.
 ///
-/// A new one costs about a microsecond. What a transfer leaves in a handle stays there even after `curl_easy_reset`: libcurl 7.88.1 appends
-/// a response's first line to freed memory where it begins with a space and the handle had a response before
+/// A new one costs about a microsecond. A transfer leaves state in a handle that survives even `curl_easy_reset`: libcurl 7.88.1 appends a
+/// response's first line to freed memory if it begins with a space and the handle had a response before
 /// (https://github.com/curl/curl/issues/11101).
 ///
-/// Loop only. Kept alive by the `Multi` while it runs there.
+/// Loop only. Kept alive by its `Multi` while it runs.
 package final class EasyHandle {
     let handle: UnsafeMutableRawPointer
     let errorBuffer: UnsafeMutablePointer<CChar>
     private var lists = OptionLists()
-    /// Hears what libcurl says about the transfer, from `install` to the handle's end.
+    /// Receives libcurl's debug output, from `install` to the handle's end.
     private var tracer: TransferTracer?
-    /// The lines of heads can be a proxy's answer to CONNECT.
+    /// Header lines may belong to a proxy's response to CONNECT.
     private var reportsTunnel = false
-    /// Whether bodies are to be decoded, which libcurl leaves to its handler: a program can say no.
+    /// Whether the handler is to decode bodies, which libcurl leaves to it: a program can turn that off.
     package internal(set) var decodesContent = true
 
     /// Set while the handle is in a multi.
     private(set) var handler: (any TransferHandler)?
-    /// Where the multi keeps it.
+    /// Its index in the multi.
     var position = 0
     private(set) weak var multi: Multi?
-    /// Whom the sockets that it opens belong to.
+    /// The owner of the sockets it opens.
     private(set) var connections: ConnectionGroup?
-    /// Where its connections find and leave TLS sessions, while it is in a multi.
+    /// The cache its connections take TLS sessions from and add them to, while it is in a multi.
     var tlsSessions: TLSSessionCache?
-    /// The one that libcurl has last asked to be watched for it.
+    /// The one libcurl last asked to have watched for it.
     var socket: Int32?
-    /// The handler is to hear when the connection stands.
+    /// The handler is to be told when the connection is established.
     private var reportsConnection = false
     /// The connection is for a `Channel`.
     private(set) var opensChannel = false
     /// Whether libcurl asks it for bytes to send.
     private(set) var sendsBody = false
-    /// The handler has heard something since it was last settled.
+    /// The handler was called since it was last settled.
     private var isUnsettled = false
     var tls = TLSSetup()
     var pausing = Pausing()
-    /// Its connection is closed behind it unless an answer comes.
+    /// Its connection is closed after it unless a response arrives.
     var awaitsAnswer = false
-    /// What `HTTP2StalledInput` has seen of the transfer.
+    /// The transfer's state in `HTTP2StalledInput`.
     var http2Input = HTTP2InputState()
 
-    /// Nil where libcurl is out of memory.
+    /// nil if libcurl is out of memory.
     init?() {
         guard let handle = curl_easy_init() else { return nil }
         self.handle = handle
@@ -61,7 +61,7 @@ package final class EasyHandle {
 
     // MARK: - Setting up
 
-    /// Writes `options` onto the handle, once in its life. Fails with libcurl's code for the first option it refuses.
+    /// Writes `options` onto the handle, once in its life. Throws libcurl's code for the first option it refuses.
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
         try setUpCallbacks(sendsBody: options.sendsBody)
         let group = options.connections ?? loop.otherConnections
@@ -97,33 +97,33 @@ package final class EasyHandle {
         try set(CURLOPT_SEEKDATA, context)
     }
 
-    /// libcurl reads the list until the transfer is over, so the handle keeps it. An empty one unsets the option.
+    /// libcurl reads the list until the transfer is over, so the handle keeps it. An empty list unsets the option.
     func set(_ option: CURLoption, list lines: [String]) throws(TransferFailure) {
         let list = lists.make(lines)
         guard list != nil || lines.isEmpty else { return try check(CURLE_OUT_OF_MEMORY) }
         try check(clibcurl_easy_set_list(handle, option, list))
     }
 
-    /// Adds what a program asked for to the options that are set already.
+    /// Adds the program's own options to those already set.
     func install(_ hooks: TransferHooks) throws(TransferFailure) {
         if let tracer = hooks.tracer {
             self.tracer = tracer
             try check(clibcurl_easy_set_debug(handle, Callbacks.debug))
             try set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(tracer).toOpaque())
-            // Lookups over HTTPS are transfers of libcurl's own, which get its words but not the function.
+            // Lookups over HTTPS are libcurl's own transfers, which inherit the verbose flag but not the function.
             if let silence = Self.silence { try set(CURLOPT_STDERR, UnsafeMutableRawPointer(silence)) }
             try set(CURLOPT_VERBOSE, true)
         }
         guard hooks.configure != nil else { return }
-        // Connections are the program's own business then.
+        // The program manages connections itself then.
         if awaitsAnswer { keepConnection() }
         try hooks.configure(self)
     }
 
-    /// Opened once, and never written to by us.
+    /// Opened once; we never write to it.
     nonisolated(unsafe) private static let silence = fopen("/dev/null", "we")
 
-    /// Has the proxy's answer to CONNECT reported, and sends the lines with that request alone. Without this, nothing is reported.
+    /// Reports the proxy's response to CONNECT, and sends `lines` with that request alone. Without this call, nothing is reported.
     func reportTunnel(_ lines: [String]) throws(TransferFailure) {
         reportsTunnel = true
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
@@ -140,7 +140,7 @@ package final class EasyHandle {
         http2Input = HTTP2InputState()
     }
 
-    /// Called by the multi that the handle has left: whatever libcurl still calls for it goes nowhere.
+    /// Called by the multi that the handle has left: libcurl's later calls for it go nowhere.
     func stop() {
         handler = nil
         multi = nil
@@ -160,7 +160,7 @@ package final class EasyHandle {
     }
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        // libcurl knows the status of a response from its first line on, and keeps that of a tunnel apart.
+        // libcurl knows a response's status from its first line on, and keeps the tunnel's separately.
         if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }

@@ -1,12 +1,14 @@
 import CCurlNetworkingLibcurl
 
-/// Makes up for `CurlQuirks.forgetsHTTP2Input`. Loop only.
+/// Works around `CurlQuirks.forgetsHTTP2Input`. Loop only.
 ///
-/// Such a libcurl reads up to 32 KiB of a connection at once and hands them to the streams. Where one's receive buffer is full it stops until
-/// that stream has been read, and then doesn't go on by itself: what lies behind waits for the socket's next event, which doesn't come
-/// where the server waits for us. The end of a response can be stuck so, or what is on its way to others behind the bytes of a paused one.
+/// An affected libcurl reads up to 32 KiB of a connection at once and distributes them to the streams. If a stream's receive buffer is
+/// full, it stops until that stream has been read, but then doesn't continue by itself: the rest waits for the socket's next event, which
+/// doesn't come if the server is waiting for us. The end of a response can get stuck this way, or data for other streams that follows a
+/// paused stream's.
 ///
-/// So before the loop sleeps, libcurl is made to look at the connections of all transfers that have received something since it last was.
+/// So before the loop sleeps, libcurl is made to look at the connections of all transfers that have received something since the last such
+/// look.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
@@ -14,7 +16,7 @@ struct HTTP2StalledInput {
     /// There is nothing to look at.
     var isIdle: Bool { transfers.isEmpty && suspects.isEmpty }
 
-    /// The transfer has heard something: from its response's head on, it is known whether it is one of HTTP/2.
+    /// Called when the transfer has received something: from its response's head on, it is known whether it uses HTTP/2.
     mutating func heard(_ easy: EasyHandle) {
         // The version alone could be that of a proxy's tunnel.
         guard easy.http2Input.isMultiplexed == nil, easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return }
@@ -23,7 +25,7 @@ struct HTTP2StalledInput {
         if isMultiplexed { transfers[ObjectIdentifier(easy)] = easy }
     }
 
-    /// The transfer is out of the multi; whether it `wasOver`, so that libcurl was not stopped at its stream.
+    /// Called when the transfer has left the multi. `wasOver` means that libcurl didn't stop at its stream.
     mutating func left(_ easy: EasyHandle, wasOver: Bool) {
         guard easy.http2Input.isMultiplexed == true else { return }
         transfers[ObjectIdentifier(easy)] = nil

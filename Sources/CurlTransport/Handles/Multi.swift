@@ -2,10 +2,10 @@ import CCurlNetworkingLibcurl
 import CCurlNetworkingLinux
 import Glibc
 
-/// A libcurl multi handle on an event loop: a pool of connections and the transfers that run on them.
+/// A libcurl multi handle on an event loop: a connection pool and the transfers that run on it.
 ///
-/// libcurl's handle itself, which holds two descriptors, is there while it is of use: from the first transfer until there are neither
-/// transfers nor connections for a while (`ConnectionLimits.idleLifetime`), and again from the next transfer on.
+/// libcurl's handle itself, which holds two descriptors, exists only while it is needed: from the first transfer until there have been
+/// neither transfers nor connections for a while (`ConnectionLimits.idleLifetime`), and again from the next transfer on.
 ///
 /// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that.
 package final class Multi {
@@ -16,31 +16,31 @@ package final class Multi {
     private var id: UInt32 = 0
     private var isClosed = false
 
-    /// Each knows its position.
+    /// Each element knows its index.
     private var running: [EasyHandle] = []
 
     /// Those that stand, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
 
-    /// libcurl's own timer; `wantsTimeout` is the one of 0 ms, which means the next round of the turn.
+    /// libcurl's timer; `wantsTimeout` stands for one of 0 ms, which fires in the next round of the turn.
     private var deadline: Deadline?
     private var wantsTimeout = false
     /// How often `runTimers` has been called.
     private(set) var timerRuns = 0
-    /// Handles whose handlers have heard something since they were last settled, each once.
+    /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
     private var isSettlingSoon = false
     private var stalledInput: HTTP2StalledInput?
     private var isLookingSoon = false
-    /// Handles whose transfers ended while they were paused, and have been continued.
+    /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
     private var stranded = StrandedTransfers()
-    /// Goes with `handle`.
+    /// Lives as long as `handle`.
     private var tlsSessions: TLSSessionCache?
     private var idleClock: IdleClock
     private var idleDeadline: Deadline?
 
-    /// Fails where the loop can't run transfers.
+    /// Throws if the loop can't run transfers.
     package init(
         loop: EventLoop,
         limits: ConnectionLimits,
@@ -69,7 +69,7 @@ package final class Multi {
         assert(isClosed, "a Multi must be closed on its loop")
     }
 
-    /// Ends every transfer without a word to its handler, closes all connections and frees the handle.
+    /// Ends every transfer without calling its handler, closes all connections and frees the handle.
     package func close() {
         loop.preconditionOnLoop()
         guard !isClosed else { return }
@@ -91,7 +91,7 @@ package final class Multi {
         }
         self.handle = handle
         if quirks.keepsTLSSessionsPerHandle { tlsSessions = TLSSessionCache() }
-        // Released in closeHandle(): libcurl calls back until curl_multi_cleanup has returned.
+        // Released in closeHandle(): libcurl makes callbacks until curl_multi_cleanup has returned.
         let context = Unmanaged.passRetained(self).toOpaque()
         _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
         _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
@@ -114,14 +114,14 @@ package final class Multi {
         Unmanaged.passUnretained(self).release()
     }
 
-    /// Whether libcurl's handle, and so any descriptor, is there.
+    /// Whether libcurl's handle exists, and so holds descriptors.
     var hasHandle: Bool { handle != nil }
 
-    /// The last transfer, or the last connection, has ended.
+    /// Called when the last transfer or connection has ended.
     private func becameIdle() {
         guard handle != nil, let idleDeadline else { return }
         idleClock.start(at: loop.now)
-        // One that fires too early is scheduled anew, which costs less than doing it with every transfer.
+        // Firing too early and rescheduling costs less than rescheduling for every transfer.
         guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
         loop.schedule(idleDeadline, at: idleClock.end)
     }
@@ -143,7 +143,7 @@ package final class Multi {
         if running.isEmpty { becameIdle() }
     }
 
-    /// Adds the connections that its transfers run on.
+    /// Adds the connections that its transfers are running on.
     package func add(to usage: inout ConnectionUsage) {
         loop.preconditionOnLoop()
         for easy in running { usage.add(easy) }
@@ -154,8 +154,8 @@ package final class Multi {
 
     // MARK: - Transfers
 
-    /// Starts a transfer; `handler` is kept until it has finished or been cancelled. Fails with libcurl's code when an
-    /// option is refused or memory is short, and then nothing has begun.
+    /// Starts a transfer; `handler` is retained until it has finished or been cancelled. Throws libcurl's code if an option is refused or
+    /// memory runs out; then nothing has started.
     package func start(
         _ options: some EasyOptions,
         handler: any TransferHandler,
@@ -186,7 +186,7 @@ package final class Multi {
         return easy
     }
 
-    /// Ends a transfer at once; its handler hears nothing more. Its connection is closed unless the exchange was over.
+    /// Ends a transfer at once, without another call to its handler. Its connection is closed unless the exchange was complete.
     package func cancel(_ easy: EasyHandle) {
         loop.preconditionOnLoop()
         guard easy.handler != nil else { return }
@@ -195,7 +195,7 @@ package final class Multi {
         needsLooking()
     }
 
-    /// `wasOver` where libcurl has told so.
+    /// `wasOver` if libcurl has reported its end.
     private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
         stalledInput?.left(easy, wasOver: wasOver)
         stranded.left(easy)
@@ -215,8 +215,8 @@ package final class Multi {
         if running.isEmpty, !isClosed { becameIdle() }
     }
 
-    /// Has libcurl look again at the transfers that wait for the connection which `opener` opened: newer versions share one only when
-    /// its first answer has come, and don't look when it does. Outside of libcurl.
+    /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
+    /// response, and don't look again at that point. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
         guard let handle, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
@@ -227,7 +227,7 @@ package final class Multi {
         needsSettling()
     }
 
-    // MARK: - What the loop brings
+    // MARK: - Called by the loop
 
     func socketBecameReady(_ event: ReadySocket) {
         guard !isClosed else { return }
@@ -237,11 +237,11 @@ package final class Multi {
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
         if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
         act(on: event.socket, action)
-        // The next socket's event would have libcurl go on with this one's transfer, too.
+        // Otherwise the next socket's event would make libcurl continue this one's transfer, too.
         settleHandlers()
     }
 
-    /// Has libcurl do what is due by its own clock, such as what it put off to the next turn.
+    /// Runs libcurl's own timers, such as work that it put off to the next turn.
     func runTimers() {
         guard handle != nil else { return }
         timerRuns += 1
@@ -262,7 +262,7 @@ package final class Multi {
         loop.lookSoon(self)
     }
 
-    /// Called by the loop before it sleeps. True when something may have come of it.
+    /// Called by the loop before it sleeps. True if that may have produced something to do.
     func lookAgain() -> Bool {
         isLookingSoon = false
         guard !isClosed, let sockets = stalledInput?.takeSockets(), !sockets.isEmpty else { return false }
@@ -273,7 +273,7 @@ package final class Multi {
         return true
     }
 
-    /// Has libcurl look at every transfer, whether something happened to it or not. Outside of libcurl.
+    /// Makes libcurl look at every transfer, whether anything has happened to it or not. Outside of libcurl.
     package func runAll() {
         loop.preconditionOnLoop()
         guard let handle else { return }
@@ -282,7 +282,7 @@ package final class Multi {
         needsSettling()
     }
 
-    /// Called by the loop outside of libcurl: lets handlers act on what they heard and finishes what is over.
+    /// Called by the loop outside of libcurl: lets handlers act on what they recorded, and finishes transfers that are over.
     func settle() {
         isSettlingSoon = false
         guard !isClosed else { return }
@@ -295,7 +295,7 @@ package final class Multi {
         }
     }
 
-    /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads on.
+    /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads more.
     private func settleHandlers() {
         guard !unsettled.isEmpty else { return }
         let settling = unsettled.take()
@@ -316,7 +316,7 @@ package final class Multi {
                 continue
             }
             let code = clibcurl_message_result(message)
-            // Now, and not when the transfer is reported, which can be later: the number may be another socket's then.
+            // Now, not when the end is reported, which can be later: by then the number may be another socket's.
             if code == CURLE_OK, !easy.opensChannel, let socket = easy.socket, let traffic = easy.idleTraffic {
                 loop.becameIdle(socket, traffic)
             }
@@ -324,7 +324,7 @@ package final class Multi {
         }
     }
 
-    /// Ends the transfers that wait for a socket that is none. What libcurl has in mind for them, it may do first.
+    /// Ends the transfers that wait for an invalid socket, after libcurl has had a chance to do what it has planned for them.
     private func endStranded() {
         runAll()
         settleHandlers()
@@ -346,11 +346,11 @@ package final class Multi {
             return channel.opened(socket)
         }
         remove(easy, wasOver: failure == nil)
-        // It may still ask the handle what libcurl knows.
+        // It may still query the handle.
         handler?.transferFinished(failure)
     }
 
-    /// Has the end of a transfer reported that came while it was paused. Outside of libcurl.
+    /// Reports, soon, the end of a transfer that came while it was paused. Outside of libcurl.
     func finishSoon(_ easy: EasyHandle) {
         continued.append(easy)
         needsSettling()
@@ -361,10 +361,9 @@ package final class Multi {
         loop.watch(socket, for: interest, owner: id)
     }
 
-    // MARK: - Callbacks, within libcurl: record
+    // MARK: - Callbacks, within libcurl: record only
 
-    /// `easy` is the handle that brought the change about, where it is one of ours. The number of a connection that is gone already is
-    /// negative.
+    /// `easy` is the handle that caused the change, if it is one of ours. `socket` is negative if the connection is already gone.
     func socketInterestChanged(_ socket: Int32, _ what: Int32, of easy: EasyHandle?) {
         let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
         if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }

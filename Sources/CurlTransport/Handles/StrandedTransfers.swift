@@ -1,22 +1,22 @@
 import CCurlNetworkingLibcurl
 
-/// The transfers for which libcurl has last asked for a socket that is none: another transfer has lost the connection they shared, and
-/// libcurl would leave them waiting until they time out. Loop only.
+/// Transfers for which libcurl last asked to watch an invalid socket: another transfer has lost the connection they shared, and libcurl
+/// would let them wait until they time out. Loop only.
 struct StrandedTransfers {
     private var handles: [EasyHandle] = []
 
     var isEmpty: Bool { handles.isEmpty }
 
-    /// libcurl asks for `socket`, or has no more use for it. True where `easy` is stranded with it.
+    /// Called when libcurl asks for `socket`, or stops watching it. True if that leaves `easy` stranded.
     mutating func note(_ easy: EasyHandle?, _ socket: Int32, isWanted: Bool) -> Bool {
-        // The last one to leave the socket that is none takes back what all others have asked.
+        // The last transfer to drop the invalid socket withdraws the requests of all others.
         if !handles.isEmpty { handles.removeAll { $0 === easy || (socket < 0 && !isWanted) } }
         guard socket < 0, isWanted, let easy else { return false }
         handles.append(easy)
         return true
     }
 
-    /// The transfer is over.
+    /// Called when the transfer is over.
     mutating func left(_ easy: EasyHandle) {
         if !handles.isEmpty { handles.removeAll { $0 === easy } }
     }

@@ -2,13 +2,13 @@ import CCurlNetworkingLibcurl
 
 /// The TLS sessions that a multi's connections leave for later ones to resume (RFC 8446 §2.2). Loop only.
 ///
-/// For `CurlQuirks.keepsTLSSessionsPerHandle`: ours serve one transfer each, so every new connection would negotiate anew, and FTP servers
-/// that want data connections to resume the control connection's session would refuse those of a second transfer. So the handles share a
-/// cache (https://curl.se/libcurl/c/CURLSHOPT_SHARE.html).
+/// For `CurlQuirks.keepsTLSSessionsPerHandle`: since our handles serve one transfer each, every new connection would negotiate from
+/// scratch, and FTP servers that require data connections to resume the control connection's session would refuse those of a second
+/// transfer. So the handles share a cache (https://curl.se/libcurl/c/CURLSHOPT_SHARE.html).
 final class TLSSessionCache {
     let handle: UnsafeMutableRawPointer
 
-    /// nil where libcurl is out of memory.
+    /// nil if libcurl is out of memory.
     init?() {
         guard let handle = curl_share_init() else { return nil }
         guard clibcurl_share_data(handle, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK else {
@@ -30,7 +30,7 @@ extension EasyHandle {
         tlsSessions = sessions
     }
 
-    /// After the transfer, when the handle is in no multi.
+    /// After the transfer, when the handle has left its multi.
     func leaveTLSSessions() {
         guard tlsSessions != nil else { return }
         _ = clibcurl_easy_set_pointer(handle, CURLOPT_SHARE, nil)

@@ -1,13 +1,13 @@
 import CCurlNetworkingLibcurl
 
-/// What a program adds to one transfer, beyond what it is told about it: its own options, and an ear for libcurl's words.
+/// A program's additions to one transfer: options of its own, and a tracer.
 ///
-/// `@unchecked Sendable`: what changes is touched on the loop that runs the transfer alone.
+/// `@unchecked Sendable`: what changes is touched only on the loop that runs the transfer.
 package final class TransferHooks: @unchecked Sendable {
-    /// Called on the transfer's loop when all options are set, and before it starts; one that throws keeps it from starting.
+    /// Called on the transfer's loop after all options are set and before it starts; if it throws, the transfer doesn't start.
     let configure: ((EasyHandle) throws -> Void)?
     let tracer: TransferTracer?
-    /// What `configure` has thrown.
+    /// The error that `configure` threw.
     package private(set) var error: (any Error)?
 
     package init(configure: ((EasyHandle) throws -> Void)?, tracer: TransferTracer?) {
@@ -25,14 +25,14 @@ package final class TransferHooks: @unchecked Sendable {
     }
 }
 
-/// Hears what libcurl says about one transfer. Everything within libcurl, on the transfer's loop.
+/// Receives libcurl's debug output for one transfer. Called within libcurl, on the transfer's loop.
 package final class TransferTracer {
     package enum Kind: Sendable, Hashable, CaseIterable {
         case text, headerIn, headerOut, bodyIn, bodyOut, tlsIn, tlsOut
     }
 
     let record: (Kind, UnsafeRawBufferPointer) -> Void
-    /// Called once: nothing follows.
+    /// Called once, last.
     let end: () -> Void
 
     package init(record: @escaping (Kind, UnsafeRawBufferPointer) -> Void, end: @escaping () -> Void) {

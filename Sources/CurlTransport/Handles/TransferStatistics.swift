@@ -1,29 +1,29 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-/// What libcurl has measured of one transfer.
+/// libcurl's measurements of one transfer.
 ///
-/// Times are counted from the transfer's start; one is nil where the transfer didn't get that far, or had no such stage.
+/// Times are counted from the transfer's start; nil if the transfer didn't get that far, or had no such stage.
 package struct TransferStatistics: Sendable, Equatable {
     package var nameLookedUp: Duration?
-    /// The TCP connection stood.
+    /// The TCP connection was established.
     package var connected: Duration?
-    /// The TLS handshake was over.
+    /// The TLS handshake was complete.
     package var secured: Duration?
     /// The request's first byte was about to be sent.
     package var requestStarted: Duration?
     /// Its last byte was sent; libcurl 8.10 and newer.
     package var requestSent: Duration?
-    /// The answer's first byte was there.
+    /// The response's first byte had arrived.
     package var responseStarted: Duration?
     package var total = Duration.zero
 
-    /// How many connections were opened for it; 0 also for one that never got as far.
+    /// How many connections were opened for it; 0 also if it never got that far.
     package var newConnections = 0
-    /// What was spoken, as its ALPN identifier (RFC 7301): "http/1.1", "h2" and their like.
+    /// The protocol spoken, as its ALPN identifier (RFC 7301): "http/1.1", "h2" and so on.
     package var applicationProtocol: String?
 
-    /// Of the other end of the connection, which may be a proxy's.
+    /// The connection's peer, which may be a proxy.
     package var remoteAddress: String?
     package var remotePort: Int?
     package var localAddress: String?
@@ -40,7 +40,7 @@ package struct TransferStatistics: Sendable, Equatable {
 }
 
 extension EasyHandle {
-    /// What libcurl knows of the transfer so far. Outside of libcurl.
+    /// libcurl's measurements so far. Outside of libcurl.
     /// https://curl.se/libcurl/c/curl_easy_getinfo.html
     package var statistics: TransferStatistics {
         var statistics = TransferStatistics()
@@ -61,20 +61,20 @@ extension EasyHandle {
         statistics.requestStarted = time(CURLINFO_PRETRANSFER_TIME_T)
         if CurlLibrary.reportsRequestSent {
             statistics.requestSent = time(CURLINFO(UInt32(CLIBCURL_INFO_POSTTRANSFER_TIME_T)))
-            // The start is noted behind the first sending, and that may have been all of the request.
+            // libcurl notes the start after the first send, which may have sent the whole request.
             statistics.requestStarted = [statistics.requestStarted, statistics.requestSent].compactMap(\.self).min()
         }
         statistics.responseStarted = time(CURLINFO_STARTTRANSFER_TIME_T)
         statistics.total = time(CURLINFO_TOTAL_TIME_T) ?? .zero
     }
 
-    /// libcurl counts microseconds; 0 means that it didn't come to that.
+    /// libcurl counts microseconds; 0 means that the transfer didn't get that far.
     private func time(_ which: CURLINFO) -> Duration? {
         let microseconds = info(which)
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// Of a Unix socket libcurl tells some of the path, and the URL's port; those are no addresses.
+    /// For a Unix socket libcurl returns part of the path, and the URL's port; those are no addresses.
     private func readAddresses(into statistics: inout TransferStatistics) {
         guard let address = text(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
         statistics.remoteAddress = address

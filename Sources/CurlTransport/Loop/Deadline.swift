@@ -1,13 +1,13 @@
-/// A one-shot timer on one event loop: `action` runs on the loop, once, at or after the time it was scheduled for.
+/// A one-shot timer on one event loop: `action` runs on the loop, once, at or after the scheduled time.
 ///
-/// Loop only. The owner creates it once and schedules it as often as it likes; scheduling again replaces the time.
+/// Loop only. The owner creates it once and schedules it as often as it likes; rescheduling replaces the time.
 package final class Deadline: IndexedHeapElement {
     private let action: () -> Void
     // A request moves several of them in the heap: unchecked, that saves 0.9 % of its instructions.
     @exclusivity(unchecked) package fileprivate(set) var heapKey: MonotonicTime
     @exclusivity(unchecked) package var heapIndex: Int?
 
-    /// `action` must not own the deadline's owner strongly.
+    /// `action` must not retain the deadline's owner.
     package init(action: @escaping () -> Void) {
         self.action = action
         heapKey = MonotonicTime(nanoseconds: 0)
@@ -40,7 +40,7 @@ struct DeadlineQueue {
         heap.remove(deadline)
     }
 
-    /// Takes out the earliest deadline that is due, if there is one; the caller fires it, and it may schedule anew.
+    /// Removes the earliest deadline that is due, if any; the caller fires it, and it may reschedule.
     mutating func popDue(at now: MonotonicTime) -> (() -> Void)? {
         guard let first = heap.first, first.heapKey <= now else { return nil }
         heap.remove(first)

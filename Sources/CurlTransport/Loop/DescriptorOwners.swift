@@ -1,4 +1,4 @@
-/// Something that is told when one of its descriptors is ready.
+/// Is told when one of its descriptors is ready.
 protocol DescriptorHandler: AnyObject {
     /// Called on the loop.
     func descriptorBecameReady(_ descriptor: Int32)
@@ -35,7 +35,7 @@ struct DescriptorOwners {
 
     func handler(_ id: UInt32) -> (any DescriptorHandler)? { handlers[id] }
 
-    /// Numbers wrap around, and may still be in use when they do.
+    /// Numbers wrap around, and may still be in use by then.
     private mutating func makeID() -> UInt32 {
         while next == Self.timer || next == Self.wakeUp || multis[next] != nil || handlers[next] != nil { next &+= 1 }
         defer { next &+= 1 }

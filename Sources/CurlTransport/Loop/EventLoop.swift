@@ -10,28 +10,27 @@ package protocol LoopWork: AnyObject, Sendable {
 
 /// One serial queue, one epoll set watched by one Dispatch source, one timer.
 ///
-/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer
-/// is a timerfd in the same epoll set, so Dispatch watches a single descriptor. A busy loop waits for its sockets itself, for
-/// up to a millisecond, before it leaves that to Dispatch again: coming back from there costs two more thread switches.
-/// Loops live as long as the process: see `EventLoopGroup`.
+/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer is a timerfd in the
+/// same epoll set, so Dispatch watches a single descriptor. A busy loop waits for its sockets itself, for up to a millisecond, before it
+/// leaves that to Dispatch again: being woken by Dispatch costs two more thread switches. Loops live as long as the process: see
+/// `EventLoopGroup`.
 ///
-/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; all else is touched on
-/// `queue` alone.
+/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; all else is touched on `queue` alone.
 package final class EventLoop: @unchecked Sendable {
     // MARK: Any thread
 
     package let queue: DispatchQueue
     private let inbox = Mutex(Inbox())
-    /// Held during a turn; true once the process exits, and then no turn does anything.
+    /// Held during a turn; true once the process is exiting, after which turns do nothing.
     private let gate = Mutex(false)
 
     private struct Inbox {
         var work: [any LoopWork] = []
-        /// A turn is under way or on its way, and will look into the inbox before it ends.
+        /// A turn is running or scheduled, and will check the inbox before it ends.
         var turnIsComing = false
         /// The turn waits for sockets, and for `wakeUp`.
         var isWaiting = false
-        /// The process exits: no round begins any more.
+        /// The process is exiting: no further round begins.
         var isStopping = false
     }
 
@@ -47,7 +46,7 @@ package final class EventLoop: @unchecked Sendable {
     private var timer: TimerDescriptor
     private var owners = DescriptorOwners()
     private var pacing = RoundPacing()
-    /// The sockets of transfers that say nothing about whom theirs belong to.
+    /// The sockets of transfers that name no group.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies that are decoded on it.
     package private(set) lazy var decodingTurns = DecodingTurns(on: self)
@@ -56,19 +55,19 @@ package final class EventLoop: @unchecked Sendable {
         byteCount: ChannelOptions.mostReceivedAtOnce,
         alignment: MemoryLayout<UInt64>.alignment
     )
-    /// How many transfers run in all of them; kept by them.
+    /// How many transfers run in all its multis, which keep the count.
     var transferCount = 0
-    /// Multis that have something to do before the turn ends, each once.
+    /// Multis with something to do before the turn ends, each once.
     private var pendingMultis = WorkList<Multi>()
     /// Multis that want to look at connections again before the loop sleeps, each once.
     private var watchfulMultis = WorkList<Multi>()
-    /// What wakes other threads, kept back to the end of a round: they are woken once for all of it.
+    /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
     private var deliveries = WorkList<Delivery>()
     private let source: (any DispatchSourceRead)?
     /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
     package let failure: SystemError?
 
-    /// How many rounds of events one turn serves before it lets Dispatch breathe.
+    /// How many rounds of events one turn serves before it yields to Dispatch.
     private static let roundsPerTurn = 256
 
     init(label: String) {
@@ -89,13 +88,13 @@ package final class EventLoop: @unchecked Sendable {
                 defer { inbox.turnIsComing = true }
                 return !inbox.turnIsComing
             }
-            // Else the turn that is queued behind this handler serves the sockets as well.
+            // Otherwise the turn queued after this handler serves the sockets as well.
             if isFirst { turn() }
         }
         source.activate()
     }
 
-    /// Has `work` run on the loop soon, after all that was submitted before it. Any thread; never blocks.
+    /// Runs `work` on the loop soon, after all that was submitted before it. Any thread; never blocks.
     package func submit(_ work: any LoopWork) {
         enum Call { case turn, wakeUp, nothing }
         let call: Call = inbox.withLock { inbox in
@@ -114,12 +113,12 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Has `body` run on the loop soon. Any thread; never blocks.
+    /// Runs `body` on the loop soon. Any thread; never blocks.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         submit(ClosureWork(body: body))
     }
 
-    /// Traps when the caller is not on this loop.
+    /// Traps unless called on this loop.
     package func preconditionOnLoop() {
         dispatchPrecondition(condition: .onQueue(queue))
     }
@@ -134,7 +133,7 @@ package final class EventLoop: @unchecked Sendable {
         deadlines.cancel(deadline)
     }
 
-    /// Has `delivery` run at the end of this round. For what wakes other threads.
+    /// Runs `delivery` at the end of this round. For code that wakes other threads.
     package func atEndOfRound(_ delivery: @escaping () -> Void) {
         deliveries.append(Delivery(run: delivery))
     }
@@ -161,22 +160,22 @@ package final class EventLoop: @unchecked Sendable {
         sockets.unwatch(socket)
     }
 
-    /// The transfer on `socket` is over; see `SocketSet`.
+    /// Called when the transfer on `socket` is over; see `SocketSet`.
     func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
         sockets.becameIdle(socket, traffic)
     }
 
-    /// A request is about to go out on a connection from `localPort` that was idle: it is hung up where something has come on it that
-    /// wasn't asked for, or is left of the last answer (`hasLeftovers`). Within libcurl, which then makes another connection.
+    /// Called when a request is about to go out on an idle connection from `localPort`. Hangs up that connection if something unrequested
+    /// has arrived on it, or if part of the last response is left (`hasLeftovers`). Within libcurl, which then makes another connection.
     func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
         for owner in sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) {
             owners.multi(owner)?.connectionEnded()
         }
     }
 
-    /// Within libcurl. -1 where the system has no socket left.
+    /// Within libcurl. -1 if the system is out of sockets.
     func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
-        // Child processes have no business with our connections.
+        // Child processes must not inherit our connections.
         let socket = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), protocolNumber)
         if socket >= 0 { sockets.opened(socket) }
         return socket
@@ -187,12 +186,12 @@ package final class EventLoop: @unchecked Sendable {
         if let owner = sockets.close(socket) { owners.multi(owner)?.connectionEnded() }
     }
 
-    /// Has `multi.settle()` called before the turn ends. The multi sees to it that it asks only once.
+    /// Calls `multi.settle()` before the turn ends. The multi makes sure that it asks only once.
     func settleSoon(_ multi: Multi) {
         pendingMultis.append(multi)
     }
 
-    /// Has `multi.lookAgain()` called when no socket is ready any more, or some rounds later. The multi sees to it that it asks only once.
+    /// Calls `multi.lookAgain()` when no socket is ready any more, or some rounds later. The multi makes sure that it asks only once.
     func lookSoon(_ multi: Multi) {
         watchfulMultis.append(multi)
     }
@@ -207,7 +206,7 @@ package final class EventLoop: @unchecked Sendable {
         if isStopped { source?.suspend() }
     }
 
-    /// Serves work, deadlines and sockets until there is nothing left that is due.
+    /// Serves work, deadlines and sockets until nothing more is due.
     private func serve() {
         for _ in 0..<Self.roundsPerTurn {
             now = .now
@@ -217,7 +216,7 @@ package final class EventLoop: @unchecked Sendable {
             settleMultis()
             deliver()
             if !pendingMultis.isEmpty {
-                // libcurl may have something due in each round: the sockets get their turn all the same.
+                // libcurl may have something due in every round: the sockets get their turn all the same.
                 if pacing.isPollDue(at: now) { serveSockets(sockets.poll()) }
                 continue
             }
@@ -226,12 +225,12 @@ package final class EventLoop: @unchecked Sendable {
             serveSockets(count)
             if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
         }
-        // Still busy: continue behind whatever else waits on the queue. `turnIsComing` stays set.
+        // Still busy: continue after whatever else waits on the queue. `turnIsComing` stays set.
         queue.async { self.turn() }
     }
 
-    /// Fetches the sockets' events. Where transfers run and nothing else is to be done, waits a moment for the first, unless
-    /// that was in vain lately.
+    /// Fetches the sockets' events. If transfers are running and there is nothing else to do, waits a moment for the first event, unless
+    /// that was recently in vain.
     private func pollSockets() -> Int {
         guard pacing.mayWait(), transferCount > 0 else { return sockets.poll() }
         timer.arm(for: deadlines.earliest, now: now)
@@ -246,7 +245,7 @@ package final class EventLoop: @unchecked Sendable {
         return count
     }
 
-    /// True when nothing was submitted in the meantime: the turn is over, and the next submission starts another.
+    /// True if nothing was submitted in the meantime: the turn is over, and the next submission starts another.
     private func endTurn() -> Bool {
         timer.arm(for: deadlines.earliest, now: now)
         return inbox.withLock { inbox in
@@ -256,7 +255,7 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// nil when the process exits.
+    /// nil when the process is exiting.
     private func takeSubmittedWork() -> [any LoopWork]? {
         inbox.withLock { inbox in
             guard !inbox.isStopping else { return nil }
@@ -299,7 +298,7 @@ package final class EventLoop: @unchecked Sendable {
         pendingMultis.takeBack(multis)
     }
 
-    /// True when something may have come of it.
+    /// True if that may have produced something to do.
     private func lookAgain(isQuiet: Bool) -> Bool {
         guard !watchfulMultis.isEmpty, pacing.isLookDue(isQuiet: isQuiet) else { return false }
         let multis = watchfulMultis.take()
@@ -317,8 +316,8 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: - Process exit
 
-    /// Lets the round under way end and prevents another, so that nothing of ours is inside libcurl or OpenSSL while the
-    /// process runs its exit handlers. Gives up at `giveUp`.
+    /// Lets the current round finish and prevents another, so that none of our code is inside libcurl or OpenSSL while the process runs its
+    /// exit handlers. Gives up at `giveUp`.
     func stopForProcessExit(by giveUp: MonotonicTime) {
         inbox.withLock { $0.isStopping = true }
         while gate.withLockIfAvailable({ $0 = true }) == nil, MonotonicTime.now < giveUp {
@@ -327,7 +326,7 @@ package final class EventLoop: @unchecked Sendable {
     }
 }
 
-/// In a value of its own: a closure that lies in a generic list by itself costs another allocation.
+/// A struct, because storing a bare closure in a generic list costs another allocation.
 private struct Delivery {
     let run: () -> Void
 }

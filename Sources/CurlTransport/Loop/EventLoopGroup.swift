@@ -1,15 +1,15 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// The process's event loops. Sessions take them in turn and share them: one each of a small set, or as many as they ask for, for which
-/// the set grows. A loop without work costs a few descriptors and neither a thread nor CPU. Any thread.
+/// The process's event loops. Sessions share them, assigned in turn: one each out of a small set, or as many as they ask for, for which the
+/// set grows. An idle loop costs a few descriptors and neither a thread nor CPU. Any thread.
 package final class EventLoopGroup: Sendable {
     package static let shared = EventLoopGroup(
         label: "CurlNetworking.loop",
         count: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2))
     )
 
-    /// The loops of FTP alone: libcurl waits for some of FTP's replies without returning, for a minute at worst.
+    /// Loops for FTP alone: libcurl blocks while waiting for some FTP replies, for a minute at worst.
     package static let ftp = EventLoopGroup(label: "CurlNetworking.ftp", count: 2)
 
     static let all = [shared, ftp]
@@ -30,8 +30,8 @@ package final class EventLoopGroup: Sendable {
         self.count = count
     }
 
-    /// The loop whose turn it is; made at first use and never freed. Where the process is out of descriptors it can't run
-    /// transfers, and the next call tries again.
+    /// The next loop in turn; created on first use and never freed. If the process is out of descriptors it can't run transfers, and the
+    /// next call tries again.
     package func next() -> EventLoop {
         ForkSafety.install()
         return state.withLock { state in
@@ -40,8 +40,8 @@ package final class EventLoopGroup: Sendable {
         }
     }
 
-    /// So many different loops, beginning with the one whose turn it is. Where the process is out of descriptors there are fewer, at least
-    /// one, and that may be one that can't run transfers.
+    /// `wanted` different loops, starting with the next in turn. If the process is out of descriptors there are fewer, but at least one,
+    /// which may be unable to run transfers.
     package func next(_ wanted: Int) -> [EventLoop] {
         guard wanted > 1 else { return [next()] }
         ForkSafety.install()
@@ -68,7 +68,7 @@ package final class EventLoopGroup: Sendable {
         state.lockBeforeFork()
     }
 
-    /// A child makes loops of its own.
+    /// A child makes its own loops.
     func hasForked(isChild: Bool) {
         if isChild {
             state.changeDuringFork { state in
@@ -81,7 +81,7 @@ package final class EventLoopGroup: Sendable {
 
     // MARK: - Process exit
 
-    /// Called by the process's exit handler. Takes 2 seconds at most, for all loops together.
+    /// Called by the process's exit handler. Takes at most 2 seconds for all loops together.
     func stopForProcessExit() {
         let giveUp = MonotonicTime.now + .seconds(2)
         for loop in state.withLock({ $0.loops }) { loop.stopForProcessExit(by: giveUp) }

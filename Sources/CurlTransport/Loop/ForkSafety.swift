@@ -1,17 +1,17 @@
 import Glibc
 
-/// What a child process that was forked without `exec` must not do: wait for the parent's threads, which it has not, or use the parent's
-/// loops, whose epoll sets are the parent's still.
+/// Keeps a child process forked without `exec` from waiting for the parent's threads, which don't exist there, and from using the parent's
+/// loops, whose epoll sets still belong to the parent.
 ///
-/// Dispatch itself serves such a child only where the parent had not used it yet.
+/// Dispatch itself works in such a child only if the parent hadn't used it yet.
 enum ForkSafety {
     /// Installs the handlers, once.
     static func install() {
         _ = isInstalled
     }
 
-    // Any thread of the parent's may be inside a group as the process forks: the forking one is let in first, so that the
-    // child finds the groups in order.
+    // Any of the parent's threads may hold a group's lock at the fork: the forking thread takes the locks first, so that the child finds
+    // the groups consistent.
     private static let isInstalled =
         pthread_atfork(
             { for group in EventLoopGroup.all { group.willFork() } },

@@ -1,14 +1,14 @@
-/// When a multi's connections, and libcurl's handle for them, have been of no use for long enough. A value that knows no clock.
+/// Decides when a multi's connections, and libcurl's handle, have been idle for long enough. A pure value: the caller supplies the time.
 struct IdleClock {
     /// How long connections are kept when there are no transfers.
     let lifetime: Duration
-    /// How many connections are open, as far as libcurl has told.
+    /// How many connections are open, as far as libcurl has reported.
     private(set) var connectionCount = 0
     /// When the last transfer or connection ended.
     private var since = MonotonicTime(nanoseconds: 0)
 
-    /// How long the handle is kept without connections: a program that asks one thing after the other keeps it, and with it the addresses
-    /// that libcurl has looked up.
+    /// How long the handle is kept without connections: a program that makes one request after another keeps it, and with it libcurl's
+    /// cache of resolved addresses.
     static let emptyLifetime = Duration.seconds(1)
 
     init(lifetime: Duration) {
@@ -31,6 +31,6 @@ struct IdleClock {
         since = now
     }
 
-    /// When everything may go if nothing happens until then.
+    /// When everything may be closed if nothing happens until then.
     var end: MonotonicTime { since + (connectionCount == 0 ? min(lifetime, Self.emptyLifetime) : lifetime) }
 }

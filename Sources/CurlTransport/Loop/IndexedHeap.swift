@@ -1,18 +1,18 @@
-/// Something an `IndexedHeap` can hold: it knows its key and remembers where in the heap it stands.
+/// An element of an `IndexedHeap`: it knows its key and remembers its index in the heap.
 public protocol IndexedHeapElement: AnyObject {
     associatedtype Key: Comparable
 
-    /// When it changes while the element is in a heap, the heap is told at once: `keyChanged(of:)`.
+    /// If it changes while the element is in a heap, call `keyChanged(of:)` at once.
     var heapKey: Key { get }
 
-    /// Written by the heap alone; nil while the element is in none. An element is in at most one heap.
+    /// Written only by the heap; nil while the element is in none. An element is in at most one heap.
     var heapIndex: Int? { get set }
 }
 
-/// A binary min-heap from which any element can be removed in O(log n), because each knows its place.
+/// A binary min-heap from which any element can be removed in O(log n), because each knows its index.
 ///
-/// It orders deadlines on a loop and requests waiting for a connection. Appending a key larger than all others, the
-/// common case for both, costs O(1).
+/// It orders deadlines on a loop and requests waiting for a connection. Appending a key larger than all others, the common case for both,
+/// costs O(1).
 public struct IndexedHeap<Element: IndexedHeapElement> {
     @usableFromInline
     var elements: [Element] = []
@@ -21,7 +21,7 @@ public struct IndexedHeap<Element: IndexedHeapElement> {
 
     package var first: Element? { elements.first }
     package var count: Int { elements.count }
-    /// Asked with every request: public, for the reason that `Mutex` is.
+    /// Called for every request: public for the same reason as `Mutex`.
     @inlinable
     public var isEmpty: Bool { elements.isEmpty }
 
@@ -32,7 +32,7 @@ public struct IndexedHeap<Element: IndexedHeapElement> {
         siftUp(from: elements.count - 1)
     }
 
-    /// Removes `element`; does nothing when it is in no heap.
+    /// Removes `element`; does nothing if it isn't in a heap.
     package mutating func remove(_ element: Element) {
         guard let index = element.heapIndex else { return }
         precondition(elements[index] === element, "the element is in another heap")
@@ -45,7 +45,7 @@ public struct IndexedHeap<Element: IndexedHeapElement> {
         siftDown(from: index)
     }
 
-    /// Puts `element`, whose key has just changed, where it belongs now; does nothing when it is in no heap.
+    /// Moves `element`, whose key has just changed, to its new place; does nothing if it isn't in a heap.
     package mutating func keyChanged(of element: Element) {
         guard let index = element.heapIndex else { return }
         siftUp(from: index)

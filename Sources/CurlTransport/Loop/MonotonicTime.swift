@@ -1,11 +1,11 @@
 import Glibc
 
-/// A moment on the clock that also runs while the machine sleeps, which is the one behind `ContinuousClock`.
+/// A moment on the clock of `ContinuousClock`, which also runs while the machine sleeps.
 ///
-/// A plain number, where that clock's own type hides its layout: every copy and comparison of one is a call, and an event loop
-/// makes dozens of them with each request. Public for the reason that `Mutex` is.
+/// A plain number, because `ContinuousClock.Instant` hides its layout: every copy and comparison would be a call, and an event loop makes
+/// dozens of them for each request. Public for the same reason as `Mutex`.
 public struct MonotonicTime: Comparable, Sendable {
-    /// Since the machine was started.
+    /// Since boot.
     public let nanoseconds: Int64
 
     @inlinable
@@ -25,7 +25,7 @@ public struct MonotonicTime: Comparable, Sendable {
         a.nanoseconds < b.nanoseconds
     }
 
-    /// What lies centuries ahead is all the same moment, and so is what was before the machine was started.
+    /// Saturates: times centuries ahead are all the same moment, and so are those before boot.
     package static func + (time: MonotonicTime, duration: Duration) -> MonotonicTime {
         let sum = Int128(time.nanoseconds) + duration.attoseconds / 1_000_000_000
         return MonotonicTime(nanoseconds: max(0, Int64(clamping: sum)))

@@ -1,24 +1,24 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// Tells when the system's network may have changed: its links, addresses and routes (rtnetlink(7)), and the files that its
-/// resolver reads (inotify(7)).
+/// Reports when the system's network may have changed: its links, addresses and routes (rtnetlink(7)), and the resolver's files
+/// (inotify(7)).
 ///
-/// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that. What the system
-/// denies, in a container or for want of descriptors, is not watched.
+/// Loop only. Its owner must call `close()`; `deinit` only checks that. What the system denies, in a container or for lack of descriptors,
+/// isn't watched.
 package final class NetworkMonitor: DescriptorHandler {
     private let loop: EventLoop
     private var id: UInt32 = 0
     private var routes: Int32
     private var files: Int32
-    /// What is looked for in the directories that are watched.
+    /// The file names of interest in the watched directories.
     private let fileNames: Set<String>
     private let changed: () -> Void
 
-    /// Files that say how names are resolved.
+    /// Files that configure name resolution.
     package static let resolverFiles = ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"]
 
-    /// `changed` is called on the loop, often several times for one change; it must not own the monitor's owner strongly.
+    /// `changed` is called on the loop, often several times for one change; it must not retain the monitor's owner.
     package init(loop: EventLoop, files paths: [String] = resolverFiles, changed: @escaping () -> Void) {
         loop.preconditionOnLoop()
         self.loop = loop
@@ -59,7 +59,7 @@ package final class NetworkMonitor: DescriptorHandler {
 
     // MARK: - Links, addresses and routes
 
-    /// -1 where the system denies it.
+    /// -1 if the system denies it.
     private static func openRoutes() -> Int32 {
         let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE)
@@ -81,7 +81,7 @@ package final class NetworkMonitor: DescriptorHandler {
         return descriptor
     }
 
-    /// Empties the socket: any message will do, and so does having missed some.
+    /// Empties the socket; true after any message, or if some were missed.
     private func hasRouteChanged() -> Bool {
         var hasChanged = false
         while true {
@@ -95,7 +95,7 @@ package final class NetworkMonitor: DescriptorHandler {
 
     // MARK: - The resolver's files
 
-    /// Watches the files as they are and the directories in which they are replaced. -1 where there is nothing to watch.
+    /// Watches the files themselves and the directories in which they are replaced. -1 if there is nothing to watch.
     private static func openFiles(_ places: [String]) -> Int32 {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
         guard descriptor >= 0 else { return -1 }
@@ -107,7 +107,7 @@ package final class NetworkMonitor: DescriptorHandler {
         return descriptor
     }
 
-    /// Empties the queue; true where one of the files was concerned.
+    /// Empties the queue; true if it concerned one of the files.
     private func hasFileChanged() -> Bool {
         var hasChanged = false
         while true {
@@ -121,7 +121,7 @@ package final class NetworkMonitor: DescriptorHandler {
         }
     }
 
-    /// Whether some event is of a watched file, or says that events were lost.
+    /// Whether an event concerns a watched file, or says that events were lost.
     private func concerns(_ events: UnsafeRawBufferPointer) -> Bool {
         var rest = events
         let size = MemoryLayout<inotify_event>.size
@@ -129,7 +129,7 @@ package final class NetworkMonitor: DescriptorHandler {
             let event = rest.loadUnaligned(as: inotify_event.self)
             let length = min(Int(event.len), rest.count - size)
             let name = UnsafeRawBufferPointer(rebasing: rest[size..<size + length])
-            // A watch of the file itself gives no name.
+            // A watch on the file itself reports no name.
             if name.isEmpty || fileNames.contains(String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)) {
                 return true
             }
@@ -138,7 +138,7 @@ package final class NetworkMonitor: DescriptorHandler {
         return false
     }
 
-    /// Where a symbolic link leads; the path itself where it is none, or leads nowhere.
+    /// The target of a symbolic link; the path itself if it isn't one, or if its target doesn't exist.
     private static func resolved(_ path: String) -> String {
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }

@@ -1,23 +1,23 @@
-/// Decides in which of its rounds a busy loop polls its sockets, waits for them, and lets multis look at their connections again. A value
-/// without a clock of its own. Loop only.
+/// Decides in which of its rounds a busy loop polls its sockets, waits for them, and lets multis look at their connections again. A pure
+/// value: the caller supplies the time. Loop only.
 struct RoundPacing {
     private var roundsWithoutPoll = 0
     private var withoutPollSince = MonotonicTime(nanoseconds: 0)
     private var roundsWithoutLook = 0
-    /// How many more rounds are not to wait.
+    /// How many of the next rounds must not wait.
     private var roundsWithoutWaiting = 0
     private var lastPenalty = 0
 
     /// How many rounds in a row may skip the sockets.
     static let roundsPerPoll = 32
-    /// For how long, if rounds take their time.
+    /// The most nanoseconds between polls if rounds are slow.
     static let nanosecondsPerPoll: Int64 = 1_000_000
-    /// How many rounds a look is put off for: while there is enough to do, it costs more than it brings.
+    /// How many rounds a look is put off for: while there is enough to do, it costs more than it gains.
     static let roundsPerLook = 32
-    /// The most rounds that are not to wait after one that waited in vain.
+    /// The most rounds that don't wait after one that waited in vain.
     static let longestPenalty = 64
 
-    /// For a round that leaves something due at once, and so would skip the sockets. True if they have been skipped for long enough.
+    /// For a round that leaves work due at once, and so would skip the sockets. True if they have been skipped for long enough.
     mutating func isPollDue(at now: MonotonicTime) -> Bool {
         if roundsWithoutPoll == 0 { withoutPollSince = now }
         roundsWithoutPoll += 1
@@ -27,25 +27,25 @@ struct RoundPacing {
         return true
     }
 
-    /// For a round that polls the sockets as nothing else is due.
+    /// For a round that polls the sockets because nothing else is due.
     mutating func polls() {
         roundsWithoutPoll = 0
     }
 
-    /// Whether such a round may wait for the sockets. False for some rounds after waiting was in vain, twice as many each time.
+    /// Whether such a round may wait for the sockets. False for a number of rounds after a vain wait, doubling each time.
     mutating func mayWait() -> Bool {
         guard roundsWithoutWaiting > 0 else { return true }
         roundsWithoutWaiting -= 1
         return false
     }
 
-    /// The round has waited.
+    /// Called after the round has waited.
     mutating func waited(inVain: Bool) {
         lastPenalty = inVain ? min(Self.longestPenalty, max(1, 2 * lastPenalty)) : 0
         roundsWithoutWaiting = lastPenalty
     }
 
-    /// For a round in which multis want to look. `isQuiet` where no socket was ready.
+    /// For a round in which multis want to look. `isQuiet` if no socket was ready.
     mutating func isLookDue(isQuiet: Bool) -> Bool {
         roundsWithoutLook += 1
         guard isQuiet || roundsWithoutLook >= Self.roundsPerLook else { return false }

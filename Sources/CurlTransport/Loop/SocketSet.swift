@@ -1,17 +1,17 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// What libcurl wants to hear of a socket.
+/// The events libcurl wants to hear about for a socket.
 struct SocketInterest: OptionSet {
     let rawValue: UInt32
 
     static let read = SocketInterest(rawValue: EPOLLIN.rawValue)
     static let write = SocketInterest(rawValue: EPOLLOUT.rawValue)
-    /// That the other side has closed its end.
+    /// The peer has shut down its end.
     static let end = SocketInterest(rawValue: EPOLLRDHUP.rawValue)
 }
 
-/// One socket that has become ready.
+/// A socket that has become ready.
 struct ReadySocket {
     var owner: UInt32
     var socket: Int32
@@ -19,35 +19,35 @@ struct ReadySocket {
     var readiness: UInt32
 }
 
-/// What a server may send on a connection while no request is under way.
+/// What a server may send on a connection while no request is in progress.
 enum IdleTraffic {
-    /// Nothing: what comes would be taken for the next request's answer. HTTP/1.
+    /// Nothing: it would be taken for the next request's response. HTTP/1.
     case nothing
-    /// Frames of the protocol's own, which libcurl sorts out before the next request. HTTP/2.
+    /// The protocol's own frames, which libcurl processes before the next request. HTTP/2.
     case frames
 }
 
-/// The epoll set of one loop. Loop only, but for `descriptor`, which never changes.
+/// The epoll set of one loop. Loop only, except for `descriptor`, which never changes.
 ///
-/// libcurl closes sockets before, without and after saying so, and the kernel hands out their numbers again at once. So
-/// nothing here trusts its own record of a descriptor, with one exception: sockets that were opened and will be closed
-/// through this set (`opened`, `close`). libcurl forgets such a socket with the end of each request and asks for it again
-/// with the next, and as long as it is the same one, that costs no system call.
+/// libcurl closes sockets before, without and after saying so, and the kernel reuses their numbers at once. So nothing here trusts its own
+/// record of a descriptor, with one exception: sockets that were opened and will be closed through this set (`opened`, `close`). libcurl
+/// drops such a socket at the end of each request and asks for it again with the next; while it is the same socket, that costs no system
+/// call.
 ///
-/// Between two requests the set keeps watching those: a connection that says something then is hung up (see `IdleTraffic`).
+/// Between two requests the set keeps watching those: a connection on which something arrives then is hung up (see `IdleTraffic`).
 struct SocketSet: ~Copyable {
     let descriptor: Int32
-    /// The system's errno where it had no descriptor left; then the set stays empty.
+    /// The errno if the system was out of descriptors; then the set stays empty.
     let failure: SystemError?
     private let events: UnsafeMutableBufferPointer<epoll_event>
     /// By descriptor.
     private var records: [Record] = []
-    /// Those of ours that have been idle, by their local port; 0 where they aren't IP's.
+    /// Our idle sockets, by local port; 0 if they aren't IP.
     private var socketsByPort: [Int: [Int32]] = [:]
 
     private struct Record {
         enum Use {
-            /// libcurl doesn't ask for it: it never has, the transfer is paused, or it knows nothing of it any more.
+            /// libcurl isn't asking for it: it never has, the transfer is paused, or it has dropped the socket.
             case none
             case wanted
             /// libcurl keeps its connection for another request.
@@ -56,18 +56,18 @@ struct SocketSet: ~Copyable {
             case dead
         }
 
-        /// What the kernel was told to watch for; empty: it doesn't watch.
+        /// The events registered with the kernel; empty if unregistered.
         var registered: SocketInterest = []
         var use = Use.none
-        /// It can't be closed without our knowing.
+        /// It is opened and closed through this set.
         var isOurs = false
-        /// Who has asked for it last; nil: nobody yet.
+        /// Who asked for it last; nil if nobody has yet.
         var owner: UInt32?
-        /// Where `socketsByPort` has it.
+        /// Its key in `socketsByPort`.
         var localPort: Int?
 
         var isWanted: Bool { if case .wanted = use { true } else { false } }
-        /// It is one of ours that somebody has used and that isn't hung up.
+        /// It is ours, has been used, and isn't hung up.
         var isConnection: Bool {
             if case .dead = use { return false }
             return isOurs && owner != nil
@@ -88,13 +88,13 @@ struct SocketSet: ~Copyable {
 
     // MARK: - Sockets
 
-    /// `socket` was just opened, and will be closed with `close`.
+    /// Called when `socket` was just opened; it will be closed with `close`.
     mutating func opened(_ socket: Int32) {
         guard makeRecord(for: socket) else { return }
         records[Int(socket)] = Record(isOurs: true)
     }
 
-    /// Returns whose connection ends with it, if it is one that hadn't been hung up.
+    /// Returns the connection's owner, if it is a connection that hadn't been hung up.
     mutating func close(_ socket: Int32) -> UInt32? {
         guard makeRecord(for: socket) else { return nil }
         let record = records[Int(socket)]
@@ -105,8 +105,7 @@ struct SocketSet: ~Copyable {
         return record.isConnection ? record.owner : nil
     }
 
-    /// Watches `socket` for `interest`; `owner` comes back with each of its events. True where a connection of ours begins with it. A
-    /// negative number is no socket, and ignored.
+    /// Watches `socket` for `interest`; its events carry `owner`. True if that begins one of our connections. Negative numbers are ignored.
     mutating func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
         guard makeRecord(for: socket) else { return false }
         var record = records[Int(socket)]
@@ -122,11 +121,12 @@ struct SocketSet: ~Copyable {
     mutating func unwatch(_ socket: Int32) {
         guard makeRecord(for: socket), records[Int(socket)].isWanted else { return }
         records[Int(socket)].use = .none
-        // One of ours stays registered until it is wanted again, or something happens to it.
+        // Ours stay registered until they are wanted again, or something happens to them.
         if !records[Int(socket)].isOurs { remove(socket) }
     }
 
-    /// The transfer on `socket` is over, and nobody else has taken the connection since; `traffic` is what may come until somebody does.
+    /// Called when the transfer on `socket` is over and no other has taken the connection since; `traffic` is what may arrive until one
+    /// does.
     mutating func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
         guard makeRecord(for: socket) else { return }
         let record = records[Int(socket)]
@@ -148,7 +148,7 @@ struct SocketSet: ~Copyable {
         event.events = interest.rawValue
         event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: socket))
         if epoll_ctl(descriptor, wasRegistered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0 { return }
-        // The record was of another socket, closed long ago, or still is of one that the kernel watches.
+        // The record was of another socket, closed long ago, or is still of one that the kernel watches.
         _ = epoll_ctl(descriptor, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event)
     }
 
@@ -158,7 +158,7 @@ struct SocketSet: ~Copyable {
         records[Int(socket)].registered = []
     }
 
-    /// False where `socket` is no descriptor.
+    /// False if `socket` is no descriptor.
     private mutating func makeRecord(for socket: Int32) -> Bool {
         guard socket >= 0 else { return false }
         if Int(socket) >= records.count {
@@ -180,8 +180,8 @@ struct SocketSet: ~Copyable {
         if socketsByPort[port]?.isEmpty == true { socketsByPort[port] = nil }
     }
 
-    /// Hangs up those idle connections from `localPort` on which something has come that wasn't asked for, or all of them where they
-    /// are suspect. Called before a request goes out on one of them; returns their owners.
+    /// Hangs up the idle connections from `localPort` on which something unrequested has arrived, or all of them if `isSuspect`. Called
+    /// before a request goes out on one of them; returns their owners.
     mutating func hangUpReadable(onPort localPort: Int, all isSuspect: Bool) -> [UInt32] {
         guard let sockets = socketsByPort[localPort] else { return [] }
         var owners: [UInt32] = []
@@ -195,10 +195,10 @@ struct SocketSet: ~Copyable {
         return owners
     }
 
-    /// Nothing can be read from the connection, or be sent on it, any more: libcurl finds it closed. Returns whose it was.
+    /// Makes the connection unreadable and unwritable, so libcurl finds it closed. Returns its owner.
     private mutating func hangUp(_ socket: Int32) -> UInt32? {
         shutdown(socket, Int32(SHUT_RDWR))
-        // What is there already could still be read.
+        // Data that has already arrived could still be read.
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
             while recv(socket, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) > 0 {}
         }
@@ -211,13 +211,13 @@ struct SocketSet: ~Copyable {
 
     enum Event {
         case ready(ReadySocket)
-        /// An idle connection of this owner's is over.
+        /// An idle connection of this owner has ended.
         case hungUp(owner: UInt32)
-        /// Nobody waits for it.
+        /// Belongs to nobody.
         case stray
     }
 
-    /// Fetches the events that are there, or the first to come within `milliseconds`, and returns how many; see `event(at:)`.
+    /// Fetches the events that are ready, or waits up to `milliseconds` for the first, and returns how many there are; see `event(at:)`.
     func poll(waitingFor milliseconds: Int32 = 0) -> Int {
         max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)))
     }

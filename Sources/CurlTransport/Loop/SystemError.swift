@@ -1,6 +1,6 @@
 import Glibc
 
-/// An `errno` that has been kept.
+/// A saved `errno`.
 package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var code: Int32
 

@@ -3,13 +3,13 @@ import Glibc
 
 /// The loop's one timer, a timerfd. Loop only.
 ///
-/// It is set anew only for a deadline earlier than the one it is set for; a later or cancelled one lets it fire once for
-/// nothing, which costs less than a system call with every request.
+/// It is rearmed only for an earlier deadline; for a later or cancelled one it fires once for nothing, which costs less than a system call
+/// per request.
 struct TimerDescriptor: ~Copyable {
     let descriptor: Int32
     private var armedFor: MonotonicTime?
 
-    /// The system's errno where it had no descriptor left; then the timer never fires.
+    /// The errno if the system was out of descriptors; then the timer never fires.
     let failure: SystemError?
 
     init() {
@@ -22,7 +22,7 @@ struct TimerDescriptor: ~Copyable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Sees to it that the timer fires at `time` or earlier.
+    /// Makes sure that the timer fires at `time` or earlier.
     mutating func arm(for time: MonotonicTime?, now: MonotonicTime) {
         guard let time, armedFor.map({ time < $0 }) ?? true else { return }
         armedFor = time

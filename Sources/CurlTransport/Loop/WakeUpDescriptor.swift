@@ -1,10 +1,10 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// An eventfd, by which any thread ends a loop's waiting for sockets.
+/// An eventfd with which any thread wakes a loop that waits for sockets.
 struct WakeUpDescriptor: ~Copyable {
     let descriptor: Int32
-    /// The system's errno where it had no descriptor left.
+    /// The errno if the system was out of descriptors.
     let failure: SystemError?
 
     init() {
@@ -22,7 +22,7 @@ struct WakeUpDescriptor: ~Copyable {
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Called on the loop when the descriptor has become readable.
+    /// Called on the loop when the descriptor is readable.
     func acknowledge() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, MemoryLayout<UInt64>.size)

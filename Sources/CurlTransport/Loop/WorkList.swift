@@ -11,7 +11,7 @@ struct WorkList<Element> {
         gathered.append(element)
     }
 
-    /// Everything so far, whose turn it is now; then it goes to `takeBack`.
+    /// Everything appended so far; pass it to `takeBack` when done.
     mutating func take() -> [Element] {
         let taken = gathered
         gathered = spare
@@ -19,7 +19,7 @@ struct WorkList<Element> {
         return taken
     }
 
-    /// Keeps the memory of what was taken for what comes.
+    /// Keeps the memory of the taken batch for the next.
     mutating func takeBack(_ taken: consuming [Element]) {
         taken.removeAll(keepingCapacity: true)
         spare = taken

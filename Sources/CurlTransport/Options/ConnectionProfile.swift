@@ -1,11 +1,11 @@
-/// Some of what libcurl is told about the connections to one origin; `ConnectionProfile` holds all of it.
+/// A group of options for the connections to one origin; `ConnectionProfile` holds them all.
 package protocol ConnectionSettings: Sendable {
-    /// Fails with libcurl's code for the first option that it refuses.
+    /// Throws libcurl's code for the first option that it refuses.
     func apply(to easy: EasyHandle) throws(TransferFailure)
 }
 
-/// What libcurl is told about every connection to one origin, beyond the defaults. Made once for each origin, and shared by all
-/// transfers there: a transfer pays for what its profile sets, and one without a profile pays nothing.
+/// All options, beyond the defaults, for connections to one origin. Made once for each origin and shared by all transfers to it: a transfer
+/// pays only for what its profile sets, and one without a profile pays nothing.
 package final class ConnectionProfile: Sendable {
     package let settings: [any ConnectionSettings]
 

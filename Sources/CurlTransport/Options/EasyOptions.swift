@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// What libcurl is told about one transfer. The value writes itself onto the transfer's own, new handle, once.
+/// The options of one transfer. The value writes itself onto the transfer's own, new handle, once.
 package protocol EasyOptions {
     /// Without user name and password.
     var url: String { get }
@@ -12,23 +12,23 @@ package protocol EasyOptions {
     var receiveBufferSize: Int { get }
     /// For the server.
     var credentials: (user: String, password: String)? { get }
-    /// What the session says about connections to the origin; nil for nothing beyond the defaults.
+    /// The session's options for connections to the origin; nil for nothing beyond the defaults.
     var connection: ConnectionProfile? { get }
-    /// The group that sockets opened for the transfer are counted in; nil for none in particular.
+    /// The group that counts the sockets opened for the transfer; nil for the loop's default.
     var connections: ConnectionGroup? { get }
     /// Whether libcurl asks the handler for bytes to send.
     var sendsBody: Bool { get }
-    /// Whether the handler is told when the connection is up; see `CurlLibrary.reportsConnections`.
+    /// Whether the handler is told when the connection is established; see `CurlLibrary.reportsConnections`.
     var reportsConnection: Bool { get }
     /// Whether libcurl only makes the connection, and leaves it to a `Channel`.
     var opensChannel: Bool { get }
 
     /// The transfer's defaults, which `connection` may change.
     func applyDefaults(to easy: EasyHandle) throws(TransferFailure)
-    /// What is true of this transfer whatever `connection` says.
+    /// This transfer's own options, which override `connection`.
     func applyOwn(to easy: EasyHandle) throws(TransferFailure)
 
-    /// Writes all of it. Fails with libcurl's code for the first option that it refuses.
+    /// Writes all options. Throws libcurl's code for the first that it refuses.
     func apply(to easy: EasyHandle) throws(TransferFailure)
 }
 
@@ -46,24 +46,23 @@ extension EasyOptions {
         try applyOwn(to: easy)
     }
 
-    /// What all transfers have in common.
+    /// The options that all transfers share.
     private func applyShared(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_URL, url)
-        // "." and ".." segments are the caller's business.
+        // Handling "." and ".." segments is up to the caller.
         try easy.set(CURLOPT_PATH_AS_IS, true)
         try easy.set(CURLoption(UInt32(CLIBCURL_OPT_PROTOCOLS)), protocols)
         try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         try easy.set(CURLOPT_BUFFERSIZE, receiveBufferSize)
-        // A transfer that is cancelled while its host is looked up must not block the loop until the answer comes.
+        // Cancelling a transfer during its name lookup must not block the loop until the lookup ends.
         if CurlLibrary.hasQuickExit { try easy.set(CURLoption(UInt32(CLIBCURL_OPT_QUICK_EXIT)), true) }
-        // libcurl keeps parsed certificates from one connection to the next only if all of them come from one file. Parsing them costs
-        // 50 ms of CPU.
+        // libcurl caches parsed certificates between connections only if they all come from one file. Parsing them costs 50 ms of CPU.
         if CurlLibrary.hasCAFile, mayUseTLS { try easy.clear(CURLOPT_CAPATH) }
         if let credentials {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
         }
-        // Otherwise libcurl would look for a proxy in the environment with each transfer.
+        // Otherwise libcurl would look for a proxy in the environment for each transfer.
         try easy.set(CURLOPT_PROXY, "")
     }
 }

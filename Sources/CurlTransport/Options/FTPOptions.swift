@@ -1,12 +1,11 @@
 import CCurlNetworkingLibcurl
 
-/// Everything libcurl is told about one transfer from or to an FTP server. A value that knows how to write itself onto an easy
-/// handle.
+/// All options of one transfer from or to an FTP server. The value writes itself onto an easy handle.
 package struct FTPOptions: EasyOptions, Sendable {
     package enum Direction: Sendable, Equatable {
-        /// RETR, or LIST where the path ends with a slash; from `offset` on, in bytes.
+        /// RETR, or LIST if the path ends with a slash; from `offset` on, in bytes.
         case download(offset: Int64)
-        /// MDTM and SIZE alone.
+        /// Only MDTM and SIZE.
         case attributes
         /// STOR.
         case upload(TransferOptions.Body)
@@ -17,7 +16,7 @@ package struct FTPOptions: EasyOptions, Sendable {
     package var direction: Direction
     /// Without them libcurl logs in as "anonymous".
     package var credentials: (user: String, password: String)?
-    /// How long libcurl waits for a reply before it gives up; it counts whole seconds.
+    /// How long libcurl waits for a reply before it gives up, in whole seconds.
     package var replyTimeout: Duration = .seconds(60)
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
@@ -33,11 +32,11 @@ package struct FTPOptions: EasyOptions, Sendable {
 
     package var receiveBufferSize: Int { 64 * 1024 }
     package var protocols: Int { Int(CURLPROTO_FTP) | Int(CURLPROTO_FTPS) }
-    /// A program can have libcurl ask any server for TLS.
+    /// A program can make libcurl ask any server for TLS.
     package var mayUseTLS: Bool { true }
 
     package func applyOwn(to easy: EasyHandle) throws(TransferFailure) {
-        // Else a server could have us connect to another machine than its own.
+        // Otherwise a server could make us connect to a third machine.
         try easy.set(CURLOPT_FTP_SKIP_PASV_IP, true)
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
         switch direction {

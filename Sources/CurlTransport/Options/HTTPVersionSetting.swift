@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// Which versions of HTTP the connections to an origin may speak.
+/// The HTTP versions that the connections to an origin may speak.
 package struct HTTPVersionSetting: ConnectionSettings, Equatable {
     package enum Choice: Sendable, Equatable {
         case http1

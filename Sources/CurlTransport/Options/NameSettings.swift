@@ -1,7 +1,7 @@
 import CCurlNetworkingLibcurl
 
-/// How one origin's host is found, and from where it is connected to. A value that knows how to write itself onto an easy
-/// handle; nil and empty leave libcurl's default.
+/// How one origin's host is resolved, and from where it is connected to. The value writes itself onto an easy handle; nil and empty leave
+/// libcurl's default.
 package struct NameSettings: ConnectionSettings, Equatable {
     package enum IPVersion: Sendable, Hashable {
         case v4, v6
@@ -9,7 +9,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
 
     package enum UnixSocket: Sendable, Hashable {
         case path(String)
-        /// Linux's own namespace; without the NUL that such names begin with.
+        /// In Linux's abstract namespace; without the leading NUL.
         case abstract(String)
     }
 
@@ -19,7 +19,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
         case address(String?, ports: ClosedRange<UInt16>?)
     }
 
-    /// The host and port that are looked up, and the numeric addresses that come of it.
+    /// A host and port to be looked up, and the numeric addresses to use for them.
     package struct Override: Sendable, Hashable {
         package var host: String
         package var port: Int
@@ -32,11 +32,11 @@ package struct NameSettings: ConnectionSettings, Equatable {
         }
     }
 
-    /// "host:port", either of which may be empty for the URL's own.
+    /// "host:port", either of which may be empty to keep the URL's own.
     package var connectTo: String?
     package var override: Override?
     package var cacheLifetime: Duration?
-    /// Numeric addresses, each with a port or without.
+    /// Numeric addresses, each with or without a port.
     package var servers: [String] = []
     package var dnsOverHTTPS: String?
     package var ipVersion: IPVersion?
@@ -69,7 +69,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
         if let localEnd { try apply(localEnd, to: easy) }
     }
 
-    /// The prefixes keep libcurl from taking one for the other, and from looking it up.
+    /// The prefixes keep libcurl from confusing one with the other, and from looking it up.
     private func apply(_ localEnd: LocalEnd, to easy: EasyHandle) throws(TransferFailure) {
         switch localEnd {
         case .interface(let name):
@@ -82,7 +82,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
         }
     }
 
-    /// libcurl counts whole seconds, in 32 bits; a fraction counts as one.
+    /// libcurl counts whole seconds, in 32 bits; fractions are rounded up.
     static func seconds(_ lifetime: Duration) -> Int {
         Int(min(max(0, (lifetime / .seconds(1)).rounded(.up)), Double(Int32.max)))
     }

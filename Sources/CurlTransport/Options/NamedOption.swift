@@ -1,20 +1,20 @@
 import CCurlNetworkingLibcurl
 
-/// An option of the linked libcurl, found in the table that it has of its own options.
+/// An option of the linked libcurl, found in libcurl's own table.
 /// https://curl.se/libcurl/c/curl_easy_option_by_name.html
 package struct NamedOption: Sendable {
     package enum Kind: Sendable, Hashable {
         case number, largeNumber, string, list, blob
-        /// A C pointer: a function, an object, or what a function is given.
+        /// A C pointer: a function, an object, or a function's context.
         case pointer
     }
 
-    /// Without "CURLOPT_", in upper case; for an option with several names, the one that is no alias.
+    /// Without "CURLOPT_", in upper case; for an option with aliases, the proper name.
     package let name: String
     package let kind: Kind
     let option: CURLoption
 
-    /// nil where this libcurl has no such option. Case makes no difference.
+    /// nil if this libcurl has no such option. Case-insensitive.
     package init?(_ name: String) {
         guard let found = curl_easy_option_by_name(name), let entry = curl_easy_option_by_id(found.pointee.id) else {
             return nil
@@ -36,11 +36,11 @@ package struct NamedOption: Sendable {
             }
     }
 
-    /// Whether it says whom to trust. A `TrustStore` would win over it or take it in, as the version of libcurl has it: and what
-    /// it takes in would be trusted by every connection that shares it.
+    /// Whether it names trusted authorities. A `TrustStore` would override or absorb them, depending on libcurl's version, and what it
+    /// absorbs would be trusted by every connection that shares the store.
     var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(name) }
 
-    /// Every option that this libcurl has, aliases left out.
+    /// Every option of this libcurl, without aliases.
     package static var all: [NamedOption] {
         var options: [NamedOption] = []
         var entry = curl_easy_option_next(nil)
@@ -52,10 +52,10 @@ package struct NamedOption: Sendable {
     }
 }
 
-/// Setting options by name. The caller has seen to it that the value is of the option's kind.
+/// Sets options by name. The caller has checked that the value is of the option's kind.
 extension EasyHandle {
     package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
-        // libcurl's own decoding can't be stopped amid a body, and stays off.
+        // libcurl's own decoding can't be interrupted within a body, and stays off.
         if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
         switch option.kind {
         case .largeNumber: try set(option.option, offset: Int64(number))
@@ -63,7 +63,7 @@ extension EasyHandle {
         }
     }
 
-    /// nil takes the option back.
+    /// nil resets the option.
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
         if let string { try set(option.option, string) } else { try clear(option.option) }
         if option.namesAuthorities { removeTrustStore() }

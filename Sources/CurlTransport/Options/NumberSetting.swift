@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// One option that is a number to libcurl, and its value.
+/// A numeric libcurl option, and its value.
 package struct NumberSetting: ConnectionSettings {
     package let option: NamedOption
     /// In libcurl's unit.
@@ -19,7 +19,7 @@ package struct NumberSetting: ConnectionSettings {
 }
 
 extension Duration {
-    /// How many of `unit` it is for libcurl, in 32 bits: rounded up, and at least 1, since libcurl takes 0 for its default.
+    /// The value in multiples of `unit`, in 32 bits: rounded up, and at least 1, since libcurl takes 0 for its default.
     package func count(of unit: Duration) -> Int {
         Int(min(max(1, self / unit), Double(Int32.max)).rounded(.up))
     }

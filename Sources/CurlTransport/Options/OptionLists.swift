@@ -2,7 +2,7 @@ import CCurlNetworkingLibcurl
 
 /// The C lists that an easy handle's options point to. They live as long as this value, which must outlive the handle.
 struct OptionLists: ~Copyable {
-    /// Most transfers have one list, that of their header fields: it takes no array.
+    /// Most transfers have a single list, their header fields, and so need no array.
     private var first: List?
     private var others: [List] = []
 
@@ -13,7 +13,7 @@ struct OptionLists: ~Copyable {
         for list in others { curl_slist_free_all(list) }
     }
 
-    /// Makes a list of `lines`. nil where there are none, and where memory is short.
+    /// Makes a list of `lines`. nil if there are none, or if memory runs out.
     mutating func make(_ lines: [String]) -> List? {
         var list: List?
         for line in lines {

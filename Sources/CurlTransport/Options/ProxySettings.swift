@@ -1,14 +1,14 @@
 import CCurlNetworkingLibcurl
 
-/// The proxy through which libcurl makes an origin's connections.
+/// The proxy for an origin's connections.
 package struct ProxySettings: ConnectionSettings, Equatable {
     /// Scheme, host and port.
     package var url: String
-    /// A tunnel for what isn't secure as well.
+    /// Tunnels plain HTTP as well.
     package var alwaysTunnels = false
-    /// The PEM file of the authorities that may vouch for the proxy; nil for the system's.
+    /// A PEM file of authorities trusted for the proxy; nil for the system's.
     package var authorities: String?
-    /// Shown with every connection.
+    /// Sent with every connection.
     package var authentication: ProxyAuthentication?
 
     package init(url: String) {
@@ -18,7 +18,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_PROXY, url)
         easy.tls.hasSecureProxy = url.hasPrefix("https:")
-        // What has no proxy is decided already.
+        // Hosts without a proxy have been sorted out already.
         try easy.set(CURLOPT_NOPROXY, "")
         if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
         if let authorities {
@@ -32,16 +32,16 @@ package struct ProxySettings: ConnectionSettings, Equatable {
     }
 }
 
-/// User name and password for a proxy, and how libcurl shows them.
+/// User name and password for a proxy, and the scheme by which libcurl sends them.
 package struct ProxyAuthentication: Sendable, Equatable {
     package enum Scheme: Sendable {
         /// With every request, or every tunnel (RFC 7617).
         case basic
-        /// RFC 7616, once the proxy has challenged.
+        /// RFC 7616, after the proxy's challenge.
         case digest
         /// Authenticates the connection.
         case ntlm
-        /// The best that the proxy offers, once it has challenged.
+        /// The best scheme that the proxy offers in its challenge.
         case any
     }
 
@@ -68,13 +68,13 @@ package struct ProxyAuthentication: Sendable, Equatable {
     }
 }
 
-/// What kept a SOCKS proxy from making a connection, as far as it makes a difference.
+/// Why a SOCKS proxy made no connection, as far as we tell reasons apart.
 package enum ProxyFailure: Sendable, Hashable {
-    /// It wants to know who asks, or refuses who does.
+    /// It requires authentication, or rejected ours.
     case authentication
-    /// It doesn't find the host.
+    /// It can't resolve the host.
     case hostNotFound
-    /// It hung up.
+    /// It closed the connection.
     case connectionLost
     case other
 

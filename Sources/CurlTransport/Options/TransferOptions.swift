@@ -1,13 +1,13 @@
 import CCurlNetworkingLibcurl
 
-/// Everything libcurl is told about one HTTP exchange. A value that knows how to write itself onto an easy handle.
+/// All options of one HTTP exchange. The value writes itself onto an easy handle.
 package struct TransferOptions: EasyOptions, Sendable {
-    /// The body that goes with a request.
+    /// A request's body.
     package enum Body: Sendable, Equatable {
         case none
-        /// So many bytes, asked for through `TransferHandler.transferNeedsBody(into:)` unless there are none; sent with Content-Length.
+        /// This many bytes, asked for through `TransferHandler.transferNeedsBody(into:)` unless 0; sent with Content-Length.
         case known(Int64)
-        /// As many as there will be; HTTP/1.1 sends them chunked.
+        /// Length unknown; HTTP/1.1 sends it chunked.
         case chunked
     }
 
@@ -17,29 +17,29 @@ package struct TransferOptions: EasyOptions, Sendable {
     /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
     package var headers: [String]
     package var body = Body.none
-    /// A conversation of several requests that libcurl leads with the server, and that authenticates the connection.
+    /// An authentication scheme that takes several requests, which libcurl sends, and that authenticates the connection.
     package enum ConnectionAuthentication: Sendable, Equatable {
-        /// HTTP/1.1 alone has it.
+        /// HTTP/1.1 only.
         case ntlm
         /// With the process's Kerberos tickets.
         case negotiate
     }
 
     package var connectionAuthentication: ConnectionAuthentication?
-    /// User name and password for the server: for `connectionAuthentication`, or else sent ahead as Basic (RFC 7617).
+    /// User name and password for the server: for `connectionAuthentication`, or else sent preemptively as Basic (RFC 7617).
     package var credentials: (user: String, password: String)?
-    /// The codings that libcurl is to offer unless `headers` say something of them; nil for none. It decodes none in any case.
+    /// The codings that libcurl offers unless `headers` already has `Accept-Encoding`; nil for none. libcurl decodes none in any case.
     package var acceptEncoding: String?
-    /// In bytes: what one read from the socket can bring.
+    /// In bytes: the most that one read from the socket returns.
     package var receiveBufferSize = 16 * 1024
-    /// Leaves kept connections alone, and makes one.
+    /// Always opens a connection instead of reusing one.
     package var usesNewConnection = false
-    /// Rather wait for a multiplexed connection than open another: only for origins known to speak HTTP/2.
+    /// Waits for a multiplexed connection rather than open another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
-    /// Has the connection closed behind the transfer if that was its first, and got no answer.
+    /// Closes the connection after the transfer if that was its first, and got no response.
     package var closesUnlessAnswered = false
-    /// How long the attempts to connect may take together, the lookup of the name and TLS included: each of a host's
-    /// addresses gets a part of it. nil for libcurl's default, five minutes.
+    /// The time limit, in total, for connecting, including the name lookup and TLS: each of a host's addresses gets a share. nil for
+    /// libcurl's default, five minutes.
     package var connectTimeout: Duration?
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
@@ -47,20 +47,20 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var reportsConnection = false
     package enum VersionOverride: Sendable, Equatable {
         case http1
-        /// There is a connection without TLS that speaks HTTP/2 by prior knowledge, and this transfer is to join it: see
+        /// The transfer is to join a plaintext connection that already speaks HTTP/2 by prior knowledge: see
         /// `CurlQuirks.restartsPriorKnowledge`.
         case joinsPriorKnowledge
     }
 
-    /// What the transfer speaks whatever `connection` says.
+    /// The HTTP version to speak, overriding `connection`.
     package var versionOverride: VersionOverride?
-    /// Somebody wants to have a say in the TLS handshake.
+    /// Asks questions during the TLS handshake.
     package var inquiry: HandshakeInquiry?
-    /// The request goes through a tunnel that an HTTP proxy makes; the handler hears what the proxy says to it.
+    /// The request goes through an HTTP proxy's tunnel; the handler is given the proxy's response.
     package var usesTunnel = false
-    /// Lines for the proxy alone, with the request for a tunnel.
+    /// Header lines for the proxy alone, sent with CONNECT.
     package var tunnelHeaders: [String] = []
-    /// Shown to an HTTP proxy, and to nobody else.
+    /// Sent to an HTTP proxy only.
     package var proxyAuthentication: ProxyAuthentication?
 
     package init(url: String, method: String, headers: [String] = []) {
@@ -69,14 +69,14 @@ package struct TransferOptions: EasyOptions, Sendable {
         self.headers = headers
     }
 
-    /// In bytes: what one write to the socket can carry.
+    /// In bytes: the most that one write to the socket sends.
     private static let sendBufferSize = 256 * 1024
 
-    /// An empty body is none to libcurl: its length is all there is to send. As an upload, newer versions close the connection
-    /// where the answer to it is no success, and is there before they have noticed that nothing is left to send: seen with 8.14.
+    /// libcurl is told that an empty body is no body; its length is still sent. As an upload, newer versions would close the connection if
+    /// an error response arrives before they notice that nothing is left to send: seen with 8.14.
     package var sendsBody: Bool { body != .none && body != .known(0) }
 
-    /// Of the two schemes there are.
+    /// http rather than https.
     private var isPlainHTTP: Bool { url.utf8.dropFirst(4).first == UInt8(ascii: ":") }
 
     private var allHeaders: [String] { body == .known(0) ? headers + ["Content-Length: 0"] : headers }
@@ -124,8 +124,8 @@ package struct TransferOptions: EasyOptions, Sendable {
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
-        // A HEAD with a body is an upload to libcurl, which then waits for its response's body: the handler is to end the
-        // transfer with the head. A conversation goes beyond that, and so goes without the body.
+        // To libcurl, a HEAD with a body is an upload, and it waits for a response body: the handler ends the transfer after the head.
+        // Connection authentication continues past that, so it sends HEAD without the body.
         let isHead = method == "HEAD" && (!sendsBody || connectionAuthentication != nil)
         if isHead { return try easy.set(CURLOPT_NOBODY, true) }
         if sendsBody {

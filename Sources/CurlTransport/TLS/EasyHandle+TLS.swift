@@ -1,11 +1,11 @@
 import CCurlNetworkingLibcurl
 
 extension EasyHandle {
-    /// How TLS is set up for the connections of a transfer.
+    /// The TLS setup of a transfer's connections.
     struct TLSSetup {
-        /// Called in this order with each connection.
+        /// Called in this order for each connection.
         fileprivate var hooks: [any TLSHook] = []
-        /// What a hook has to say of a failure for which libcurl has no words.
+        /// A hook's explanation of a failure for which libcurl has no text.
         var complaint: String?
         /// Whether the transfer's proxy speaks TLS itself.
         var hasSecureProxy = false
@@ -13,7 +13,7 @@ extension EasyHandle {
         fileprivate var wasServersTurn = false
     }
 
-    /// Has `hook` called with each connection that this transfer makes. Before the transfer.
+    /// Calls `hook` for each connection that this transfer makes. Before the transfer.
     func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
         if tls.hooks.isEmpty {
             try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
@@ -22,12 +22,12 @@ extension EasyHandle {
         tls.hooks.append(hook)
     }
 
-    /// Drops the session's own authorities: the program has set others. Before the transfer.
+    /// Drops the session's own authorities, because the program has set others. Before the transfer.
     func removeTrustStore() {
         tls.hooks.removeAll { $0 is TrustStore }
     }
 
-    /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has handles of its own for
+    /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has internal handles for
     /// looking up names over HTTPS.
     func configures(_ context: OpenSSL.Pointer, for user: UnsafeMutableRawPointer?) -> CURLcode {
         let peer: TLSPeer = user != handle ? .resolver : securesProxy() ? .proxy : .server
@@ -38,11 +38,11 @@ extension EasyHandle {
         return CURLE_OK
     }
 
-    /// Whether the handshake that is about to begin is with the proxy, not with the server through the proxy's tunnel. It counts as one
-    /// handshake each time it is asked.
+    /// Whether the handshake about to begin is with the proxy rather than with the server through the proxy's tunnel. Each call counts as
+    /// one handshake.
     private func securesProxy() -> Bool {
         guard tls.hasSecureProxy else { return false }
-        // libcurl keeps the answer to the last CONNECT when it makes another connection, which begins with the proxy.
+        // libcurl keeps the response to the last CONNECT when it makes another connection, which starts with the proxy.
         let isTunnelled = 200..<300 ~= longInfo(CURLINFO_HTTP_CONNECTCODE) && !tls.wasServersTurn
         tls.wasServersTurn = isTunnelled
         return !isTunnelled

@@ -1,5 +1,6 @@
-/// What OpenSSL offers for having a say in a handshake.
-/// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/ https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_cb/
+/// OpenSSL's functions for intervening in a handshake.
+/// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/
+/// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_cb/
 struct HandshakeFunctions: Sendable {
     typealias Pointer = OpenSSL.Pointer
     typealias Verification = @convention(c) (Pointer?, Pointer?) -> Int32
@@ -8,7 +9,7 @@ struct HandshakeFunctions: Sendable {
     let setVerification: @convention(c) (Pointer, Verification, Pointer?) -> Void
     let setCertificateRequest: @convention(c) (Pointer, Verification, Pointer?) -> Void
     let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32
-    /// Where contexts keep what is ours, which `Callbacks.tlsContextFreed` lets go of.
+    /// The slot in which contexts keep our object, released by `Callbacks.tlsContextFreed`.
     let extraDataIndex: Int32
 
     private let verifyCertificate: @convention(c) (Pointer) -> Int32
@@ -79,16 +80,16 @@ struct HandshakeFunctions: Sendable {
         self.encodeName = encodeName
     }
 
-    // MARK: - A verification under way (`context` is an X509_STORE_CTX)
+    // MARK: - A verification in progress (`context` is an X509_STORE_CTX)
 
-    /// Verifies the chain as OpenSSL would by itself, without the host; 0 is good.
+    /// Verifies the chain as OpenSSL would by itself, except for the host; 0 is success.
     func verify(_ context: Pointer) -> Int32 {
         let isGood = verifyCertificate(context) == 1
         let result = error(context)
         return isGood || result != 0 ? result : Int32(X509Result.unspecified)
     }
 
-    /// What the handshake's end is to be told, and what `CURLINFO_SSL_VERIFYRESULT` says later.
+    /// Sets the result that the handshake reports, and that `CURLINFO_SSL_VERIFYRESULT` returns later.
     func setResult(_ result: Int32, _ context: Pointer) {
         setError(context, result)
     }
@@ -107,7 +108,7 @@ struct HandshakeFunctions: Sendable {
         leaf(context).flatMap(body)
     }
 
-    /// What the server has presented, its own certificate first, in DER.
+    /// The chain that the server presented, its own certificate first, in DER.
     func chain(_ context: Pointer) -> [[UInt8]] {
         let first = leaf(context).map { encoded($0, encodeCertificate) }
         let all = elements(untrusted(context)).map { encoded($0, encodeCertificate) }
@@ -117,7 +118,7 @@ struct HandshakeFunctions: Sendable {
 
     // MARK: - A connection (`ssl` is an SSL)
 
-    /// The names of authorities whose certificates the server wants to see, in DER.
+    /// The authorities from which the server accepts certificates: names in DER.
     func acceptableAuthorities(_ ssl: Pointer) -> [[UInt8]] {
         elements(authorities(ssl)).map { encoded($0, encodeName) }
     }

@@ -1,34 +1,34 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-/// What a handshake has come to that somebody wants to be asked about before it goes on.
+/// A question that a handshake raises and that must be answered before it continues.
 package enum HandshakeQuestion: Sendable, Hashable {
-    /// The server presented these certificates (DER, its own first), and verifying them came to `result`; 0 is good.
+    /// The server presented `chain` (DER, its own certificate first); verification returned `result`, where 0 is success.
     case serverTrust(chain: [[UInt8]], result: Int, reason: String)
-    /// The server wants to see a certificate of one of these authorities (names in DER), or of any where there are none.
+    /// The server requests a client certificate from one of these authorities (names in DER), or from any if the list is empty.
     case clientCertificate(authorities: [[UInt8]])
 }
 
-/// What has been decided about an origin's handshakes.
+/// The decisions taken so far about an origin's handshakes.
 package struct HandshakeDecisions: Sendable {
-    /// Chains that are trusted whatever verifying them comes to.
+    /// Chains to trust whatever verification says.
     package var acceptedChains: [[[UInt8]]] = []
-    /// Chains that are trusted where verification says so, without a question.
+    /// Chains to trust, without asking, if verification succeeds.
     package var verifiedChains: [[[UInt8]]] = []
-    /// The server gets the certificate that there is, or goes without.
+    /// Decided: the server is shown the certificate if there is one, and otherwise none.
     package var hasDecidedOnCertificate = false
 
     package init() {}
 }
 
-/// Stops a transfer's handshake where something comes up that has not been decided yet: nothing of the request has been sent then.
-/// The transfer fails, `question` says why, and whoever knows the answer starts another with a decision more.
+/// Stops a transfer's handshake at a question that hasn't been decided yet, before anything of the request is sent. The transfer fails,
+/// `question` says why, and its owner starts another with the decision added.
 ///
-/// It verifies the host as well, in libcurl's place: else a chain that was accepted for another host than its own would be
-/// refused. Public-key pins stay libcurl's. Needs OpenSSL; see `CurlLibrary.decidesTrust`.
+/// It also verifies the host, in libcurl's place: otherwise a chain accepted although it names another host would still be refused.
+/// Public-key pins are left to libcurl. Needs OpenSSL; see `CurlLibrary.decidesTrust`.
 ///
-/// `@unchecked Sendable`: the loop's alone; OpenSSL calls within libcurl. Each connection's `SSL_CTX` keeps it to its end, since a
-/// server may shake hands again.
+/// `@unchecked Sendable`: touched on the loop alone; OpenSSL's calls come within libcurl. Each connection's `SSL_CTX` retains it to its
+/// end, since a server may renegotiate.
 package final class HandshakeInquiry: @unchecked Sendable {
     private let host: String
     private let isAddress: Bool
@@ -36,12 +36,12 @@ package final class HandshakeInquiry: @unchecked Sendable {
     private let certificate: ClientCertificate?
     private weak var easy: EasyHandle?
     private var isClosed = false
-    /// What stopped the handshake.
+    /// The question that stopped the handshake.
     package private(set) var question: HandshakeQuestion?
 
     /// - Parameters:
     ///   - host: A name, or an address without brackets.
-    ///   - certificate: What the server is shown if it asks for one, instead of the profile's.
+    ///   - certificate: The one to show if the server requests one, instead of the profile's.
     package init(host: String, decisions: HandshakeDecisions, certificate: ClientCertificate? = nil) {
         let host = CurlLibrary.numericHost(host.hasSuffix(".") ? String(host.dropLast()) : host)
         self.host = host
@@ -55,19 +55,19 @@ package final class HandshakeInquiry: @unchecked Sendable {
         self.easy = easy
         try certificate?.apply(to: easy)
         try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
-        // A session that is resumed has been verified before, and nobody would be asked.
+        // A resumed session was verified earlier, so no question would be raised.
         try easy.set(CURLOPT_SSL_SESSIONID_CACHE, false)
         try easy.addTLSHook(self)
     }
 
-    /// The transfer is over: nobody can be asked any more.
+    /// The transfer is over: questions can no longer be asked.
     package func close() {
         isClosed = true
     }
 
     // MARK: - Within libcurl
 
-    /// 1 where the handshake may go on.
+    /// Returns 1 if the handshake may continue.
     func verify(_ context: OpenSSL.Pointer, _ functions: HandshakeFunctions) -> Int32 {
         var result = functions.verify(context)
         if result == 0, !functions.isLeafFor(host, context, isAddress: isAddress) {
@@ -79,14 +79,14 @@ package final class HandshakeInquiry: @unchecked Sendable {
             functions.setResult(0, context)
             return 1
         }
-        // Once the request is out, it is too late for questions.
+        // Once the request has been sent, it is too late for questions.
         guard isFirstHandshake, !decisions.verifiedChains.contains(chain) else { return result == 0 ? 1 : 0 }
         question = .serverTrust(chain: chain, result: Int(result), reason: functions.text(of: Int(result)))
         functions.setResult(Int32(X509Result.applicationVerification), context)
         return 0
     }
 
-    /// 1 where the handshake may go on.
+    /// Returns 1 if the handshake may continue.
     func certificateRequested(by ssl: OpenSSL.Pointer, _ functions: HandshakeFunctions) -> Int32 {
         guard isFirstHandshake else { return 1 }
         question = .clientCertificate(authorities: functions.acceptableAuthorities(ssl))
@@ -100,7 +100,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
 }
 
 extension HandshakeInquiry: TLSHook {
-    /// Proxies and name servers stay libcurl's to verify.
+    /// Verifying proxies and name servers is left to libcurl.
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
         guard peer == .server else { return CURLE_OK }
         guard let functions = HandshakeFunctions.loaded else { return CURLE_NOT_BUILT_IN }

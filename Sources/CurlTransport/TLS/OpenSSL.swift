@@ -1,13 +1,13 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-/// OpenSSL's functions, found in the very library that libcurl has loaded: nothing of this module is linked with OpenSSL, whose
-/// headers belong to no libcurl.
+/// OpenSSL's functions, found in the very copy that libcurl has loaded: this module doesn't link OpenSSL, whose headers aren't part of any
+/// libcurl's.
 enum OpenSSL {
     typealias Pointer = UnsafeMutableRawPointer
 
-    /// nil where libcurl uses another TLS library, or one whose functions can't be told apart from another's in the same
-    /// process. Looked up once, and never closed.
+    /// nil if libcurl uses another TLS library, or if that library's functions can't be told apart from another's in the same process.
+    /// Looked up once, and never closed.
     nonisolated(unsafe) private static let library: Pointer? = {
         guard let text = clibcurl_version_info().pointee.ssl_version.map({ String(cString: $0) }),
             let file = files.first(where: { text.contains($0.version) })?.name
@@ -27,10 +27,10 @@ enum OpenSSL {
 }
 
 extension CurlLibrary {
-    /// What the TLS library calls itself, like "OpenSSL/3.0.19".
+    /// The TLS library's own name and version, such as "OpenSSL/3.0.19".
     package static let tlsLibrary =
         clibcurl_version_info().pointee.ssl_version.map { String(cString: $0) } ?? "no TLS library"
 
-    /// Whether trust can be decided on here: it takes functions of OpenSSL's that other libraries lack.
+    /// Whether trust can be evaluated here: that needs OpenSSL functions that other libraries lack.
     package static let decidesTrust = TrustFunctions.loaded != nil && HandshakeFunctions.loaded != nil
 }

@@ -1,29 +1,30 @@
 import CCurlNetworkingLibcurl
 
-/// With whom a connection shakes hands.
+/// The peer of a handshake.
 enum TLSPeer {
     case server
     case proxy
-    /// A name server that libcurl asks over HTTPS.
+    /// A name server that libcurl queries over HTTPS.
     case resolver
 }
 
-/// Something that has a say in how OpenSSL is set up for a connection that is about to shake hands.
+/// Adjusts OpenSSL's setup of a connection that is about to shake hands.
 protocol TLSHook: AnyObject {
-    /// `context` is the connection's own `SSL_CTX`. Within libcurl. https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
+    /// `context` is the connection's own `SSL_CTX`. Within libcurl.
+    /// https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode
 }
 
-/// What libcurl is told about TLS, but for whom to trust.
+/// TLS options, except for whom to trust.
 package struct TLSSettings: ConnectionSettings, Hashable {
-    /// As on the wire: 0x0303 is TLS 1.2. nil for libcurl's.
+    /// As on the wire: 0x0303 is TLS 1.2. nil for libcurl's default.
     package var minimumVersion: UInt16?
     package var maximumVersion: UInt16?
-    /// As OpenSSL writes lists, for TLS 1.2 and below.
+    /// An OpenSSL cipher list, for TLS 1.2 and below.
     package var cipherList: String?
-    /// The same for TLS 1.3.
+    /// An OpenSSL list of TLS 1.3 cipher suites.
     package var cipherSuites: String?
-    /// Like "sha256//…;sha256//…".
+    /// Such as "sha256//…;sha256//…".
     package var publicKeyPins: String?
     package var clientCertificate: ClientCertificate?
     package var verifiesServer = true
@@ -65,7 +66,7 @@ package struct TLSSettings: ConnectionSettings, Hashable {
     }
 }
 
-/// The certificate that a server is shown when it asks for one, and its key.
+/// A client certificate and its key, shown to a server that requests one.
 package struct ClientCertificate: ConnectionSettings, Hashable, Codable {
     package enum Source: Sendable, Hashable, Codable {
         case file(String)
@@ -78,9 +79,9 @@ package struct ClientCertificate: ConnectionSettings, Hashable, Codable {
     }
 
     package var format: Format
-    /// With those of the authorities below it.
+    /// Including the intermediate authorities'.
     package var certificates: Source
-    /// nil where it stands with the certificates.
+    /// nil if it is in the same file as the certificates.
     package var key: Source?
     package var passphrase: String?
 

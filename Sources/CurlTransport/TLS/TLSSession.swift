@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// What a TLS handshake has agreed on, as the numbers of IANA's registry.
+/// The result of a TLS handshake, as numbers of IANA's registry.
 /// https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml
 package struct TLSSession: Sendable, Equatable {
     /// 0x0304 is TLS 1.3.
@@ -23,9 +23,9 @@ extension TLSSession {
 }
 
 extension EasyHandle {
-    /// Of the connection that the transfer has just now; nil without TLS, and where libcurl uses another library than
-    /// OpenSSL. Reads only: may be called within libcurl, and mostly must be, since a transfer that is over has no
-    /// connection any more. https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
+    /// The session of the transfer's current connection; nil without TLS, and if libcurl uses another library than OpenSSL. Read-only, so
+    /// it may be called within libcurl, and mostly must be: a finished transfer has no connection any more.
+    /// https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
     package var tlsSession: TLSSession? {
         openSSLSession.flatMap { SessionFunctions.loaded?.session(of: $0) }
     }
@@ -40,13 +40,12 @@ extension EasyHandle {
         return UnsafeRawPointer(ssl)
     }
 
-    /// OpenSSL has decrypted more of the transfer's connection than libcurl has read. Within libcurl.
+    /// OpenSSL has decrypted more of the connection's data than libcurl has read. Within libcurl.
     var hasTLSLeftovers: Bool {
         openSSLSession.flatMap { SessionFunctions.loaded?.hasPending($0) } ?? false
     }
 
-    /// What TLS has agreed on for the connection that the transfer has just now, such as "h2" (RFC 7301); nil where it is unknown. Within
-    /// libcurl.
+    /// The protocol that TLS negotiated for the transfer's current connection, such as "h2" (RFC 7301); nil if unknown. Within libcurl.
     var negotiatedProtocol: String? {
         openSSLSession.flatMap { SessionFunctions.loaded?.negotiatedProtocol(of: $0) }
     }

@@ -1,4 +1,5 @@
-/// What OpenSSL offers for keeping certificates of authorities. https://docs.openssl.org/3.0/man3/X509_STORE_add_cert/
+/// OpenSSL's functions for stores of trusted certificates.
+/// https://docs.openssl.org/3.0/man3/X509_STORE_add_cert/
 struct TrustFunctions: Sendable {
     typealias Pointer = OpenSSL.Pointer
 
@@ -13,7 +14,7 @@ struct TrustFunctions: Sendable {
     let decodeCertificate: @convention(c) (Pointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> Pointer?
     let freeCertificate: @convention(c) (Pointer) -> Void
     let clearErrors: @convention(c) () -> Void
-    /// Keeps a reference of its own.
+    /// Retains the store.
     let useStore: @convention(c) (Pointer, Pointer) -> Void
 
     static let loaded = TrustFunctions()

@@ -2,12 +2,12 @@ import CCurlNetworkingLibcurl
 import Glibc
 import CurlNetworkingLocks
 
-/// Whom connections to servers trust, where that isn't what the system says: parsed once, with the first connection, and shared by all that
-/// follow. libcurl keeps parsed certificates too, but has one place for them, which stays the default's.
+/// The authorities that connections to servers trust instead of the system's: parsed once, for the first connection, and shared by all
+/// later ones. libcurl caches parsed certificates too, but only one set, which remains the default's.
 ///
 /// `@unchecked Sendable`: `content` never changes, and `loaded` is guarded.
 package final class TrustStore: ConnectionSettings, @unchecked Sendable {
-    /// Where certificates come from.
+    /// A source of certificates.
     package enum Source: Sendable, Hashable {
         /// The file or directory that libcurl was built with.
         case system
@@ -21,7 +21,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
 
     package struct Content: Sendable, Hashable {
         package var authorities: [Source]
-        /// Files, PEM or DER. With any, each certificate of a chain but the root must have a list of its issuer.
+        /// Files, PEM or DER. If there are any, every certificate of a chain except the root needs a list from its issuer.
         package var revocationLists: [String]
 
         package init(authorities: [Source], revocationLists: [String] = []) {
@@ -29,7 +29,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
             self.revocationLists = revocationLists
         }
 
-        /// What other TLS libraries than OpenSSL can be told as well.
+        /// Whether other TLS libraries than OpenSSL can be given the same.
         package var isPortable: Bool {
             var kinds: [Int] = []
             for source in authorities {
@@ -90,7 +90,7 @@ extension TrustStore: TLSHook {
                 if let loaded { functions.useStore(context, loaded.pointer) }
                 return .success(())
             } catch {
-                // The file may be mended: the next connection looks again.
+                // Not cached: the file may have been repaired by the next connection.
                 return .failure(error)
             }
         }
@@ -104,14 +104,14 @@ extension TrustStore: TLSHook {
     }
 }
 
-/// A store of OpenSSL's.
+/// An OpenSSL certificate store.
 ///
-/// `@unchecked Sendable`: it never changes once it is made, and OpenSSL counts its references under a lock of its own.
+/// `@unchecked Sendable`: it never changes once made, and OpenSSL counts its references thread-safely.
 private final class Loaded: @unchecked Sendable {
     let pointer: OpenSSL.Pointer
     private let functions: TrustFunctions
 
-    // X509_V_FLAG_PARTIAL_CHAIN: an intermediate certificate may be an authority. libcurl sets the same.
+    // X509_V_FLAG_PARTIAL_CHAIN: an intermediate certificate may serve as an authority. libcurl sets the same.
     private static let partialChain: UInt = 0x80000
     // X509_V_FLAG_CRL_CHECK and X509_V_FLAG_CRL_CHECK_ALL.
     private static let checkRevocation: UInt = 0x4 | 0x8

@@ -1,4 +1,5 @@
-/// Reasons that OpenSSL's verification gives. https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/
+/// Results of OpenSSL's verification.
+/// https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/
 package enum X509Result {
     package static let unspecified = 1
     package static let notYetValid = 9
@@ -9,6 +10,6 @@ package enum X509Result {
     package static let applicationVerification = 50
     package static let hostnameMismatch = 62
     package static let addressMismatch = 64
-    /// No authority that is trusted stands at the chain's end.
+    /// The chain doesn't end in a trusted authority.
     package static let unknownRoots: Set<Int> = [2, 18, 19, 20, 21]
 }

@@ -1,12 +1,13 @@
 import Foundation
 
-/// The embedded catalogue: what it has, and how it is searched.
+/// The embedded catalogue and its search.
 struct Catalogue: Sendable {
     let songs: [Song]
 
     static let embedded = Catalogue(songs: Song.all)
 
-    /// The songs whose title, artist, album or genre have every word of `term`, or a beginning of it; none without a word.
+    /// The songs whose title, artist, album or genre contain every word of `term`, or a word that starts with it; none if there are no
+    /// words.
     func songs(matching term: String) -> [Song] {
         let wanted = Self.words(term)
         guard !wanted.isEmpty else { return [] }
@@ -26,7 +27,7 @@ struct Catalogue: Sendable {
             .split { !$0.isLetter && !$0.isNumber }
     }
 
-    /// The checksums as `sha256sum --check` reads them.
+    /// The checksums in the format of `sha256sum --check`.
     var checksums: String {
         songs.map { "\($0.sha256)  \($0.id).wav\n" }.joined()
     }

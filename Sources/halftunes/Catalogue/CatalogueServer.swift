@@ -3,12 +3,12 @@ import CurlNetworkingLoopbackServer
 
 /// The embedded catalogue as a server: the iTunes Search API's `/search`, the previews, and their checksums.
 final class CatalogueServer: Sendable {
-    /// Where it listens if it can, so that what was paused in one run is found at the same address in the next.
+    /// Where it listens if it can, so that downloads paused in one run are found at the same address in the next.
     static let usualPort = 41_927
-    /// In bytes per second, for each download: slow enough to see it happen.
+    /// In bytes per second, for each download: slow enough to watch.
     static let usualRate = 1_000_000
 
-    /// Holds back the answers to one search term until the gate opens.
+    /// Holds back the responses to one search term until the gate opens.
     struct Delay: Sendable {
         let term: String
         let gate: Gate
@@ -17,13 +17,13 @@ final class CatalogueServer: Sendable {
     /// The server itself, and its records.
     let loopback: LoopbackServer
 
-    /// - Throws: `SocketError` if it can't listen on `port`; 0 is any that is free.
+    /// - Throws: `SocketError` if it can't listen on `port`; 0 picks any free port.
     init(port: Int = 0, rate: Int = usualRate, delay: Delay? = nil) throws {
         let routes = CatalogueRoutes(catalogue: .embedded, rate: rate, delay: delay)
         loopback = try LoopbackServer(port: port) { routes.response(to: $0) }
     }
 
-    /// Listens on the first of `ports` that is free, or else on any.
+    /// Listens on the first free port of `ports`, or else on any.
     static func start(preferring ports: [Int], rate: Int = usualRate) throws -> CatalogueServer {
         for port in ports {
             if let server = try? CatalogueServer(port: port, rate: rate) { return server }
@@ -38,7 +38,7 @@ final class CatalogueServer: Sendable {
     }
 }
 
-/// What the catalogue answers to what.
+/// The catalogue's responses.
 struct CatalogueRoutes: Sendable {
     let catalogue: Catalogue
     /// In bytes per second.
@@ -60,7 +60,7 @@ struct CatalogueRoutes: Sendable {
     private func search(_ request: LoopbackServer.Request) -> LoopbackServer.Response {
         let term = request.parameter("term") ?? ""
         let limit = min(200, max(1, request.parameter("limit").flatMap { Int($0) } ?? 50))
-        // What this catalogue has is music, and of that songs.
+        // This catalogue has only music, and only songs.
         let isForSongs =
             ["music", "all", nil].contains(request.parameter("media"))
             && ["song", "musicTrack", nil].contains(request.parameter("entity"))
@@ -71,7 +71,7 @@ struct CatalogueRoutes: Sendable {
         return response.after([.waitFor(delay.gate)])
     }
 
-    /// The server's own address as the client wrote it, which goes into the previews' URLs.
+    /// The server's own address as the client wrote it, for the previews' URLs.
     private static func authority(of request: LoopbackServer.Request) -> String {
         guard let host = request.header("Host"), !host.isEmpty,
             host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-:[]".contains($0)) })

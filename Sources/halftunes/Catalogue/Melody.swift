@@ -1,7 +1,6 @@
-/// A tune: one voice, note after note.
+/// A tune: one voice, note by note.
 ///
-/// Written as `C4 D#4:3 R:1`: a letter with or without a sharp, an octave up to 8, and how many units it lasts (2 if nothing is
-/// said); `R` is a rest.
+/// Written as `C4 D#4:3 R:1`: a letter with or without a sharp, an octave up to 8, and a length in units (2 by default); `R` is a rest.
 struct Melody: Sendable {
     struct Note: Sendable, Equatable {
         /// As in MIDI: 69 is A4, 440 Hz. nil is a rest.
@@ -12,7 +11,7 @@ struct Melody: Sendable {
 
     let notes: [Note]
 
-    /// nil where a word is no note.
+    /// nil if a word isn't a note.
     init?(_ text: String) {
         var notes: [Note] = []
         for word in text.split(separator: " ") {

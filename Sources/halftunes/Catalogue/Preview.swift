@@ -1,6 +1,6 @@
 import Foundation
 
-/// A song's preview: a WAV file, of which any range of bytes can be computed.
+/// A song's preview: a WAV file of which any byte range can be computed.
 struct Preview: Sendable {
     private static let headerLength: Int64 = 44
     private static let bytesPerFrame: Int64 = 4

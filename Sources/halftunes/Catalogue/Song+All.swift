@@ -1,5 +1,5 @@
 extension Song {
-    /// All songs, in the order in which a search finds them. The melodies are in the public domain.
+    /// All songs, in the order in which searches find them. The melodies are in the public domain.
     static let all: [Song] = [
         Song(
             id: 1001,

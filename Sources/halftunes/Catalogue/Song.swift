@@ -1,4 +1,4 @@
-/// A song of the embedded catalogue: what its search knows of it, and what its preview is made from.
+/// A song of the embedded catalogue: the fields to search, and the score of its preview.
 struct Song: Sendable {
     let id: Int
     let title: String
@@ -6,8 +6,8 @@ struct Song: Sendable {
     let album: String
     let number: Int
     let genre: String
-    /// The preview's checksum. It is written down and not computed, so that a download is compared with something
-    /// that the code which made it had no hand in.
+    /// The preview's checksum. A literal rather than computed, so that a download is compared with something independent of the code that
+    /// made it.
     let sha256: String
     /// How long a unit of the melody lasts, in milliseconds.
     let unit: Int
@@ -15,16 +15,16 @@ struct Song: Sendable {
 
     static let previewSeconds = 20
 
-    /// The preview's place on the server.
+    /// The preview's path on the server.
     var path: String { "/previews/\(id).wav" }
 
-    /// nil where the melody is misspelt.
+    /// nil if the melody is misspelt.
     func preview() -> Preview? {
         Melody(melody).map {
             Preview(Synthesiser($0, unitMilliseconds: unit, seconds: Self.previewSeconds))
         }
     }
 
-    /// The whole song's, once through.
+    /// The length of the whole song, played once.
     var milliseconds: Int { (Melody(melody)?.length ?? 0) * unit }
 }

@@ -1,25 +1,25 @@
-/// Plays a melody as 16-bit stereo samples, any of which can be computed without those before it.
+/// Plays a melody as 16-bit stereo samples, any of which can be computed without the ones before it.
 ///
-/// All arithmetic is on integers, so that the same melody gives the same bytes on every machine. The inner loop is plain
-/// on purpose: it has to keep up in a debug build, too.
+/// All arithmetic is on integers, so that the same melody gives the same bytes on every machine. The inner loop is deliberately plain: it
+/// has to keep up in a debug build, too.
 struct Synthesiser: Sendable {
     static let frameRate = 44_100
     static let channels = 2
 
-    /// A note's place in time and its voice.
+    /// A note's start, length and pitch.
     private struct Tone {
         let start: Int
         let end: Int
-        /// What is added to the phase with each frame, a full turn being 2³²; 0 is silence.
+        /// Added to the phase in each frame, where a full turn is 2³²; 0 is silence.
         let step: UInt32
     }
 
     private let tones: [Tone]
-    /// The melody's length; it is repeated after that.
+    /// The melody's length; it repeats after that.
     private let period: Int
     let frameCount: Int
 
-    /// How long a note takes to reach its loudness: 5 ms, so that it begins without a click.
+    /// How long a note takes to reach full volume: 5 ms, so that it starts without a click.
     private static let attack = 220
     /// The end fades out over two seconds.
     private static let fade = 2 * frameRate
@@ -38,7 +38,7 @@ struct Synthesiser: Sendable {
         frameCount = seconds * Self.frameRate
     }
 
-    /// The phase steps of C8 to B8, the pitches 108 to 119: frequency ÷ frame rate × 2³². An octave lower is half of it.
+    /// The phase steps of C8 to B8, pitches 108 to 119: frequency ÷ frame rate × 2³². Each octave lower is half of that.
     private static let steps: [UInt32] = [
         407_681_904, 431_923_931, 457_607_465, 484_818_220, 513_647_012, 544_190_053,
         576_549_277, 610_832_681, 647_154_683, 685_636_503, 726_406_571, 769_600_953,
@@ -48,7 +48,7 @@ struct Synthesiser: Sendable {
         steps[(pitch + 1200) % 12] >> UInt32(max(0, 9 - pitch / 12))
     }
 
-    /// Fills `samples`, two for each frame, left before right, with the frames from `first` on, as little-endian numbers.
+    /// Fills `samples`, two per frame, left before right, with the frames from `first` on, as little-endian numbers.
     func render(from first: Int, into samples: UnsafeMutableBufferPointer<Int16>) {
         guard let target = samples.baseAddress else { return }
         let count = samples.count / Self.channels
@@ -70,7 +70,7 @@ struct Synthesiser: Sendable {
         var untilEnd = frameCount &- frame
         var index = 0
         while index < count {
-            // Loudness, of 32768: up at once, and down along a parabola.
+            // Volume, out of 32768: up at once, then down along a parabola.
             let left = ((length &- local) &<< 15) / length
             var loudness = (left &* left) &>> 15
             if local < Self.attack { loudness = loudness &* local / Self.attack }
@@ -88,7 +88,7 @@ struct Synthesiser: Sendable {
         }
     }
 
-    /// Two parabolas in place of a sine, ±32768: nearly as round, and exact.
+    /// Two parabolas instead of a sine, ±32768: nearly as smooth, and exact.
     private static func wave(_ phase: UInt32) -> Int {
         let angle = Int(Int32(bitPattern: phase) &>> 16)
         return (angle &* (32768 &- (angle < 0 ? 0 &- angle : angle))) &>> 13

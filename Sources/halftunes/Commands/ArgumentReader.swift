@@ -1,5 +1,5 @@
-/// Takes a command line apart, as POSIX and GNU have it: `-o value`, `-ovalue`, `--option value`, `--option=value`, and
-/// `--` before what only looks like an option.
+/// Parses a command line in the style of POSIX and GNU: `-o value`, `-ovalue`, `--option value`, `--option=value`, and `--` before
+/// arguments that only look like options.
 struct ArgumentReader {
     enum Argument: Equatable {
         case option(String)
@@ -7,7 +7,7 @@ struct ArgumentReader {
     }
 
     private var rest: ArraySlice<String>
-    /// What was written in one word with the last option.
+    /// The text attached to the last option.
     private var attached: String?
     private var takesOptions = true
 
@@ -41,7 +41,7 @@ struct ArgumentReader {
     }
 }
 
-/// The program was called wrongly.
+/// The program was called incorrectly.
 struct UsageError: Error, Equatable {
     let message: String
 

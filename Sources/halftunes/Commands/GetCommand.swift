@@ -43,7 +43,7 @@ struct GetCommand {
 }
 
 extension DownloadItem {
-    /// The previews of these tracks, each once and under a name of its own.
+    /// The previews of these tracks, each once and under a unique name.
     static func items(for tracks: [Track]) -> [DownloadItem] {
         var items: [DownloadItem] = []
         for track in tracks {
@@ -57,8 +57,8 @@ extension DownloadItem {
 }
 
 extension CatalogueServer {
-    /// Embedded catalogues in the place of those that an earlier run had at these addresses. Where somebody listens
-    /// already, that's left to them.
+    /// Embedded catalogues in place of those that an earlier run had at these addresses. If something already listens there, it is left
+    /// alone.
     static func standIns(for urls: [URL], rate: Int = usualRate) -> [CatalogueServer] {
         let ports = Set(urls.compactMap(MusicSource.loopbackPort))
         return ports.compactMap { try? CatalogueServer(port: $0, rate: rate) }

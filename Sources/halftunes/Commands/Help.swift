@@ -1,5 +1,5 @@
 extension Invocation.Verb {
-    /// What `--help` prints.
+    /// The output of `--help`.
     var help: String {
         switch self {
         case .interactive: Help.program

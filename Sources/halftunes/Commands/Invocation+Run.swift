@@ -1,12 +1,12 @@
 import Foundation
 
-/// How the program ends.
+/// The program's exit codes.
 enum ExitCode {
     static let success: Int32 = 0
     static let failure: Int32 = 1
     static let usage: Int32 = 2
 
-    /// As shells have it.
+    /// The shells' convention.
     static func signal(_ number: Int32) -> Int32 { 128 + number }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the command line asks for.
+/// A parsed command line.
 struct Invocation: Equatable {
     enum Verb: String, CaseIterable {
         case interactive = ""
@@ -9,7 +9,7 @@ struct Invocation: Equatable {
         case get
         case play
         case serve
-        /// Goes on with what is paused in one file; for the demo, which has another process do it.
+        /// Resumes what is paused in one file; used by the demo, which has another process do it.
         case resume
     }
 
@@ -84,7 +84,7 @@ extension Invocation {
         return true
     }
 
-    /// Whether it all makes sense together.
+    /// Checks that the options fit together.
     private mutating func check(_ given: Set<Option>) throws(UsageError) {
         if given.isSuperset(of: [.api, .rate]) {
             throw UsageError("--rate is the embedded catalogue's, and doesn't go with --api.")

@@ -20,7 +20,7 @@ struct PlayCommand {
         try Playback.check(file)
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        // Before the player has something to say.
+        // Before the player prints anything.
         Console.print("Playing \(file.path.printable) with \(player.name.printable). Ctrl-C stops it.")
         let playback = try Playback(file, with: player, isQuiet: false) { continuation.yield(.over($0)) }
         var signal: Int32?
@@ -46,7 +46,7 @@ struct PlayCommand {
 }
 
 extension Playback.Ending {
-    /// What went wrong; nil where nothing did.
+    /// What went wrong; nil if nothing did.
     func problem(with player: Player) -> String? {
         switch self {
         case .finished, .stopped: nil

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `halftunes resume`: goes on with what one `.resume` file holds, whoever has written it.
+/// `halftunes resume`: resumes the download in one `.resume` file, whoever wrote it.
 struct ResumeCommand {
     let invocation: Invocation
 

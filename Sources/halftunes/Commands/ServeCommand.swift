@@ -15,7 +15,7 @@ struct ServeCommand {
         Console.write(Self.introduction(url: server.url.absoluteString))
         let signal = await events.first { _ in true }
         withExtendedLifetime(signals) { server.stop() }
-        // Ctrl-C is how it's meant to end.
+        // Ctrl-C is the normal way to end it.
         return signal == SIGINT ? ExitCode.success : ExitCode.signal(signal ?? 0)
     }
 

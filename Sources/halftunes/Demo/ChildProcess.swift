@@ -1,11 +1,11 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// This program once more, in a process of its own.
+/// Another instance of this program, in a process of its own.
 final class ChildProcess: Sendable {
     enum Event: Sendable {
         case line(String)
-        /// The last event. nil where a signal ended it.
+        /// The last event. nil if a signal ended it.
         case ended(status: Int32?)
     }
 
@@ -19,7 +19,7 @@ final class ChildProcess: Sendable {
     private let streams = Mutex(Streams())
     private let report: @Sendable (Event) -> Void
 
-    /// - Parameter report: Called on some thread; first with the lines of the output, then with the end.
+    /// - Parameter report: Called on some thread; with the lines of the output, then with the end.
     init(report: @escaping @Sendable (Event) -> Void) {
         self.report = report
     }
@@ -47,7 +47,7 @@ final class ChildProcess: Sendable {
         if process.isRunning { process.terminate() }
     }
 
-    /// The file this program was started from, even if the shell found it by searching.
+    /// This program's executable, even if the shell found it in the search path.
     private static var executable: URL {
         get throws {
             URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
@@ -74,7 +74,7 @@ final class ChildProcess: Sendable {
         for event in events { report(event) }
     }
 
-    /// The end comes when the output is closed, too.
+    /// The end also waits for the output to be closed.
     private static func takeEnd(_ streams: inout Streams) -> [Event] {
         guard streams.isOutputClosed, let end = streams.end else { return [] }
         streams.end = nil

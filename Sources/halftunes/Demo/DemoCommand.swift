@@ -1,8 +1,8 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// `halftunes demo`: the whole story, checked as it goes. Everything happens when the event before it has: nothing waits
-/// for a clock, except to give up.
+/// `halftunes demo`: the whole story, checked as it goes. Everything is triggered by the event before it: the clock only matters for giving
+/// up.
 struct DemoCommand {
     private static let firstTerm = "beethoven"
     private static let secondTerm = "bach"
@@ -41,7 +41,7 @@ struct DemoCommand {
         return conclude(story, after: began.duration(to: .now), screen)
     }
 
-    /// Says what held, and returns the program's exit code.
+    /// Prints which claims held, and returns the program's exit code.
     private func conclude(_ story: DemoStory, after time: Duration, _ screen: DemoScreen) -> Int32 {
         for line in story.table { screen.say(line) }
         Console.print()
@@ -52,7 +52,7 @@ struct DemoCommand {
         return failures == 0 ? ExitCode.success : ExitCode.failure
     }
 
-    /// Called by their own names: that they are by the same people makes no difference here.
+    /// By title alone: the artist doesn't matter here.
     private static func items(for tracks: some Sequence<Track>) -> [DownloadItem] {
         tracks.flatMap { track in
             DownloadItem.items(for: [track]).map { item in
@@ -63,7 +63,7 @@ struct DemoCommand {
         }
     }
 
-    /// Begins one search and, when the server has it, another.
+    /// Starts one search and, when the server has received it, another.
     private func search(_ server: CatalogueServer, _ story: inout DemoStory, _ screen: DemoScreen) async throws
         -> [Track]
     {

@@ -11,7 +11,7 @@ struct DemoDownloads {
     }
 
     private static let roles: [DemoStory.Role] = [.straight, .moved, .straight, .dropped]
-    /// At which fractions.
+    /// As fractions of the file.
     private static let cancelAt = 0.25
     private static let pauseAt = 0.4
 
@@ -106,7 +106,7 @@ struct DemoDownloads {
         }
     }
 
-    /// Has another process go on with a download, of which it knows nothing but the `.resume` file.
+    /// Lets another process resume a download, given nothing but the `.resume` file.
     private mutating func goOnElsewhere(
         _ download: Download,
         _ story: inout DemoStory,
@@ -137,9 +137,9 @@ struct DemoDownloads {
         }
     }
 
-    // MARK: - In the end
+    // MARK: - The end
 
-    /// Looks at what is really there, on disk and in the server's records.
+    /// Checks the actual state on disk and in the server's records.
     private mutating func record(_ story: inout DemoStory) {
         for index in chapters.indices {
             let item = chapters[index].item

@@ -23,7 +23,7 @@ struct DemoScreen {
         if isTerminal { draw(isUrgent: !download.isBusy) } else { lines.note(download) }
     }
 
-    /// What another process does about a download.
+    /// Shows another process's progress with a download.
     mutating func show(_ line: PlainLine, about item: DownloadItem, process: Int32) {
         let fraction: Double? =
             switch line {

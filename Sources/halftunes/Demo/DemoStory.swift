@@ -1,6 +1,6 @@
 import Foundation
 
-/// What happened in a demo, and whether it's what should have happened.
+/// What happened in a demo, and whether it is what should have happened.
 struct DemoStory {
     enum Role: Sendable {
         /// Downloaded in one go.
@@ -14,7 +14,7 @@ struct DemoStory {
     struct Chapter {
         let item: DownloadItem
         let role: Role
-        /// In the end.
+        /// Its final state.
         var download: Download?
         /// The file's length, if it's there.
         var bytes: Int64?
@@ -32,7 +32,7 @@ struct DemoStory {
 
     var isFirstSearchCancelled = false
     var found = 0
-    /// How many downloads were seen running at the same time, with bytes arriving.
+    /// The most downloads seen receiving bytes at the same time.
     var ranAtOnce = 0
     var chapters: [Chapter] = []
     var pausedAt: Int64?
@@ -40,14 +40,14 @@ struct DemoStory {
     var childStatus: Int32?
     var childResumedAt: Int64?
     var rangeRequests: [RangeRequest] = []
-    /// Files in the folder that shouldn't be.
+    /// Files in the folder that shouldn't be there.
     var leftovers: [String] = []
-    /// What cut it short.
+    /// Why it was cut short.
     var interruption: String?
 
     static let downloads = 4
 
-    /// What is claimed, and whether it held.
+    /// The demo's claims, and whether they held.
     var claims: [(text: String, holds: Bool)] {
         let finished = chapters.filter { $0.role != .dropped }
         let dropped = chapters.filter { $0.role == .dropped }

@@ -1,27 +1,26 @@
 import Foundation
 
-/// A file to be had: where from, and what becomes of it.
+/// A file to download: its address and its name in the folder.
 struct DownloadItem: Codable, Equatable, Sendable {
     var url: URL
     /// Made by `FileName`.
     var fileName: String
     var title: String
-    /// Of the whole file, in lower-case hexadecimal digits, where somebody has told.
+    /// Of the whole file, in lower-case hexadecimal digits, if known.
     var sha256: String?
 }
 
-/// One item's way from the server into its folder. A value that knows which step follows which; `DownloadCentre` takes
-/// the steps.
+/// One item's way from the server into its folder. A value that knows which step follows which; `DownloadCentre` takes the steps.
 struct Download: Sendable {
     enum State: Sendable, Equatable {
-        /// For a free place, with what it goes on from, if anything.
+        /// For a free place; with the data to resume from, if any.
         case waiting(resumeData: Data?)
-        /// As the task of this number; the data is what it started from.
+        /// As the task with this number; `origin` is the data it was resumed from.
         case running(task: Int, origin: Data?)
-        /// Cancelled with the wish to resume; the resume data is on its way.
+        /// Cancelled in order to resume later; the resume data is on its way.
         case pausing(task: Int, origin: Data?)
         case paused(resumeData: Data?)
-        /// The file is complete and being compared with its checksum. If it is not new, it was there before.
+        /// The file is complete and being compared with its checksum. If it isn't new, it was there before.
         case checking(isNew: Bool)
         case finished(Finding)
         case cancelled
@@ -29,11 +28,11 @@ struct Download: Sendable {
     }
 
     enum Finding: Sendable {
-        /// The checksum is right.
+        /// The checksum matches.
         case verified
         /// There is no checksum.
         case unverified
-        /// The file was there before, and is right as far as one can tell.
+        /// The file was there before, and is correct as far as one can tell.
         case alreadyThere
     }
 
@@ -52,7 +51,7 @@ struct Download: Sendable {
         state = .waiting(resumeData: nil)
     }
 
-    /// What was paused before.
+    /// A download that was paused earlier.
     init(_ item: DownloadItem, paused: PauseFile) {
         self.item = item
         state = .paused(resumeData: paused.resumeData)
@@ -60,7 +59,7 @@ struct Download: Sendable {
         expected = paused.expected
     }
 
-    /// A file of its name, of so many bytes, was there before, and is right as far as one can tell.
+    /// A file of its name and this length was there before, and is correct as far as one can tell.
     init(_ item: DownloadItem, foundComplete length: Int64) {
         self.item = item
         state = .finished(.alreadyThere)
@@ -70,22 +69,22 @@ struct Download: Sendable {
 
     var id: URL { item.url }
 
-    /// Of the whole file; nil as long as nobody knows how long it is.
+    /// Of the whole file; nil while its length is unknown.
     var fraction: Double? {
         guard let expected, expected > 0 else { return nil }
         return min(1, Double(received) / Double(expected))
     }
 
-    /// How many bytes have come since it last started, or was resumed.
+    /// How many bytes have arrived since it last started or was resumed.
     var gained: Int64 { received - pace.origin }
 
-    /// In bytes per second, since it last started; nil while that says nothing.
+    /// In bytes per second, since it last started; nil while that is meaningless.
     var rate: Double? {
         guard case .running = state else { return nil }
         return pace.rate(at: received)
     }
 
-    /// What it could go on from, as long as it isn't running.
+    /// The data it could be resumed from, while it isn't running.
     var resumeData: Data? {
         switch state {
         case .waiting(let data), .paused(let data): data
@@ -94,7 +93,7 @@ struct Download: Sendable {
         }
     }
 
-    /// Whether a task of its is under way.
+    /// Its current task, if any.
     var task: Int? {
         switch state {
         case .running(let task, _), .pausing(let task, _): task
@@ -102,7 +101,7 @@ struct Download: Sendable {
         }
     }
 
-    /// Whether it needs nothing but time to come to an end, or to rest.
+    /// Whether it will finish, or come to rest, without further action.
     var isBusy: Bool {
         switch state {
         case .waiting, .running, .pausing, .checking: true
@@ -111,10 +110,10 @@ struct Download: Sendable {
     }
 }
 
-// MARK: - Steps, each of which does nothing and returns false (or nil) where it has no place
+// MARK: - Steps. Each does nothing and returns false (or nil) if it doesn't apply.
 
 extension Download {
-    /// Somebody wants it (again).
+    /// It is wanted (again).
     mutating func request() -> Bool {
         switch state {
         case .paused, .failed, .cancelled:
@@ -126,7 +125,7 @@ extension Download {
         }
     }
 
-    /// There is a place for it, and `task` has been made for it.
+    /// It has got a place, and `task` was created for it.
     mutating func start(task: Int) -> Bool {
         guard case .waiting(let data) = state else { return false }
         state = .running(task: task, origin: data)
@@ -152,7 +151,7 @@ extension Download {
         return true
     }
 
-    /// What has to be done to pause it.
+    /// The action needed to pause it.
     enum PauseAction { case nothing, cancelTask }
 
     mutating func pause() -> PauseAction? {
@@ -168,14 +167,14 @@ extension Download {
         }
     }
 
-    /// The task is cancelled. Where it had not got so far as to have resume data, what it started from is still good.
+    /// The task is cancelled. If it hadn't got far enough to have resume data, the data it started from is still valid.
     mutating func paused(task: Int, resumeData: Data?) -> Bool {
         guard case .pausing(task, let origin) = state else { return false }
         state = .paused(resumeData: resumeData ?? origin)
         return true
     }
 
-    /// It can go on, but only as long as this program runs.
+    /// It can be resumed, but only while this program runs.
     mutating func failedToSave(_ message: String) {
         state = .failed(DownloadFailure(message: message, isTransient: false, resumeData: resumeData))
     }
@@ -202,7 +201,7 @@ extension Download {
         }
     }
 
-    /// The data the task started from is no resume data. Another attempt starts from nothing.
+    /// The data the task started from isn't resume data. Another attempt starts from scratch.
     mutating func rejectOrigin(task: Int, message: String) -> Bool {
         guard case .running(task, .some) = state else { return false }
         received = 0
@@ -210,14 +209,14 @@ extension Download {
         return true
     }
 
-    /// The task's file is in its place.
+    /// The task's file is in place.
     mutating func arrived(task: Int) -> Bool {
         guard self.task == task else { return false }
         state = .checking(isNew: true)
         return true
     }
 
-    /// A file of its name was in its place before, with so many bytes.
+    /// A file of its name and this length was already in place.
     mutating func found(length: Int64) -> Bool {
         guard case .waiting(nil) = state else { return false }
         state = .checking(isNew: false)
@@ -226,7 +225,7 @@ extension Download {
         return true
     }
 
-    /// - Parameter isRight: nil where there is nothing to compare with.
+    /// - Parameter isRight: nil if there is nothing to compare with.
     mutating func checked(isRight: Bool?) -> Bool {
         guard case .checking(let isNew) = state else { return false }
         switch (isRight, isNew) {
@@ -248,12 +247,12 @@ extension Download {
 
 struct DownloadFailure: Equatable, Sendable {
     var message: String
-    /// Whether another attempt may go better.
+    /// Whether another attempt may succeed.
     var isTransient: Bool
     var resumeData: Data?
 }
 
-/// How fast bytes come.
+/// How fast bytes arrive.
 private struct Pace: Sendable {
     private let start: ContinuousClock.Instant
     let origin: Int64

@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 
-// What the session says to the centre. All of it is said on the centre's queue.
+// The session's messages to the centre, all on the centre's queue.
 
 extension DownloadCentre: URLSessionDownloadDelegate {
     func urlSession(
@@ -27,7 +27,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         change(downloadTask) { $0.resumed(at: fileOffset, expected: Self.known(expectedTotalBytes)) }
     }
 
-    /// The file has to be moved before this method returns. What arrives with an error status is not what was asked for.
+    /// The file must be moved before this method returns. The body of an error response isn't the file that was asked for.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         guard let item = owner(of: downloadTask)?.item else { return }
         let identifier = downloadTask.taskIdentifier
@@ -52,7 +52,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         defer { forgetTask(task.taskIdentifier) }
         guard let error, let download = task as? URLSessionDownloadTask else { return }
-        // Resume data that is no good makes a task without a request.
+        // Invalid resume data produces a task without a request.
         if download.originalRequest == nil, let item = owner(of: download)?.item {
             folder.removePauseFile(of: item)
             return change(download) { $0.rejectOrigin(task: task.taskIdentifier, message: error.localizedDescription) }
@@ -67,7 +67,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         }
     }
 
-    /// The download whose task this is; nil where it has gone on without it.
+    /// The download that owns this task; nil if it has continued without it.
     private func owner(of task: URLSessionDownloadTask) -> Download? {
         guard let id = task.taskDescription.flatMap(URL.init(string:)), let download = downloads[id],
             download.task == task.taskIdentifier

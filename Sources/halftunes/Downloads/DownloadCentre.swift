@@ -1,11 +1,10 @@
 import CurlNetworking
 import Foundation
 
-/// Downloads items into a folder, several at once: starts, pauses, resumes and cancels them, and writes down what is
-/// paused.
+/// Downloads items into a folder, several at once: starts, pauses, resumes and cancels them, and records what is paused.
 ///
-/// Its methods may be called from any thread, and do what they do on `queue`, which is also the session's delegate queue:
-/// so everything has its order, and `report` hears of it in that order.
+/// Its methods may be called from any thread, and take effect on `queue`, which is also the session's delegate queue: so everything happens
+/// in order, and `report` is called in that order.
 final class DownloadCentre: NSObject, @unchecked Sendable {
     // @unchecked is true because what changes is touched on `queue` only.
     let folder: DownloadFolder
@@ -17,18 +16,18 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
 
     private var session: URLSession?
     private(set) var downloads: [URL: Download] = [:]
-    /// Those that wait for a place, in the order in which they get one.
+    /// The downloads waiting for a place, in order.
     private var waiting: [URL] = []
     var tasks: [Int: URLSessionDownloadTask] = [:]
-    /// The tasks of which a checkpoint was asked for.
+    /// The tasks for which a checkpoint has been requested.
     private var checkpointed: Set<Int> = []
-    /// Called when nothing moves any more.
+    /// Called when nothing is moving any more.
     private var whenAtRest: [() -> Void] = []
     private var isClosing = false
 
     /// - Parameters:
     ///   - places: How many downloads run at once.
-    ///   - report: Called on the queue, with every change of every download.
+    ///   - report: Called on the queue, for every change of every download.
     init(folder: DownloadFolder, places: Int, report: @escaping @Sendable (Download) -> Void) {
         self.folder = folder
         self.places = places
@@ -46,9 +45,9 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         session = URLSession(configuration: configuration, delegate: self, delegateQueue: delegateQueue)
     }
 
-    // MARK: - What it is asked to do
+    // MARK: - Requests
 
-    /// Shows a download that was paused in an earlier run. Does nothing if it's known already.
+    /// Shows a download that was paused in an earlier run. Does nothing if it is already known.
     func add(_ pauseFile: PauseFile) {
         queue.async { [self] in
             guard downloads[pauseFile.item.url] == nil else { return }
@@ -58,7 +57,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Downloads an item, from where it was paused if it was; what is there already is only compared with its checksum.
+    /// Downloads an item, from where it was paused if it was; a file that is already there is only compared with its checksum.
     func start(_ item: DownloadItem) {
         queue.async { [self] in
             if downloads[item.url] != nil { return request(item.url) }
@@ -74,7 +73,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Shows which of these items are in the folder already; what isn't as its checksum says is not shown.
+    /// Shows which of these items are already in the folder; those that don't match their checksum aren't shown.
     func lookFor(_ items: [DownloadItem]) {
         queue.async { [self] in
             for item in items where downloads[item.url] == nil && folder.pauseFile(of: item) == nil {
@@ -87,14 +86,14 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// What is known of a finished download whose file somebody has taken away.
+    /// Forgets a finished download whose file has been removed.
     func forget(_ id: URL) {
         queue.async { [self] in
             if case .finished = downloads[id]?.state { downloads[id] = nil }
         }
     }
 
-    /// Lets a paused, failed or cancelled download go on, or start again.
+    /// Resumes or restarts a paused, failed or cancelled download.
     func resume(_ id: URL) {
         queue.async { [self] in request(id) }
     }
@@ -120,7 +119,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Pauses whatever is under way and returns when all is written down; the centre takes no more requests.
+    /// Pauses all running downloads, and returns when they have been recorded; the centre takes no more requests.
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
@@ -133,7 +132,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         queue.sync { session?.finishTasksAndInvalidate() }
     }
 
-    // MARK: - How it does it
+    // MARK: - Implementation
 
     private func request(_ id: URL) {
         guard !isClosing, var download = downloads[id], download.request() else { return }
@@ -180,8 +179,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Compares the item's file with its checksum, elsewhere, and calls back on the queue; with nil where there is nothing to compare
-    /// with.
+    /// Compares the item's file with its checksum off the queue, and calls back on the queue; with nil if there is nothing to compare with.
     private func compare(_ item: DownloadItem, _ completion: @escaping @Sendable (Bool?) -> Void) {
         let file = folder.destination(of: item)
         DispatchQueue.global(qos: .utility).async { [self] in
@@ -190,7 +188,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// From the first bytes on, what a later run needs to go on from is on disk, in case this one is killed.
+    /// From the first bytes on, keeps what a later run needs to resume on disk, in case this one is killed.
     ///
     /// - Parameter isFirst: Whether the bytes just written are the file's first: the task has started (over).
     func keepCheckpoint(of task: URLSessionDownloadTask, isFirst: Bool) {
@@ -202,7 +200,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
                 guard let download = downloads.values.first(where: { $0.task == identifier }),
                     case .running = download.state
                 else { return }
-                // The download goes on without it.
+                // The download continues without it.
                 try? folder.save(PauseFile(download, resumeData: resumeData))
             }
         }
@@ -214,7 +212,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         checkpointed.remove(identifier)
     }
 
-    /// Takes a step of a download's, and tells about it if there was one to take.
+    /// Takes a step of a download, and reports the download if the step applied.
     func change(_ id: URL, _ step: (inout Download) -> Bool) {
         guard var download = downloads[id], step(&download) else { return }
         update(download)
@@ -241,8 +239,8 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         for action in actions { action() }
     }
 
-    /// Keeps the `.resume` file as it should be. It stays while the download goes on from it, until the first checkpoint takes its
-    /// place: should the program be killed, it's still good.
+    /// Keeps the `.resume` file up to date. It stays while the download continues from it, until the first checkpoint replaces it: if the
+    /// program is killed, it is still valid.
     private func writeDown(_ download: Download) throws {
         switch download.state {
         case .paused, .failed:

@@ -1,24 +1,22 @@
 import Foundation
 import Glibc
 
-/// The folder that downloads end in: their files, the `.resume` files of the paused ones, and a hidden folder for what
-/// has been received of those that aren't complete.
+/// The folder for downloads: their files, the `.resume` files of paused ones, and a hidden folder for the partial files.
 ///
-/// Partial files are on the same file system as the destination, so that a finished one only has to be renamed, and
-/// survive a restart of the machine, which those in `/tmp` need not. Programs that use the folder hold a shared lock on
-/// it; who comes when nobody else is there, or leaves last, removes what no paused download needs: a program that was killed
-/// may have left something.
+/// Partial files are on the same file system as the destination, so a finished one only has to be renamed, and they survive a reboot, which
+/// those in `/tmp` may not. Programs that use the folder hold a shared lock on it; the first to arrive and the last to leave remove what no
+/// paused download needs, since a killed program may have left something behind.
 final class DownloadFolder: Sendable {
     let url: URL
-    /// Where partial files are.
+    /// Where the partial files are.
     let partials: URL
     private let lock: Int32
 
-    /// Makes the folder if there is none.
+    /// Creates the folder if there is none.
     init(_ path: String) throws {
         let url = URL(fileURLWithPath: path, isDirectory: true)
         try Self.makeDirectory(url.path)
-        // Resume data names the place of its partial file; by whatever road one comes, it has to be the same.
+        // Resume data records where its partial file is, so the path must be the same however one gets there.
         self.url = url.resolvingSymlinksInPath()
         partials = self.url.appendingPathComponent(".halftunes", isDirectory: true)
         lock = try Self.lock(partials, of: self.url)
@@ -28,7 +26,7 @@ final class DownloadFolder: Sendable {
         close(lock)
     }
 
-    /// Makes the directory and those it is in, as far as they are missing.
+    /// Creates the directory and its missing parents.
     private static func makeDirectory(_ path: String) throws {
         if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
         let error = SystemCallError(path)
@@ -38,7 +36,7 @@ final class DownloadFolder: Sendable {
         guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemCallError(path) }
     }
 
-    /// Makes the directory, ours alone, tidies it if nobody else uses it, and takes a shared lock on it.
+    /// Creates the directory with access for us alone, tidies it if nobody else uses it, and takes a shared lock on it.
     private static func lock(_ partials: URL, of folder: URL) throws -> Int32 {
         let path = partials.path
         while true {
@@ -49,7 +47,7 @@ final class DownloadFolder: Sendable {
                 throw SystemCallError(path)
             }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { sweep(partials, needed: pauseFiles(in: folder)) }
-            // Whoever removed it meanwhile had the lock.
+            // Whoever removed it meanwhile held the lock.
             flock(descriptor, LOCK_SH)
             var locked = stat()
             var named = stat()
@@ -66,14 +64,14 @@ final class DownloadFolder: Sendable {
         url.appendingPathComponent(item.fileName, isDirectory: false)
     }
 
-    /// In bytes; nil where there is no such file.
+    /// In bytes; nil if there is no such file.
     func length(of item: DownloadItem) -> Int64? {
         var status = stat()
         guard stat(destination(of: item).path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int64(status.st_size)
     }
 
-    /// Takes a downloaded file from where it was downloaded to.
+    /// Moves a downloaded file from its temporary location.
     func accept(_ location: URL, as item: DownloadItem) throws {
         try PrivateFile.move(location, to: destination(of: item))
     }
@@ -88,7 +86,7 @@ final class DownloadFolder: Sendable {
         url.appendingPathComponent(item.fileName + PauseFile.suffix, isDirectory: false)
     }
 
-    /// All paused downloads, by name. Files that are none of ours are left out.
+    /// All paused downloads, by name. Other files are left out.
     var pauseFiles: [PauseFile] { Self.pauseFiles(in: url) }
 
     private static func pauseFiles(in url: URL) -> [PauseFile] {
@@ -98,7 +96,7 @@ final class DownloadFolder: Sendable {
         }
     }
 
-    /// What was paused of this item, if it's from the same address.
+    /// The paused download of this item, if it is from the same address.
     func pauseFile(of item: DownloadItem) -> PauseFile? {
         let file = try? PauseFile(contentsOf: pauseFileURL(of: item))
         return file?.item.url == item.url ? file : nil
@@ -108,7 +106,7 @@ final class DownloadFolder: Sendable {
         try pauseFile.write(to: pauseFileURL(of: pauseFile.item), by: partials)
     }
 
-    /// Leaves that of another address, whose file would have the same name.
+    /// Leaves one from another address, whose file would have the same name.
     func removePauseFile(of item: DownloadItem) {
         guard pauseFile(of: item) != nil else { return }
         unlink(pauseFileURL(of: item).path)
@@ -116,8 +114,8 @@ final class DownloadFolder: Sendable {
 
     // MARK: - Partial files
 
-    /// Removes the partial files that nobody can need any more, if nobody else uses the folder; and their directory, when nothing is
-    /// paused. For who has finished.
+    /// Removes the partial files that aren't needed any more, if nobody else uses the folder; and their directory, if nothing is paused.
+    /// Call it when finished.
     func tidy() {
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return }
         let needed = pauseFiles

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Downloads items until all are there, have failed for good, or a signal says to stop; then everything is paused.
+/// Downloads items until all are complete, have failed for good, or a signal asks it to stop; then everything is paused.
 struct DownloadRun {
     private enum Event: Sendable {
         case download(Download)
@@ -8,7 +8,7 @@ struct DownloadRun {
         case signal(Int32)
     }
 
-    /// How often a transfer that failed is tried again, in a row without a byte gained.
+    /// How many times a failed transfer is retried in a row without gaining a byte.
     private static let retries = 3
 
     private let items: [DownloadItem]
@@ -18,7 +18,7 @@ struct DownloadRun {
 
     private var latest: [URL: Download] = [:]
     private var attempts: [URL: (count: Int, received: Int64)] = [:]
-    /// Those that may still come to an end.
+    /// The downloads that may still finish.
     private var pending: Set<URL>
 
     init(_ items: [DownloadItem], folder: DownloadFolder, places: Int, reporter: any DownloadReporter) {
@@ -63,7 +63,7 @@ struct DownloadRun {
         return failures.isEmpty ? ExitCode.success : ExitCode.failure
     }
 
-    /// Returns after which time the download should be tried again, if it should.
+    /// Returns the delay before the download should be retried, if it should.
     private mutating func note(_ download: Download) -> Duration? {
         latest[download.id] = download
         guard case .failed(let failure) = download.state, failure.isTransient, let delay = delay(for: download) else {
@@ -105,10 +105,10 @@ struct DownloadRun {
     }
 }
 
-/// Tells people how downloads stand.
+/// Shows the user how downloads are progressing.
 protocol DownloadReporter: Sendable {
     mutating func note(_ download: Download)
-    /// The download has failed, and will be tried again.
+    /// The download has failed, and will be retried.
     mutating func note(_ download: Download, retryingIn delay: Duration)
     mutating func finish(_ summary: [String])
 }

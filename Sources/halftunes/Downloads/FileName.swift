@@ -1,13 +1,13 @@
 import Foundation
 
-/// Names for files, made from what the network says.
+/// Makes file names from untrusted text.
 enum FileName {
-    /// In bytes. File systems allow 255; this leaves room for `.resume` and for telling namesakes apart.
+    /// In bytes. File systems allow 255; this leaves room for `.resume` and for numbering duplicates.
     private static let longest = 200
     private static let fallback = "untitled"
 
-    /// A name that is a plain file in the directory it is put in, whatever `text` contains: no separators, no control or
-    /// formatting characters, not hidden, not too long.
+    /// The name of a plain file in its directory, whatever `text` contains: no separators, no control or formatting characters, not hidden,
+    /// not too long.
     static func sanitised(_ text: String) -> String {
         let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
             switch scalar {
@@ -29,7 +29,7 @@ enum FileName {
         return stem + suffix
     }
 
-    /// What stands before the last dot, and the rest from that dot on. Something long is no extension, and is not split off.
+    /// The part before the last dot, and the rest from that dot on. Anything long is no extension, and isn't split off.
     private static func split(_ name: String) -> (stem: String, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 11 else {
             return (name, "")

@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// What is written beside a paused download's destination, as `name.resume`: the resume data, and what it belongs to.
+/// The file written beside a paused download's destination, as `name.resume`: the resume data, and the download it belongs to.
 ///
-/// What it holds is untrusted when it is read back: the download is named as the file is, whatever that says, and the
-/// resume data is checked by who resumes from it.
+/// Its content is untrusted when read back: the download is named after the file, whatever the content says, and the resume data is checked
+/// by the session that resumes from it.
 struct PauseFile: Codable, Equatable, Sendable {
     private(set) var version = Self.currentVersion
     var item: DownloadItem
-    /// Bytes of the file so far, for show: the resume data knows for itself.
+    /// Bytes of the file so far, for display: the resume data has its own count.
     var received: Int64
     var expected: Int64?
     var resumeData: Data
@@ -17,12 +17,12 @@ struct PauseFile: Codable, Equatable, Sendable {
     static let suffix = ".resume"
     private static let largestSize = 4 << 20
 
-    /// Whether a partial file of this name may be needed. Resume data is opaque; but what it doesn't mention it can't need.
+    /// Whether a partial file of this name may be needed. Resume data is opaque, but it can't need a file that it doesn't mention.
     func mentions(_ name: String) -> Bool {
         resumeData.range(of: Data(name.utf8)) != nil
     }
 
-    /// nil where there is nothing to resume from.
+    /// nil if there is nothing to resume from.
     init?(_ download: Download) {
         guard let resumeData = download.resumeData else { return nil }
         self.init(download, resumeData: resumeData)
@@ -35,7 +35,7 @@ struct PauseFile: Codable, Equatable, Sendable {
         self.resumeData = resumeData
     }
 
-    /// - Throws: Where the file can't be read, or is none of ours.
+    /// - Throws: If the file can't be read, or isn't one of ours.
     init(contentsOf url: URL) throws {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw SystemCallError(url.path) }
@@ -50,9 +50,9 @@ struct PauseFile: Codable, Equatable, Sendable {
         self = decoded
     }
 
-    /// Writes it as `url`, readable for nobody else, and at once: whoever looks sees the old file or the new one.
+    /// Writes it to `url` atomically, readable only by its owner.
     ///
-    /// - Parameter folder: Where it is written before it gets its name, on the same file system.
+    /// - Parameter folder: Where it is written before it is renamed, on the same file system.
     func write(to url: URL, by folder: URL) throws {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary

@@ -6,7 +6,7 @@ struct SystemCallError: LocalizedError {
     let subject: String
     let code: Int32
 
-    /// Takes `errno`; call it before anything else can change that.
+    /// Captures `errno`; call it before anything else can change that.
     init(_ subject: String) {
         self.subject = subject
         code = errno
@@ -15,7 +15,7 @@ struct SystemCallError: LocalizedError {
     var errorDescription: String? { "\(subject): \(String(cString: strerror(code)))" }
 }
 
-/// Files that are nobody else's business.
+/// Files that only their owner can access.
 enum PrivateFile {
     /// Writes a file of mode 0600 in `folder` and then renames it, so that `url` is never half written.
     static func write(_ data: Data, to url: URL, by folder: URL) throws {
@@ -34,7 +34,7 @@ enum PrivateFile {
         }
     }
 
-    /// Gives a file another place on the same file system; what was there is replaced.
+    /// Moves a file within the same file system, replacing what was there.
     static func move(_ source: URL, to destination: URL) throws {
         guard rename(source.path, destination.path) == 0 else { throw SystemCallError(destination.path) }
     }

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// `halftunes` alone: search, download, pause, resume and cancel with the keyboard.
+/// `halftunes` without a command: search, download, pause, resume and cancel with the keyboard.
 struct InteractiveCommand {
     private enum Event: Sendable {
         case bytes([UInt8])
@@ -13,7 +13,7 @@ struct InteractiveCommand {
         case redraw
     }
 
-    /// The screen isn't drawn more often than this.
+    /// The minimum time between two drawings of the screen.
     private static let frame = DispatchTimeInterval.milliseconds(40)
 
     private let folder: DownloadFolder
@@ -89,7 +89,7 @@ struct InteractiveCommand {
             centre.lookFor(screen.rows.compactMap(\.item))
         case .download(let download): screen.show(download)
         case .playbackOver(let ending, let number):
-            // Another song may have taken its place.
+            // Another song may have replaced it.
             guard let playing, playing.number == number else { return nil }
             self.playing = nil
             screen.stoppedPlaying(ending.problem(with: playing.player))
@@ -117,7 +117,7 @@ struct InteractiveCommand {
         return nil
     }
 
-    /// In place of what is being played.
+    /// Replaces the song being played.
     private mutating func play(_ item: DownloadItem) {
         playing?.playback.stop()
         playing = nil
@@ -149,7 +149,7 @@ struct InteractiveCommand {
         RawTerminal.draw(view.lines(screen))
     }
 
-    /// However much happens at once, it's drawn once.
+    /// Draws once, however much happens at the same time.
     private mutating func drawSoon(after event: Event) {
         if case .redraw = event {
             isDrawingDue = false

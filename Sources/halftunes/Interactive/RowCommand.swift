@@ -1,10 +1,10 @@
-/// What can be done to the selected row with one key.
+/// The actions on the selected row, one key each.
 enum RowCommand: CaseIterable {
     case play, stop, download, pause, resume, cancel
 
-    /// What applies to a song, in the order in which the keys are shown.
+    /// The actions that apply to a song, in the order in which the keys are shown.
     ///
-    /// - Parameter download: nil where nothing has been downloaded of it.
+    /// - Parameter download: nil if nothing of it has been downloaded.
     static func applicable(to download: Download?, isPlaying: Bool) -> [RowCommand] {
         switch download?.state {
         case nil, .cancelled: [.download]
@@ -16,7 +16,7 @@ enum RowCommand: CaseIterable {
         }
     }
 
-    /// What the key asks for: whichever of these applies, the first giving the key its name; empty for keys that have nothing to do with rows.
+    /// The actions on this key: whichever applies, with the first giving the key its name; empty for keys that aren't about rows.
     static func wishes(of key: Key) -> [RowCommand] {
         switch key {
         case .enter: [.play, .stop, .download, .resume]
@@ -28,7 +28,7 @@ enum RowCommand: CaseIterable {
         }
     }
 
-    /// With its key, for the line that tells the keys.
+    /// With its key, for the line that explains the keys.
     var help: String {
         switch self {
         case .play: "enter play"
@@ -53,7 +53,7 @@ enum RowCommand: CaseIterable {
 }
 
 extension Download {
-    /// How it stands, after "is".
+    /// Its state, to follow "is".
     var condition: String {
         switch state {
         case .waiting: "waiting for a place"

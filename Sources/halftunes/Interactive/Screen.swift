@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the interactive program shows and how keys change it. A value: it asks for deeds and does none.
+/// The interactive program's screen, and how keys change it. A value: it returns actions and performs none.
 struct Screen {
     struct Row: Equatable {
         let title: String
@@ -10,7 +10,7 @@ struct Screen {
 
     enum Mode: Equatable {
         case browsing
-        /// A search term, as far as it has been typed.
+        /// The search term typed so far.
         case typing(String)
     }
 
@@ -33,11 +33,11 @@ struct Screen {
     private(set) var rows: [Row] = []
     private(set) var selected = 0
     private(set) var downloads: [URL: Download] = [:]
-    /// The song that is being played.
+    /// The song being played.
     private(set) var playing: URL?
-    /// What has happened last; gone when another row is selected.
+    /// The latest news; gone when another row is selected.
     private var news: String? = "Try bach, beethoven, folk or dance."
-    /// How many rows a page has; the view knows.
+    /// How many rows a page has; set by the view.
     var pageSize = 10
 
     init(source: String, folder: URL) {
@@ -47,14 +47,14 @@ struct Screen {
 
     var selectedRow: Row? { rows.indices.contains(selected) ? rows[selected] : nil }
 
-    /// What has happened last, or else where the selected song's file is.
+    /// The latest news, or else where the selected song's file is.
     var message: String {
         if let news { return news }
         guard let download = selectedDownload, case .finished = download.state else { return "" }
         return path(of: download.item)
     }
 
-    /// What the keys do now, for people.
+    /// Explains what the keys do now.
     var help: [String] {
         switch mode {
         case .typing: ["enter search", "esc list", "ctrl-u clear", "ctrl-c quit"]
@@ -75,7 +75,7 @@ struct Screen {
             let found = tracks.map { track in
                 Row(title: track.title, item: items.first { $0.url == track.preview })
             }
-            // What is under way stays in sight, whatever is searched for.
+            // Running downloads stay in sight, whatever is searched for.
             let kept = rows.filter { row in
                 row.item.map { downloads[$0.url] != nil && !found.contains(row) } ?? false
             }
@@ -105,7 +105,7 @@ struct Screen {
         }
     }
 
-    /// The song's file isn't there any more: it can be downloaded again.
+    /// The song's file is gone: it can be downloaded again.
     mutating func forget(_ id: URL) {
         guard let download = downloads.removeValue(forKey: id) else { return }
         news = "\(path(of: download.item)) is gone; d downloads it again."
@@ -116,7 +116,7 @@ struct Screen {
         news = "Playing \(path(of: item)) with \(player)"
     }
 
-    /// - Parameter problem: Why, where it wasn't the song's end or the user's wish.
+    /// - Parameter problem: The reason, unless it was the song's end or the user's wish.
     mutating func stoppedPlaying(_ problem: String?) {
         playing = nil
         news = problem
@@ -219,7 +219,7 @@ struct Screen {
         }
     }
 
-    /// What applies to the selected row.
+    /// The actions that apply to the selected row.
     private var commands: [RowCommand] {
         guard let item = selectedRow?.item else { return [] }
         return RowCommand.applicable(to: selectedDownload, isPlaying: playing == item.url)

@@ -6,7 +6,7 @@ struct ScreenView {
     let rows: Int
     var glyphs = ProgressLine.Glyphs.suitable()
 
-    /// Head, search field and message above the list, the keys below.
+    /// Below the head, search field and message, and above the keys.
     var listRows: Int { max(1, rows - 6) }
 
     /// One string for each line of the terminal.

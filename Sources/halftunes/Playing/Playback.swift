@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import CurlNetworkingLocks
 
-/// A file that a player plays, in a process group of its own: Ctrl-C and Ctrl-Z in the terminal are ours to handle.
+/// A file being played by a player in a process group of its own: Ctrl-C and Ctrl-Z in the terminal are ours to handle.
 final class Playback: Sendable {
     enum Ending: Equatable, Sendable {
         case finished
@@ -20,9 +20,9 @@ final class Playback: Sendable {
     private let state = Mutex(State.playing)
 
     /// - Parameters:
-    ///   - isQuiet: Whether the player's output is thrown away. Otherwise it goes where ours goes.
+    ///   - isQuiet: Whether the player's output is discarded. Otherwise it goes where ours goes.
     ///   - whenOver: Called once, on a thread of its own.
-    /// - Throws: `PlayerError` where there is no such file, `SystemCallError` where the player can't be started.
+    /// - Throws: `PlayerError` if there is no such file, `SystemCallError` if the player can't be started.
     init(
         _ file: URL,
         with player: Player,
@@ -37,13 +37,13 @@ final class Playback: Sendable {
         thread.start()
     }
 
-    /// Throws where there is no such file.
+    /// Throws if there is no such file.
     static func check(_ file: URL) throws(PlayerError) {
         var status = stat()
         guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .noFile(file.path) }
     }
 
-    /// Asks the player to end; the second time it is killed. Does nothing once it has ended.
+    /// Asks the player to end; the second call kills it. Does nothing once it has ended.
     func stop() {
         state.withLock { state in
             switch state {
@@ -55,11 +55,11 @@ final class Playback: Sendable {
         }
     }
 
-    /// On the thread that waits.
+    /// On the waiting thread.
     private func waitForEnd() -> Ending {
         var information = siginfo_t()
         while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
-        // Under the lock, so that no signal goes to a process that gets the number next.
+        // Under the lock, so that no signal goes to a process that gets the same number next.
         return state.withLock { state in
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
@@ -71,7 +71,7 @@ final class Playback: Sendable {
         }
     }
 
-    /// The child has the default action for each signal: those that this program ignores would be ignored by the player as well.
+    /// The child gets the default action for each signal: otherwise the player would ignore those that this program ignores.
     private static func spawn(_ words: [String], isQuiet: Bool) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The program that plays files: the one that `HALFTUNES_PLAYER` names, else the first known one that is installed.
+/// The program that plays files: the one named by `HALFTUNES_PLAYER`, or else the first known one that is installed.
 struct Player: Equatable, Sendable {
     static let variable = "HALFTUNES_PLAYER"
 
-    /// With the options that keep them from drawing on the terminal.
+    /// With options that keep them from drawing on the terminal.
     private static let known = [
         ["mpv", "--no-video", "--really-quiet"], ["ffplay", "-nodisp", "-autoexit", "-loglevel", "error"], ["paplay"],
         ["aplay", "-q"],
     ]
 
-    /// The program's path, and what stands before the file.
+    /// The program's path, and the arguments before the file.
     let words: [String]
 
     var name: String { words.first.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "" }
@@ -49,7 +49,7 @@ struct Player: Equatable, Sendable {
 
 enum PlayerError: LocalizedError, Equatable {
     case noneInstalled([String])
-    /// What the variable names.
+    /// The variable's value.
     case notThere(String)
     case noFile(String)
 

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Where the music comes from: somebody's iTunes Search API, or the embedded catalogue, started for the purpose.
+/// Where the music comes from: an iTunes Search API, or the embedded catalogue, started for the purpose.
 struct MusicSource {
     let search: SearchService
-    /// How it's called.
+    /// Its name in messages.
     let name: String
     private let server: CatalogueServer?
 
     /// - Parameters:
     ///   - api: nil for the embedded catalogue.
-    ///   - resumable: Paused downloads. If they come from an embedded catalogue of an earlier run, this one tries to
-    ///     listen where that one did, so that they can go on.
+    ///   - resumable: Paused downloads. If they come from an embedded catalogue of an earlier run, this one tries to listen at the same
+    ///     address, so that they can be resumed.
     init(api: URL?, rate: Int = CatalogueServer.usualRate, resumable: [PauseFile] = []) throws {
         if let api {
             server = nil

@@ -2,7 +2,7 @@ import CurlNetworking
 import Foundation
 import CurlNetworkingLocks
 
-/// Searches the catalogue; a new query cancels the one before.
+/// Searches the catalogue; a new query cancels the previous one.
 final class SearchService: Sendable {
     private let api: URL
     private let session: URLSession
@@ -56,7 +56,7 @@ final class SearchService: Sendable {
             URLQueryItem(name: "limit", value: String(limit)),
             URLQueryItem(name: "term", value: term),
         ]
-        // To the server a plus means a space; URLComponents lets it stand.
+        // The server takes a plus for a space, and URLComponents doesn't encode it.
         components.percentEncodedQuery = components.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         return components.url
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A song as the iTunes Search API describes it, with the fields that are of use here.
+/// A song as the iTunes Search API describes it, with the fields used here.
 ///
 /// Source: <https://developer.apple.com/library/archive/documentation/AudioVideo/Conceptual/iTuneSearchAPI/UnderstandingSearchResults.html>
 struct Track: Codable, Equatable, Sendable {
@@ -14,19 +14,19 @@ struct Track: Codable, Equatable, Sendable {
     var trackTimeMillis: Int?
     var trackNumber: Int?
     var primaryGenreName: String?
-    /// Of the preview's bytes, in hexadecimal digits. Only the embedded catalogue tells.
+    /// Of the preview's bytes, in hexadecimal digits. Only the embedded catalogue sends it.
     var previewSha256: String?
 
-    /// Where the preview is, if it's somewhere that a download may go to: a catalogue's word is not trusted.
+    /// The preview's address, if downloads may use it: the catalogue isn't trusted.
     var preview: URL? {
         previewUrl.flatMap(URL.init(webAddress:))
     }
 
-    /// How it is called in lists.
+    /// Its name in lists.
     var title: String { "\(trackName) – \(artistName)" }
 }
 
-/// The answer to a search.
+/// The response to a search.
 struct SearchResult: Codable, Sendable {
     var resultCount: Int
     var results: [Track]
@@ -36,7 +36,7 @@ struct SearchResult: Codable, Sendable {
         results = tracks
     }
 
-    /// What is no track with a name, as an album, is left out.
+    /// Leaves out anything that isn't a track with a name, such as an album.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         results = try container.decode([Attempt].self, forKey: .results).compactMap(\.track)
@@ -54,7 +54,7 @@ struct SearchResult: Codable, Sendable {
 }
 
 extension URL {
-    /// nil where `text` is not an http or https address with a host.
+    /// nil unless `text` is an http or https address with a host.
     init?(webAddress text: String) {
         guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             url.host?.isEmpty == false

@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 
-/// Standard output and error, unbuffered. Whoever has gone away, at the other end of a pipe, is not told.
+/// Standard output and error, unbuffered. Write errors, such as a closed pipe, are ignored.
 enum Console {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Whether somebody sits before the program: both ends are a terminal, and not one that can do nothing.
+    /// Whether a person is at the terminal: both input and output are one, and it is capable of drawing.
     static var isInteractive: Bool {
         isTerminal && isatty(STDIN_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] ?? "dumb" != "dumb"
     }

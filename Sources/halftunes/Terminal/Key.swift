@@ -7,12 +7,12 @@ enum Key: Equatable {
     case up, down, pageUp, pageDown, home, end
 }
 
-/// Makes keys of the bytes that a terminal in raw mode sends.
+/// Parses the bytes that a terminal in raw mode sends into keys.
 struct KeyParser {
-    /// The start of something longer.
+    /// The start of an incomplete key.
     private var pending: [UInt8] = []
 
-    /// - Parameter bytes: What was read at once: an escape character that nothing follows is the key of that name.
+    /// - Parameter bytes: The result of one read: an escape character followed by nothing is the Escape key.
     mutating func keys(in bytes: some Sequence<UInt8>) -> [Key] {
         var rest = (pending + bytes)[...]
         pending = []
@@ -42,7 +42,7 @@ struct KeyParser {
         }
     }
 
-    /// nil where the character's other bytes are still to come. Bytes that are none become U+FFFD.
+    /// nil if the character's other bytes are still to come. Invalid bytes become U+FFFD.
     private static func character(_ rest: inout ArraySlice<UInt8>) -> Character? {
         let first = rest[rest.startIndex]
         let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1
@@ -51,7 +51,7 @@ struct KeyParser {
         return String(decoding: rest.prefix(length), as: UTF8.self).first ?? "\u{FFFD}"
     }
 
-    /// Takes an escape sequence off; nil where it isn't complete. Sequences without a meaning here give no key.
+    /// Removes an escape sequence; nil if it is incomplete. Unknown sequences yield no key.
     private func sequence(_ rest: inout ArraySlice<UInt8>) -> [Key]? {
         let bytes = Array(rest)
         guard bytes.count > 1, bytes[1] == UInt8(ascii: "[") || bytes[1] == UInt8(ascii: "O") else {

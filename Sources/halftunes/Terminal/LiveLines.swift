@@ -1,12 +1,11 @@
-/// The last lines on a terminal, which are drawn anew again and again, below others that stay.
+/// The last lines on a terminal, redrawn repeatedly, below others that stay.
 struct LiveLines {
     private static let interval = Duration.milliseconds(50)
 
     private var drawn = 0
     private var lastDrawing: ContinuousClock.Instant?
 
-    /// Replaces the live lines by `lines`, of which those that fit on the terminal are shown; not more often than
-    /// somebody can look, unless it has to be.
+    /// Replaces the live lines with as many of `lines` as fit on the terminal; no more often than the eye can follow, unless urgent.
     mutating func draw(_ lines: [String], isUrgent: Bool = false) {
         if !isUrgent, let lastDrawing, lastDrawing + Self.interval > .now { return }
         lastDrawing = .now
@@ -15,7 +14,7 @@ struct LiveLines {
         drawn = shown.count
     }
 
-    /// Writes lines that stay above the live ones. The latter are gone until they are drawn again.
+    /// Writes lines that stay above the live ones. The live lines disappear until they are drawn again.
     mutating func writeAbove(_ lines: [String]) {
         Console.write(beginning + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
         drawn = 0

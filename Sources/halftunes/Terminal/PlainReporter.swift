@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reports downloads as lines, for pipes and files: what happens, and progress in steps.
+/// Reports downloads as lines, for pipes and files: events, and progress in steps.
 struct PlainReporter: DownloadReporter {
     /// How much progress is worth a line.
     let step: Double
@@ -41,7 +41,7 @@ struct PlainReporter: DownloadReporter {
     }
 }
 
-/// What a line says of a download, in a form that a program can read back.
+/// A line about a download, in a form that a program can read back.
 enum PlainLine: Equatable {
     case started
     case resumed(at: Int64, of: Int64?)
@@ -51,7 +51,7 @@ enum PlainLine: Equatable {
     case cancelled
     case failed(String)
 
-    /// nil where there is nothing to say.
+    /// nil if there is nothing to say.
     init?(_ download: Download) {
         let (received, expected) = (download.received, download.expected)
         switch download.state {
@@ -62,7 +62,7 @@ enum PlainLine: Equatable {
             } else if let offset = download.resumedAt {
                 self = .resumed(at: offset, of: expected)
             } else {
-                // Whether it goes on from where it was will be heard soon.
+                // Whether it resumes will be reported soon.
                 guard origin == nil else { return nil }
                 self = .started
             }
@@ -92,14 +92,14 @@ enum PlainLine: Equatable {
         total.map { "\(bytes) of \($0) bytes (\(percentage(bytes, of: $0)) %)" } ?? "\(bytes) bytes"
     }
 
-    /// Rounded down. A server's or a file's numbers may be of any size.
+    /// Rounded down. Numbers from a server or a file may be of any size.
     private static func percentage(_ bytes: Int64, of total: Int64) -> Int64 {
         guard total > 0 else { return 100 }
         let (hundredfold, overflows) = bytes.multipliedReportingOverflow(by: 100)
         return overflows ? bytes / max(1, total / 100) : hundredfold / total
     }
 
-    /// Reads what `text` has written about the file `name`; nil where it is something else.
+    /// Parses a line that `text` has written about the file `name`; nil for anything else.
     init?(_ line: some StringProtocol, about name: String) {
         guard line.hasPrefix("\(name): ") else { return nil }
         let text = line.dropFirst(name.count + 2)

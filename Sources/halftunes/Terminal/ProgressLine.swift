@@ -1,8 +1,8 @@
 import Foundation
 
-/// One line about a download: its name, a bar, and how it stands.
+/// One line about a download: its name, a bar, and its status.
 struct ProgressLine {
-    /// What the bar is drawn with.
+    /// The characters of the bar.
     struct Glyphs: Equatable {
         var done: Character
         var todo: Character
@@ -10,7 +10,7 @@ struct ProgressLine {
         static let unicode = Glyphs(done: "━", todo: "─")
         static let ascii = Glyphs(done: "#", todo: ".")
 
-        /// What the terminal can show, going by the locale.
+        /// The best that the terminal can show, according to the locale.
         static func suitable(for environment: [String: String] = ProcessInfo.processInfo.environment) -> Glyphs {
             let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
             let codeset = locale.uppercased().filter { $0.isLetter || $0.isNumber }
@@ -46,7 +46,7 @@ struct ProgressLine {
         return String(repeating: glyphs.done, count: done) + String(repeating: glyphs.todo, count: columns - done)
     }
 
-    /// How it stands, in few words.
+    /// Its status, in a few words.
     static func status(of download: Download) -> String {
         let amount = amount(of: download)
         switch download.state {

@@ -1,17 +1,17 @@
 import Foundation
 import Glibc
 
-/// The terminal as a full-screen program has it: keys come one by one and are not echoed, and the screen is one that the
-/// shell's text is not on.
+/// The terminal in full-screen mode: keys arrive one by one and aren't echoed, and the screen is the alternate one, without the shell's
+/// text.
 ///
-/// Whichever way the program ends, short of SIGKILL, the terminal is given back as it was: by `leave()`, by `atexit`, or,
-/// when the program crashes, by a signal handler.
+/// However the program ends, short of SIGKILL, the terminal is restored: by `leave()`, by `atexit` or, if the program crashes, by a signal
+/// handler.
 enum RawTerminal {
     private static let enterScreen = "\u{1B}[?1049h\u{1B}[?25l"
     private static let leaveScreen = "\u{1B}[?25h\u{1B}[?1049l"
     private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
 
-    /// What the handlers need, laid out beforehand: they may do very little.
+    /// The data for the handlers, prepared in advance: they may do very little.
     private struct Saved {
         var settings = termios()
         var farewell: UnsafeMutableBufferPointer<CChar>
@@ -21,7 +21,7 @@ enum RawTerminal {
     // Written on the main thread, before the handlers that read it can run, and by them when nothing else runs any more.
     private nonisolated(unsafe) static var saved: UnsafeMutablePointer<Saved>?
 
-    /// - Throws: Where standard input is no terminal.
+    /// - Throws: If standard input isn't a terminal.
     static func enter() throws {
         let saved = try Self.saved ?? prepare()
         Self.saved = saved
@@ -32,7 +32,7 @@ enum RawTerminal {
         Console.write(enterScreen)
     }
 
-    /// Gives the terminal back. Does nothing if it hasn't been taken. Does only what a signal handler may do.
+    /// Restores the terminal. Does nothing if it hasn't been changed. Async-signal-safe.
     static func leave() {
         guard let saved, saved.pointee.isRaw else { return }
         saved.pointee.isRaw = false
@@ -40,7 +40,7 @@ enum RawTerminal {
         _ = write(STDOUT_FILENO, saved.pointee.farewell.baseAddress, saved.pointee.farewell.count)
     }
 
-    /// The first time: remembers how the terminal is, and sees to it that it will be so again.
+    /// On first use, saves the terminal's state and makes sure that it will be restored.
     private static func prepare() throws -> UnsafeMutablePointer<Saved> {
         let farewell = UnsafeMutableBufferPointer<CChar>.allocate(capacity: leaveScreen.utf8.count)
         _ = farewell.initialize(from: leaveScreen.utf8.map(CChar.init(bitPattern:)))
@@ -52,7 +52,7 @@ enum RawTerminal {
             var action = sigaction()
             action.__sigaction_handler.sa_handler = { number in
                 RawTerminal.leave()
-                // The handler is gone by now: this time it ends the process, as it would have.
+                // The handler has been removed by now: this time the signal ends the process, as it would have.
                 raise(number)
             }
             action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND)) | SA_NODEFER
@@ -61,7 +61,7 @@ enum RawTerminal {
         return saved
     }
 
-    /// Stops the process as Ctrl-Z does, with the terminal as it was; returns when it goes on.
+    /// Stops the process as Ctrl-Z does, with the terminal restored; returns when the process continues.
     static func suspendProcess() throws {
         leave()
         kill(getpid(), SIGTSTP)

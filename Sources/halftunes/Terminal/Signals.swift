@@ -1,15 +1,14 @@
 import Dispatch
 import Glibc
 
-/// Receives signals as events, in place of what they would do to the process.
+/// Receives signals as events, instead of their default actions.
 final class Signals {
-    /// What asks a program to end: from the keyboard, from others, and by closing the terminal.
+    /// The signals that ask a program to end: from the keyboard, from other processes, and when the terminal is closed.
     static let endings = [SIGINT, SIGTERM, SIGHUP]
 
     private let sources: [any DispatchSourceSignal]
 
-    /// Calls `handler` with each of these signals, on a queue, until this object is gone. Whoever asks for the end twice
-    /// gets it at once.
+    /// Calls `handler` with each of these signals, on a queue, until this object is released. A second request to end takes effect at once.
     init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
         let queue = DispatchQueue(label: "halftunes.signals")
         let wishes = Wishes()

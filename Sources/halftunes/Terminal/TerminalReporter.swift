@@ -1,6 +1,6 @@
 import Foundation
 
-/// Shows downloads as progress bars. Those that are over move up and out of the way.
+/// Shows downloads as progress bars. Finished ones move up and out of the way.
 struct TerminalReporter: DownloadReporter {
     private var live = LiveLines()
     private var order: [URL] = []
@@ -38,7 +38,7 @@ struct TerminalReporter: DownloadReporter {
         !download.isBusy && notes[download.id] == nil
     }
 
-    /// Those under way, and how many wait for a place.
+    /// The running ones, and how many are waiting for a place.
     private var lines: [String] {
         let unfinished = order.compactMap { downloads[$0] }
         let active = unfinished.filter { if case .waiting = $0.state { false } else { true } }

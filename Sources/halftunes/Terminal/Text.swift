@@ -1,7 +1,6 @@
 /// Text for a terminal.
 extension String {
-    /// Without control and formatting characters: what comes from the network must not steer the terminal, nor turn
-    /// around what stands beside it.
+    /// Without control and formatting characters: text from the network must not control the terminal, nor reverse the text around it.
     var printable: String {
         String(
             String.UnicodeScalarView(
@@ -19,7 +18,7 @@ extension String {
     /// How many columns it takes.
     var columns: Int { reduce(0) { $0 + $1.columns } }
 
-    /// Exactly so many columns: cut short with an ellipsis, or filled with spaces.
+    /// Exactly this many columns: truncated with an ellipsis, or padded with spaces.
     func fitted(to columns: Int) -> String {
         guard columns > 0 else { return "" }
         var used = 0
@@ -36,7 +35,7 @@ extension String {
         return result + String(repeating: " ", count: columns - used)
     }
 
-    /// So many columns, with the text at the right.
+    /// This many columns, right-aligned.
     func fittedRight(to columns: Int) -> String {
         let missing = columns - self.columns
         return missing > 0 ? String(repeating: " ", count: missing) + self : self
@@ -44,7 +43,7 @@ extension String {
 }
 
 extension Character {
-    /// Two for what East Asian scripts and emoji take, one for all else that can be seen.
+    /// Two for East Asian scripts and emoji, one for everything else that is visible.
     fileprivate var columns: Int {
         guard let first = unicodeScalars.first else { return 0 }
         if first.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") { return 2 }
@@ -61,7 +60,7 @@ extension Character {
     }
 }
 
-/// Numbers of bytes, as people like to read them.
+/// Byte counts in human-readable form.
 enum ByteCount {
     /// For example `3.5 MB`.
     static func short(_ bytes: Int64) -> String {

@@ -1,4 +1,4 @@
-/// Cuts what libcurl says about one transfer into lines, however it comes, and takes credentials out of them.
+/// Cuts libcurl's debug output for one transfer into lines, however it is split, and removes credentials from them.
 struct TraceLines {
     enum Stream: Hashable, CaseIterable {
         case text, headerIn, headerOut
@@ -8,12 +8,12 @@ struct TraceLines {
     private var text = LineBuffer()
     private var headerIn = LineBuffer()
     private var headerOut = LineBuffer()
-    /// The line before held a secret that the next one may go on with.
+    /// The previous line held a secret that the next may continue.
     private var endsWithSecret: [Stream: Bool] = [:]
-    /// Whether a head has begun to go out, and not ended.
+    /// Whether a request head has started and not yet ended.
     private(set) var isInsideRequestHead = false
 
-    /// nil takes nothing out.
+    /// With nil, nothing is removed.
     init(_ redaction: TraceRedaction?) {
         self.redaction = redaction
     }
@@ -29,13 +29,12 @@ struct TraceLines {
         return lines.map { finished($0, in: stream) }
     }
 
-    /// The head of a request that was too large for one write goes on in what libcurl calls a body. How many of `bytes`
-    /// belong to it.
+    /// If a request's head is too large for one write, libcurl reports the rest as body. Returns how many of `bytes` belong to the head.
     func lengthOfRequestHead(in bytes: UnsafeRawBufferPointer) -> Int {
         isInsideRequestHead ? headerOut.lengthUpToEmptyLine(in: bytes) : 0
     }
 
-    /// What is left of lines that nothing has ended.
+    /// The remaining, unterminated lines.
     mutating func rest() -> [(Stream, String)] {
         let rests: [(Stream, [UInt8]?)] = [
             (.text, text.takeRest()), (.headerIn, headerIn.takeRest()), (.headerOut, headerOut.takeRest()),
@@ -54,14 +53,14 @@ struct TraceLines {
     }
 }
 
-/// Gathers bytes up to the end of their line.
+/// Collects bytes up to the end of their line.
 private struct LineBuffer {
     private var pending: [UInt8] = []
 
-    /// More than libcurl takes or sends in one line.
+    /// In bytes: more than libcurl takes or sends in one line.
     private static let limit = 1 << 20
 
-    /// Without their ends: LF, and the CR before it.
+    /// Returns complete lines without LF and a CR before it.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var rest = bytes[...]
@@ -76,12 +75,12 @@ private struct LineBuffer {
         return lines
     }
 
-    /// The start of a line says what it is; of one that never ends no more is kept.
+    /// Keeps only the start of an overlong line; it says what the line is.
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
         pending.append(contentsOf: bytes.prefix(Self.limit - pending.count))
     }
 
-    /// Up to and with the first empty line; all of them where there is none.
+    /// The length up to and including the first empty line; all of `bytes` if there is none.
     func lengthUpToEmptyLine(in bytes: UnsafeRawBufferPointer) -> Int {
         var lineLength = pending.count { $0 != UInt8(ascii: "\r") }
         for (index, byte) in bytes.enumerated() {

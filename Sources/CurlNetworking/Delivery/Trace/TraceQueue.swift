@@ -1,8 +1,8 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// The road from libcurl's trace to the program's handler: off the loop, in order, and no longer than `limit`. One for each
-/// session. Any thread.
+/// Carries trace events to the program's handler: off the loop, in order, and never more than `limit` at once. One for each session. Any
+/// thread.
 final class TraceQueue: Sendable {
     let trace: CurlOptions.Trace
     let redaction: TraceRedaction?
@@ -12,7 +12,7 @@ final class TraceQueue: Sendable {
 
     private struct State {
         var waiting: [(task: URLSessionTask, event: CurlTraceEvent)] = []
-        /// In bytes, those with the handler included.
+        /// In bytes, including the events that the handler is working on.
         var size = 0
         var omitted = 0
         var isScheduled = false
@@ -65,6 +65,6 @@ final class TraceQueue: Sendable {
         }
     }
 
-    /// What an event costs, roughly.
+    /// An event's approximate cost in bytes.
     private static func size(of event: CurlTraceEvent) -> Int { event.bytes.count + 128 }
 }

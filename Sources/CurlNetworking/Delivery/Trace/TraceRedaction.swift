@@ -1,4 +1,4 @@
-/// Takes credentials out of the lines of libcurl's trace.
+/// Removes credentials from the lines of libcurl's trace.
 struct TraceRedaction: Sendable {
     /// In lower case.
     private let fields: Set<String>
@@ -9,12 +9,12 @@ struct TraceRedaction: Sendable {
         self.fields = Set(fields.map { $0.lowercased() })
     }
 
-    /// Schemes of RFC 9110 §11 whose names tell nothing; what follows them does.
+    /// RFC 9110 §11 schemes whose names are no secret; what follows them is.
     private static let schemes: Set<String> = ["basic", "bearer", "digest", "negotiate", "ntlm"]
 
     // MARK: - Heads
 
-    /// A line of a head; `isFolded` where it goes on with a field whose value was taken out (RFC 9112 §5.2).
+    /// Redacts a line of a head; `isFolded` if it continues a field whose value was removed (RFC 9112 §5.2).
     func headerLine(_ line: String, continuesSecret isFolded: Bool) -> (line: String, isSecret: Bool) {
         if isFolded, line.first == " " || line.first == "\t" { return (" " + Self.replacement, true) }
         for command in ["PASS ", "ACCT "] where line.uppercased().hasPrefix(command) {
@@ -30,7 +30,7 @@ struct TraceRedaction: Sendable {
         fields.contains(name.lowercased().trimmingPrefix { $0 == " " }.description)
     }
 
-    /// The name of a well-known scheme stays.
+    /// Keeps the name of a well-known scheme.
     private static func redacted(value: Substring) -> String {
         let words = value.split(separator: " ", maxSplits: 1)
         guard words.count == 2, schemes.contains(words[0].lowercased()) else { return replacement }
@@ -39,7 +39,7 @@ struct TraceRedaction: Sendable {
 
     // MARK: - libcurl's own words
 
-    /// HTTP/2's fields come as "[name: value]", and users' names in quotes.
+    /// HTTP/2's fields come as "[name: value]", and user names in quotes.
     func text(_ line: String) -> String {
         for phrase in ["Added cookie ", "Replaced cookie "] where line.hasPrefix(phrase) {
             return phrase + Self.replacement
@@ -65,7 +65,7 @@ struct TraceRedaction: Sendable {
 
     // MARK: - URLs
 
-    /// What stands before the last "@" of each URL's authority (RFC 3986 §3.2.1).
+    /// Removes everything before the last "@" of each URL's authority (RFC 3986 §3.2.1).
     private func withoutUserInformation(_ line: String) -> String {
         guard line.utf8.contains(UInt8(ascii: "@")) else { return line }
         var result = ""

@@ -1,12 +1,12 @@
 import CurlTransport
 import Foundation
 
-/// One transfer's part in the session's trace. On the transfer's loop, within libcurl: it only takes down.
+/// Records one transfer for the session's trace. On the transfer's loop, within libcurl, so it only takes notes.
 final class TraceTap {
     private let queue: TraceQueue
     private let task: URLSessionTask
     private var lines: TraceLines
-    /// FTP's commands are no heads with an end.
+    /// False for FTP, whose commands aren't heads with an end.
     private let sendsHeads: Bool
 
     init(_ queue: TraceQueue, about task: URLSessionTask, sendsHeads: Bool) {
@@ -16,7 +16,7 @@ final class TraceTap {
         lines = TraceLines(queue.redaction)
     }
 
-    /// What libcurl is given.
+    /// The tracer passed to libcurl.
     var tracer: TransferTracer {
         TransferTracer(record: record, end: end)
     }

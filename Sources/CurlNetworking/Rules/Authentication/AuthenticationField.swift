@@ -3,7 +3,7 @@ struct AuthenticationField: Sendable, Equatable {
     /// As written. Schemes are case-insensitive.
     var scheme: String
     var token68: String?
-    /// By lowercase name. The first of several with one name counts.
+    /// By lowercase name. Of several with the same name, the first counts.
     var parameters: [String: String] = [:]
 
     /// The challenges in the values of all fields of one name, in order. Anything malformed is left out.

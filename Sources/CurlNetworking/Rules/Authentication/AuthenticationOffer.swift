@@ -43,7 +43,7 @@ enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Who asks for credentials.
+/// Who is asking for credentials.
 enum AuthenticationParty: Sendable, Hashable {
     case server
     case proxy

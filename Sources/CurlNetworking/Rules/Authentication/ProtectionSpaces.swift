@@ -22,7 +22,7 @@ struct ProtectionSpace: Sendable, Hashable {
     /// As passed to delegates and storages: the realm is the host if the challenge names none, as on Apple's platforms.
     var forDelegate: URLProtectionSpace { forDelegate(inTunnel: false) }
 
-    /// A proxy is an https one if it makes a tunnel.
+    /// A proxy counts as an https one if it opens a tunnel.
     func forDelegate(inTunnel: Bool) -> URLProtectionSpace {
         switch party {
         case .server:
@@ -96,7 +96,7 @@ struct ProtectionSpaces: Sendable {
         known[space.origin]?[space] = entry
     }
 
-    /// The credential isn't valid, or no longer.
+    /// The credential isn't valid, or isn't any more.
     mutating func forget(_ credential: Credential, for space: ProtectionSpace) {
         guard self[space]?.credential == credential else { return }
         known[space.origin]?[space] = nil

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The directives of a `Cache-Control` field (RFC 9111 §5.2). The first of several with one name counts.
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts.
 struct CacheDirectives: Equatable, Sendable {
     private var arguments: [String: String] = [:]
 

@@ -5,8 +5,8 @@ struct CookieAcceptance {
     let policy: HTTPCookie.AcceptPolicy
     let isPublicSuffix: (String) -> Bool
 
-    /// The cookies in `fields`, the values of the `Set-Cookie` fields in a response from `url`. The last of several with one key counts. If
-    /// there are more than may be stored, the first ones are left out.
+    /// The cookies in `fields`, the values of the `Set-Cookie` fields in a response from `url`. Of several with the same key, the last
+    /// counts. If there are more than may be stored, the first ones are left out.
     func cookies(from fields: [String], at url: URL, mainDocument: URL?, now: Date) -> [HTTPCookie] {
         guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
         var accepted: [Accepted] = []

@@ -11,7 +11,7 @@ enum CookieChange: Sendable {
         }
     }
 
-    /// May write a file, and wait for others who write.
+    /// May write a file, and wait for other writers.
     func apply(to storage: HTTPCookieStorage) {
         switch self {
         case .set(let stored): storage.setCookie(stored.cookie)

@@ -20,7 +20,7 @@ public enum CurlErrorKey {
 enum ErrorTable {
     /// The `URLError` code for each `CURLcode`. The documentation's page on errors has the same table; a test compares the two.
     static let codes: [(curl: CurlCode, code: URLError.Code)] = [
-        (.unsupportedProtocol, .cannotParseResponse),  // schemes are checked before, so it is an answer without HTTP
+        (.unsupportedProtocol, .cannotParseResponse),  // schemes are checked earlier: it is a response other than HTTP
         (.failedInit, .unknown),
         (.urlMalformat, .badURL),
         (.notBuiltIn, .unsupportedURL),
@@ -108,7 +108,7 @@ enum ErrorTable {
         case (.recvError, _) where isAboutChunks(failure.text): .badServerResponse
         // libcurl before 8, for a field that is too large.
         case (.outOfMemory, _) where failure.phase == .receiving: .badServerResponse
-        // The same, for a response whose first field begins with a space.
+        // Also libcurl before 8, for a response whose first field begins with a space.
         case (.badFunctionArgument, _) where failure.phase == .receiving: .badServerResponse
         default: codeByCurlCode[failure.code] ?? .unknown
         }

@@ -17,10 +17,10 @@ extension CertificateProblem {
         }
     }
 
-    /// nil where a transfer failed for another reason.
+    /// nil if the transfer failed for another reason.
     init?(_ code: CurlCode, verification: Int, text: String) {
         switch code {
-        // libcurl compares the host by itself, and has only words for it.
+        // libcurl compares the host by itself, and reports a mismatch only in its text.
         case .peerFailedVerification where verification <= X509Result.unspecified && text.contains("subject name"):
             self = .wrongHost
         case .peerFailedVerification:

@@ -15,7 +15,7 @@ enum ReplayPolicy {
     /// such cases and sends the request again; these are the others.
     static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {
         guard !circumstances.hasHead else { return false }
-        // What HTTP/2 is to those who speak HTTP/1.1.
+        // An HTTP/2 response, as seen by an HTTP/1.1 parser.
         let isForeign = failure.code == .unsupportedProtocol
         if circumstances.joinsPriorKnowledge, isForeign || !failure.isOnKeptConnection {
             // The connection was gone or full, and the request was sent as HTTP/1.1 to a server that doesn't speak it, on a new connection or
@@ -28,7 +28,7 @@ enum ReplayPolicy {
             return true
         case .sendError:
             return failure.isOnKeptConnection || isGivenUp(failure) && !circumstances.hasHeard
-        // PARTIAL_FILE is what an HTTP/2 connection's end is to those who have no answer yet.
+        // PARTIAL_FILE is how requests without a response yet see the end of an HTTP/2 connection.
         case .http2, .partialFile, .gotNothing, .recvError:
             return failure.isOnKeptConnection && !circumstances.hasHeard
         default:

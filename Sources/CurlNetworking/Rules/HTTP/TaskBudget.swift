@@ -15,7 +15,7 @@ struct TaskBudget: Equatable, Sendable {
     static let replays = 2
     /// Parts (206) that a resumed download may consist of, in addition to those that `bytesPerPart` allows.
     static let parts = 100
-    /// One more part is allowed for each so many bytes: a server may send a large file in many parts, but not in tiny ones.
+    /// One more part is allowed for each this many bytes: a server may send a large file in many parts, but not in tiny ones.
     static let bytesPerPart: Int64 = 64 * 1024
 
     private var handshakeCount = 0

@@ -1,8 +1,8 @@
 import Foundation
 
 extension Origin {
-    /// The origin of the request's URL; nil where it lies on this machine, as with data and file URLs. Fails for other schemes,
-    /// and where there is no host.
+    /// The origin of the request's URL; nil for local resources, as with data and file URLs. Throws for other schemes, and if there is no
+    /// host.
     static func of(_ request: URLRequest) throws(URLError) -> Origin? {
         guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
         if let origin = Origin(url) { return origin }

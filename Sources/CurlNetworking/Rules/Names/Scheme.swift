@@ -42,7 +42,7 @@ enum Scheme: String, CaseIterable, Hashable, Sendable {
     /// Whether the host names a Unix socket.
     var isUnixSocket: Bool { transport != self }
 
-    /// The scheme that libcurl is given, which learns of a Unix socket separately.
+    /// The scheme passed to libcurl, which is told about a Unix socket separately.
     var transport: Scheme {
         switch self {
         case .httpUnix: .http

@@ -1,8 +1,8 @@
-/// How an origin is reached.
+/// The route to an origin.
 enum ProxyRoute: Sendable, Equatable {
     case direct
     case through(CurlOptions.ProxyServer)
-    /// A proxy is set, but invalid. Going without it could expose what the proxy is to hide.
+    /// A proxy is set, but invalid. Bypassing it could expose what the proxy is meant to hide.
     case unusable(String)
 
     var server: CurlOptions.ProxyServer? {

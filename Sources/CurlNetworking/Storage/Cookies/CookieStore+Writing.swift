@@ -95,8 +95,8 @@ extension CookieStore {
 
 /// An estimate of how long the stock storage will be busy.
 enum StorageEffort {
-    /// Whether so many changes, made one by one in a storage with so many cookies, take no more than about 0.1 s. Each cookie costs 150 µs
-    /// for each write of the file (plus a fixed cost of a few cookies), and 0.2 µs in memory.
+    /// Whether this many changes, made one by one in a storage with this many cookies, take no more than about 0.1 s. Each cookie costs 150
+    /// µs for each write of the file (plus a fixed cost of a few cookies), and 0.2 µs in memory.
     static func isShort(changes: Int, cookies: Int, isInMemory: Bool) -> Bool {
         let (effort, isHuge) = changes.multipliedReportingOverflow(by: max(cookies, 0) + 16)
         return !isHuge && effort <= (isInMemory ? 1_000_000 : 1_000)

@@ -2,18 +2,18 @@ import Foundation
 import Glibc
 import CurlNetworkingLocks
 
-/// Removes the files of downloads whose process was killed, or has exited, before they were complete.
+/// Removes the files of downloads whose process was killed, or exited, before they were complete.
 ///
-/// A file that is being written has the name `TemporaryName.active` and is locked (`flock`); the system releases the lock when the process
-/// ends, however it ends. So a file of that name without a lock is abandoned, and the next process that downloads to the directory removes
-/// it. Files that resume data names, or that were handed over to a program, have another name and are never touched.
+/// A file being written has the name `TemporaryName.active` and is locked (`flock`); the system releases the lock when the process ends,
+/// however it ends. So an unlocked file of that name is abandoned, and the next process that downloads to the directory removes it. Files
+/// named by resume data, or handed over to a program, have another name and are never touched.
 enum AbandonedFiles {
     private static let visited = Mutex<Set<String>>([])
 
-    /// A program with more directories than these has some visited again.
+    /// A program with more directories than this visits some again.
     private static let maximumVisited = 1000
 
-    /// Removes them from `directory` on a low-priority queue, once in a process's life. Any thread; never blocks.
+    /// Removes them from `directory` on a low-priority queue, once per process. Any thread; never blocks.
     static func removeOnce(from directory: URL) {
         let isFirst = visited.withLock { visited in
             if visited.count >= maximumVisited { visited = [] }
@@ -45,7 +45,7 @@ enum AbandonedFiles {
         guard fstat(file, &status) == 0, status.st_mode == S_IFREG | 0o600, status.st_uid == geteuid(),
             status.st_nlink == 1, flock(file, LOCK_EX | LOCK_NB) == 0
         else { return }
-        // Before it was locked here, its owner may have renamed or removed it.
+        // Its owner may have renamed or removed it before it was locked here.
         var named = stat()
         guard fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0, named.st_ino == status.st_ino,
             named.st_dev == status.st_dev

@@ -4,14 +4,14 @@ import Glibc
 
 /// The private temporary file that a download is written to.
 ///
-/// Created exclusively, with mode 0600 and an unguessable name, and locked: see `AbandonedFiles`. Used by one thread at a time: the
-/// loop, or the queue that prepares a resumption. Ends with one of `finish()`, `keep()` and `remove()`.
+/// Created exclusively, with mode 0600 and an unguessable name, and locked: see `AbandonedFiles`. Used by one thread at a time: the loop,
+/// or the queue that prepares a resumption. Must be ended with one of `finish()`, `keep()` and `remove()`.
 final class DownloadFile {
     private(set) var url: URL
     private var descriptor: Int32
     private(set) var length: Int64 = 0
 
-    /// Fails where the directory can't be written to or the system has no descriptor left.
+    /// Throws if the directory isn't writable or the system is out of descriptors.
     init(in directory: URL) throws(URLError) {
         AbandonedFiles.removeOnce(from: directory)
         repeat {
@@ -24,8 +24,8 @@ final class DownloadFile {
         } while !isLocked()
     }
 
-    /// False if another process that removes abandoned files has removed this one before it could be locked. On file systems without
-    /// locks that doesn't happen.
+    /// False if another process, removing abandoned files, removed this one before it could be locked. Can't happen on file systems without
+    /// locks.
     private func isLocked() -> Bool {
         let hasLost = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
         if !hasLost, isInPlace { return true }
@@ -33,9 +33,8 @@ final class DownloadFile {
         return false
     }
 
-    /// A copy of `partial`, to append to: the original stays good to resume from until this download has got further,
-    /// whatever happens to the process, and however many downloads start from it at once. nil where `partial` is gone or
-    /// no longer the same. Blocks; not for the loop.
+    /// A copy of `partial`, to append to. The original can be resumed from until this download has got further, even if the process dies,
+    /// and by any number of downloads at once. nil if `partial` is gone or has changed. Blocks; not for the loop.
     convenience init?(copying partial: PartialFile, in directory: URL) throws(URLError) {
         guard let source = partial.open(in: directory) else { return nil }
         defer { Glibc.close(source) }
@@ -56,7 +55,7 @@ final class DownloadFile {
         assert(descriptor < 0, "a DownloadFile must be finished, kept or removed")
     }
 
-    /// Appends `bytes`, all of them. Blocks for as long as the file system takes.
+    /// Appends all of `bytes`. Blocks for as long as the file system takes.
     func write(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -88,14 +87,14 @@ final class DownloadFile {
         }
     }
 
-    /// Describes the incomplete file, which still grows and is kept if this process ends. The lock tells other processes that it is in
-    /// use. nil if the file was removed by others, or the system refuses.
+    /// Describes the incomplete file, which is still growing and is kept if this process ends. The lock tells other processes that it is in
+    /// use. nil if someone else removed the file, or the system refuses.
     func describe() -> PartialFile? {
         guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasKeptName() else { return nil }
         return PartialFile(describing: descriptor, at: url, isGrowing: true)
     }
 
-    /// Closes the complete file, which stays where it is. Fails if it was removed by others meanwhile.
+    /// Closes the complete file, which stays in place. Throws if someone else has removed it meanwhile.
     func finish() throws(URLError) -> DownloadedFile {
         let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard kept >= 0, isInPlace else {
@@ -113,7 +112,7 @@ final class DownloadFile {
         return file
     }
 
-    /// Closes the incomplete file and keeps it for resuming. nil if it was removed by others.
+    /// Closes the incomplete file and keeps it for resuming. nil if someone else has removed it.
     func keep() -> PartialFile? {
         guard isInPlace, hasKeptName(), let partial = PartialFile(describing: descriptor, at: url) else {
             remove()
@@ -202,19 +201,19 @@ final class DownloadedFile: Sendable {
         close(descriptor)
     }
 
-    /// Hands the file over to the caller, who has to move or delete it, and returns its new location.
+    /// Hands the file over to the caller, who must move or delete it, and returns its new location.
     func handOver() -> URL {
         guard isNamed(url, descriptor) else { return url }
         return renameToKeep(url) ?? url
     }
 
-    /// Deletes the file if it is still in its place; a file that its owner has put there is kept.
+    /// Deletes the file if it is still in place; a file that its owner has put there is kept.
     func removeIfStillThere() {
         if isNamed(url, descriptor) { unlink(url.path) }
     }
 }
 
-/// Whether `url` names the file that is open as `descriptor`.
+/// Whether `url` names the file open as `descriptor`.
 private func isNamed(_ url: URL, _ descriptor: Int32) -> Bool {
     var open = stat()
     var named = stat()
@@ -229,7 +228,7 @@ private func renameToKeep(_ url: URL) -> URL? {
     return rename(url.path, kept.path) == 0 ? kept : nil
 }
 
-/// What is known of a partial file on disk: enough to tell later whether it is still the same, byte for byte.
+/// Describes a partial file on disk well enough to tell later whether it is still the same, byte for byte.
 struct PartialFile: Codable, Equatable, Sendable {
     /// The file's name in the directory for temporary files.
     var name: String
@@ -237,13 +236,13 @@ struct PartialFile: Codable, Equatable, Sendable {
     /// In bytes.
     var length: Int64
     var inode: UInt64
-    /// When the file's content or state last changed, by the file system's clock: nothing can set it back.
+    /// When the file's content or state last changed (ctime), which no program can set back.
     var changedSeconds: Int64
     var changedNanoseconds: Int64
-    /// Whether bytes may have been appended since. Without a value: no.
+    /// Whether bytes may have been appended since. nil means no.
     var isGrowing: Bool?
 
-    /// nil if the system doesn't tell.
+    /// nil if the system won't describe it.
     init?(describing descriptor: Int32, at url: URL, isGrowing: Bool = false) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
@@ -256,10 +255,10 @@ struct PartialFile: Codable, Equatable, Sendable {
         self.isGrowing = isGrowing ? true : nil
     }
 
-    /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; else nil.
+    /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; otherwise nil.
     ///
-    /// The description is untrusted: the name must have the form of ours, so that it names a file in `directory` and
-    /// nowhere else; links are not followed; and a file that isn't ours alone is not touched.
+    /// The description is untrusted: the name must have the form of ours, so that it can only name a file in `directory`; links are not
+    /// followed; and a file that others can access is not touched.
     func open(in directory: URL) -> Int32? {
         guard TemporaryName.kept.matches(name), directory.standardizedFileURL.path == self.directory else { return nil }
         let path = directory.appendingPathComponent(name, isDirectory: false).path
@@ -285,7 +284,7 @@ struct PartialFile: Codable, Equatable, Sendable {
         return Int64(status.st_size) == length && changed == known
     }
 
-    /// How many bytes of the open file a download can continue from: all of a file that has grown, since its download only appends.
+    /// How many bytes of the open file a download can continue from: for a growing file all of it, since its download only appends.
     func length(of descriptor: Int32) -> Int64 {
         var status = stat()
         guard isGrowing == true, fstat(descriptor, &status) == 0 else { return length }

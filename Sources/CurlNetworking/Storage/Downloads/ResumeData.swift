@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a download needs to go on later, in this process or another: the content of the resume data that the public API
-/// hands out, a versioned property list. Whatever is read back is untrusted.
+/// Everything a download needs to continue later, in this process or another: the content of the public API's resume data, a versioned
+/// property list. Data read back is untrusted.
 struct ResumeData: Codable, Equatable, Sendable {
     private(set) var version = Self.currentVersion
     var url: URL
@@ -12,19 +12,19 @@ struct ResumeData: Codable, Equatable, Sendable {
     /// nil for true, and in older data.
     private var handlesCookies: Bool?
     private var mainDocumentURL: URL?
-    /// Those of protocol classes, a property list of its own.
+    /// The protocol classes' properties, as a nested property list.
     private var properties: Data?
     var validator: Resumption.Validator
-    /// nil where the server didn't tell.
+    /// nil if the server didn't say.
     var completeLength: Int64?
     var partialFile: PartialFile
 
     private static let currentVersion = 1
 
-    /// In bytes. No resume data of ours comes near this size.
+    /// In bytes. Our resume data never comes near this size.
     private static let maximumSize = 256 * 1024
 
-    /// In elements that contain others.
+    /// The most arrays and dictionaries.
     private static let maximumContainers = 16
     private static let maximumPropertyContainers = 64
 
@@ -48,7 +48,7 @@ struct ResumeData: Codable, Equatable, Sendable {
         self.partialFile = partialFile
     }
 
-    /// Fields that never are the request's own here: we write them, or leave them out.
+    /// Fields that are never the request's own here: we either write them or leave them out.
     private static func isOurs(_ name: String) -> Bool {
         RequestProperties.isField(name)
             || (["Range", "If-Range"] + credentialFields).contains { $0.isEqualIgnoringASCIICase(to: name) }
@@ -78,13 +78,13 @@ struct ResumeData: Codable, Equatable, Sendable {
         isHarmless(list, containers: maximumPropertyContainers) ? list : nil
     }
 
-    /// - Parameter offset: How many bytes of the partial file there are, which may have grown since it was described.
+    /// - Parameter offset: The partial file's length in bytes, which may have grown since it was described.
     func resumption(from offset: Int64) -> Resumption {
         Resumption(offset: offset, validator: validator, completeLength: completeLength)
     }
 
-    /// Whether resume data may lead to `url`: an http, https, ftp or ftps URL with a host. Somebody may have written it who has no business
-    /// with this machine's files or sockets.
+    /// Whether resume data may lead to `url`: an http, https, ftp or ftps URL with a host. An attacker may have written it to reach this
+    /// machine's files or sockets.
     static func canName(_ url: URL) -> Bool {
         (Origin(url) ?? Origin.ofFTP(url)).map { !$0.isUnixSocket } ?? false
     }
@@ -98,7 +98,7 @@ struct ResumeData: Codable, Equatable, Sendable {
         return data
     }
 
-    /// Fails for what is not our resume data, of this version, and plausible.
+    /// Throws unless `data` is our resume data, of this version, and plausible.
     init(decoding data: Data) throws(URLError) {
         guard Self.isHarmless(data, containers: Self.maximumContainers),
             let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
@@ -114,7 +114,7 @@ struct ResumeData: Codable, Equatable, Sendable {
         self = decoded
     }
 
-    /// Foundation's decoder overflows the stack on deep nesting, and traps on some binary lists: it gets neither to see.
+    /// Foundation's decoder overflows the stack on deep nesting, and traps on some binary lists; such data never reaches it.
     private static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
         guard data.count <= maximumSize, data.starts(with: "<?xml".utf8) else { return false }
         return data.withUnsafeBytes { bytes in

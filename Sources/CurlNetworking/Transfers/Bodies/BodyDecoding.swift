@@ -1,24 +1,24 @@
 import CurlTransport
 import Foundation
 
-/// Gets what a `BodyDecoding` decodes. All calls on the loop.
+/// Receives what a `BodyDecoding` decodes. All calls on the loop.
 protocol BodyDecodingOwner: AnyObject {
-    /// Whether more may be handed over now.
+    /// Whether more may be delivered now.
     var mayDecode: Bool { get }
 
-    /// The next bytes of the decoded body, valid until this returns. Throws where they can't be kept.
+    /// The next bytes of the decoded body, valid until this returns. Throws if they can't be kept.
     func decoded(_ bytes: UnsafeRawBufferPointer) throws(URLError)
 
-    /// Called after each turn, outside of libcurl, also if nothing was decoded because `mayDecode` was false.
+    /// Called after each turn, outside of libcurl, even if nothing was decoded because `mayDecode` was false.
     func decodingAdvanced()
 
-    /// The body can't be decoded any further: the last call. Outside of libcurl.
+    /// The body can't be decoded any further. The last call. Outside of libcurl.
     func decodingFailed(_ error: URLError)
 }
 
 /// Decodes the content codings of one response's body, and stops while the consumer is behind. Loop only.
 ///
-/// As much as the loop's round allows is decoded as it arrives. The rest waits here for later turns, between which the loop serves other
+/// Bytes are decoded on arrival as far as the loop's round allows. The rest waits here for later turns, between which the loop serves other
 /// transfers, or for the consumer. Steps that could take long run on another thread, one at a time.
 ///
 /// `@unchecked Sendable`: everything is touched on the loop alone; the other thread gets a `DistantStep`.
@@ -28,7 +28,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         case idle
         /// Bytes wait for the next turn.
         case waiting
-        /// Another thread decodes some of it.
+        /// Another thread is decoding some of it.
         case elsewhere
         /// Bytes wait until the owner calls `proceed()`.
         case stopped
@@ -43,7 +43,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     private let loop: EventLoop
     private weak var owner: (any BodyDecodingOwner)?
     private var state = State.idle
-    /// Made for the first byte.
+    /// Created for the first byte.
     private var decoder: ContentDecoder?
     private var input = CodedInput()
     /// For steps that may take long.
@@ -63,7 +63,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         self.owner = owner
     }
 
-    /// Something that has come has yet to be decoded.
+    /// Some of the received bytes have yet to be decoded.
     var isBusy: Bool {
         switch state {
         case .idle, .ended: false
@@ -71,16 +71,16 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         }
     }
 
-    /// It goes on when the owner says so.
+    /// Waits for the owner to call `proceed()`.
     var isStopped: Bool { if case .stopped = state { true } else { false } }
 
-    /// More waits than libcurl delivers between two looks at its pause.
+    /// More is waiting than libcurl delivers between two checks of its pause flag.
     var isFull: Bool { input.count > Self.maximumInput }
 
-    /// In bytes: 101 receive buffers of 16 KiB, and some.
+    /// In bytes: slightly more than 101 receive buffers of 16 KiB.
     private static let maximumInput = 2 << 20
 
-    /// The next bytes as they came. Within libcurl.
+    /// The next bytes, still encoded. Within libcurl.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         switch state {
         case .idle: try decodeAtOnce(bytes)
@@ -89,13 +89,13 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         }
     }
 
-    /// The body has ended, and was decoded.
+    /// The body has ended. Throws if it is incomplete in its codings.
     func finish() throws(URLError) {
         guard !isPart, let decoder else { return }
         try result { () throws(ContentDecodingError) in try decoder.finish() }.get()
     }
 
-    /// The owner may take more.
+    /// The owner can take more.
     func proceed() {
         if case .stopped = state { wait() }
     }
@@ -109,7 +109,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
 
     // MARK: - At once
 
-    /// Decodes what there is time and room for, and keeps the rest.
+    /// Decodes as much as there is time and room for, and keeps the rest.
     private func decodeAtOnce(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         let decoder = try makeDecoder()
         var rest = bytes
@@ -171,7 +171,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
 
     private func advance(by step: ContentDecoder.Step) {
         input.drop(step.consumed)
-        // The owner may have been told to stop by what it was given.
+        // The bytes just delivered may have made the owner end this.
         guard isBusy else { return }
         if step.hasMore || !input.isEmpty { wait() } else { state = .idle }
         owner?.decodingAdvanced()
@@ -220,12 +220,12 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
 
 /// One step of decoding, done on another thread.
 ///
-/// `@unchecked Sendable`: whoever has it at the moment is alone with it and its decoder: first the loop, then a thread, then the loop.
+/// `@unchecked Sendable`: it and its decoder are used by one thread at a time: the loop, then another thread, then the loop again.
 private final class DistantStep: @unchecked Sendable {
     private let decoder: ContentDecoder
     private let input: Data
     private var output: UnsafeMutableRawBufferPointer?
-    /// nil until it was done.
+    /// nil until done.
     private(set) var result: Result<ContentDecoder.Step, ContentDecodingError>?
 
     init(_ decoder: ContentDecoder, _ input: Data) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Pieces of a body that wait to be decoded.
+/// Pieces of a body waiting to be decoded.
 struct CodedInput {
     private var pieces: ArraySlice<Data> = []
     /// In bytes.
@@ -15,10 +15,10 @@ struct CodedInput {
         count += bytes.count
     }
 
-    /// Empty where nothing waits.
+    /// Empty if nothing waits.
     var first: Data { pieces.first ?? Data() }
 
-    /// So many bytes of the first piece were decoded.
+    /// Drops `count` bytes of the first piece, which have been decoded.
     mutating func drop(_ count: Int) {
         guard count > 0, let piece = pieces.first else { return }
         let rest = piece.dropFirst(count)

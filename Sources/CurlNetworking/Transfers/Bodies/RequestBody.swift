@@ -2,15 +2,15 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// The bytes that go with a request, as libcurl asks for them. Loop only; can be started again at any offset.
+/// A request's body, read as libcurl asks for it. Loop only.
 protocol RequestBody: AnyObject {
-    /// In bytes; nil where it isn't known.
+    /// In bytes; nil if unknown.
     var length: Int64? { get }
 
     /// Puts the next bytes into `buffer`. Blocks only to read a file.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead
 
-    /// Continues at `offset`; false where that can't be done.
+    /// Continues at `offset`; false if that can't be done.
     func seek(to offset: Int64) -> Bool
 
     /// Closes files and streams.
@@ -20,7 +20,7 @@ protocol RequestBody: AnyObject {
 enum BodyRead: Equatable {
     /// The number of bytes; 0 ends the body.
     case bytes(Int)
-    /// None yet; the body tells when there are some.
+    /// None yet; the body reports when there are some.
     case notYet
 }
 
@@ -51,8 +51,8 @@ final class DataBody: RequestBody {
     func close() {}
 }
 
-/// A body in a file, read as it is sent. A file that is shorter than it was when the upload began fails the task; what it
-/// has grown by is not sent.
+/// A body in a file, read as it is sent. If the file has become shorter since the upload began, the task fails; what it has grown by is not
+/// sent.
 final class FileBody: RequestBody {
     var length: Int64? { size }
     private let size: Int64
@@ -86,7 +86,7 @@ final class FileBody: RequestBody {
         size = Int64(status.st_size)
     }
 
-    /// How long the body would be; nil where the file can't be sent. Any thread.
+    /// How long the body would be; nil if the file can't be sent. Any thread.
     static func length(of url: URL) -> Int64? {
         var status = stat()
         guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -1,16 +1,16 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is
-/// there. It can't be started again.
+/// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is there. It can't
+/// be restarted.
 ///
-/// `@unchecked Sendable`: `state` guards what both sides touch; the stream is the queue's alone.
+/// `@unchecked Sendable`: `state` guards what both sides touch; the stream is touched by the queue alone.
 final class StreamedBody: RequestBody, @unchecked Sendable {
     let length: Int64?
     private let stream: InputStream
     private let url: URL?
     private let queue = DispatchQueue(label: "CurlNetworking.body")
-    /// Called on the reading queue when there is something to read again after there was not.
+    /// Called on the reading queue when bytes are available again.
     private let becameReadable: @Sendable () -> Void
     private let state = Mutex(State())
 
@@ -29,8 +29,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         case failed(String)
     }
 
-    /// Calls `found` once `stream` has ended, or has not: then with the error of a stream that is longer than nothing, or failed.
-    /// On a queue of its own, because reading the stream may block.
+    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. On a queue of its
+    /// own, because reading the stream may block.
     static func findEnd(of stream: InputStream, url: URL?, found: @escaping @Sendable (URLError?) -> Void) {
         nonisolated(unsafe) let stream = stream
         DispatchQueue(label: "CurlNetworking.body").async {
@@ -60,8 +60,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     private static let highMark = 512 * 1024
     private static let readSize = 64 * 1024
 
-    /// `length` is nil where it isn't known; then the body is sent chunked. A shorter stream fails the task, and so
-    /// does a longer one.
+    /// `length` is nil if unknown; then the body is sent chunked. A shorter stream fails the task, and so does a longer one.
     init(_ stream: InputStream, length: Int64?, url: URL?, becameReadable: @escaping @Sendable () -> Void) {
         self.stream = stream
         self.length = length
@@ -76,7 +75,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         enum Found { case bytes(Int), tooMany, nothing, end(End) }
         let found: Found = state.withLock { state in
             guard state.buffer.isEmpty else {
-                // What goes beyond the announced length would be taken for another request.
+                // Bytes beyond the announced length would be taken for another request.
                 if let length, state.read > length { return .tooMany }
                 let count = min(buffer.count, state.buffer.count)
                 state.buffer.copyBytes(to: buffer, count: count)
@@ -120,7 +119,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
 
     // MARK: - The queue's side
 
-    /// Has the queue read until enough waits; any thread.
+    /// Makes the queue read until enough is buffered. Any thread.
     private func readOn() {
         let starts = state.withLock { state in
             guard !state.isReading, state.end == nil, !state.isClosed, state.buffer.count < Self.highMark else {
@@ -155,8 +154,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         }
     }
 
-    /// Together with the last bytes, one byte more than the announced length is requested: so a stream that is too long fails before
-    /// everything was sent. A stream that blocks there gets time to end.
+    /// With the last bytes, one byte more than the announced length is requested, so a stream that is too long fails before everything was
+    /// sent. A stream that blocks there gets time to end.
     private var nextReadSize: Int {
         guard let length else { return Self.readSize }
         let rest = length - state.withLock { $0.read }

@@ -1,22 +1,22 @@
 import Foundation
 import Glibc
 
-/// Reads FTP's replies (RFC 959 §4.2, RFC 3659), as libcurl passes them on, as the head that an HTTP server would have sent for
-/// the same file: so lengths, validators and ranges mean the same to everything behind it.
+/// Translates FTP replies (RFC 959 §4.2, RFC 3659), as libcurl passes them on, into the head that an HTTP server would have sent for the
+/// same file, so that lengths, validators and ranges mean the same to the rest of the module.
 ///
-/// libcurl sends MDTM before it opens the data connection, and SIZE and REST behind that. Where an HTTP proxy answers for the
-/// server, its head is read as what it is.
+/// libcurl sends MDTM before it opens the data connection, and SIZE and REST after it. If an HTTP proxy answers for the server, its head is
+/// parsed as HTTP.
 struct FTPReplies {
-    /// What stands in the head instead of "HTTP/1.1".
+    /// The head's version, in place of "HTTP/1.1".
     static let version = "FTP"
 
     private let offset: Int64
-    /// The head of an upload comes at its end, as HTTP's does.
+    /// An upload's head comes at its end, as in HTTP.
     private let comesAtEnd: Bool
     private var size: Int64?
     private var lastModified: String?
     private var hasDataConnection = false
-    /// The code of a reply of several lines, of which the last has not come.
+    /// The code of a multi-line reply whose last line hasn't arrived.
     private var openReply: Int?
     private var proxy: HeadParser?
     private var isComplete = false
@@ -26,7 +26,7 @@ struct FTPReplies {
         self.comesAtEnd = comesAtEnd
     }
 
-    /// One line or several: of a transfer that was paused, libcurl delivers what came meanwhile at once.
+    /// Takes one or more lines: after a pause, libcurl delivers everything that arrived meanwhile at once.
     mutating func consume(lines: UnsafeRawBufferPointer) -> HeadParser.Event {
         if proxy != nil || (!isComplete && lines.starts(with: "HTTP/".utf8)) {
             let event = (proxy ?? HeadParser()).consuming(lines, into: &proxy)
@@ -65,8 +65,8 @@ struct FTPReplies {
         return .incomplete
     }
 
-    /// The transfer is over, and there was no sign of data to come: an upload, a question for attributes, or a rest of nothing.
-    /// nil where the head is out already. `isRefused` when the server won't go on from the offset.
+    /// Called when the transfer ended without a sign of data: an upload, a query for attributes, or a resumption with nothing left. nil if
+    /// the head has been reported already. `isRefused` if the server won't start at the offset.
     mutating func finish(isRefused: Bool) -> ResponseHead? {
         guard !isComplete, proxy == nil else { return nil }
         isComplete = true
@@ -96,7 +96,7 @@ struct FTPReplies {
 
     // MARK: - Lines
 
-    /// A complete reply: its code and the text of its last line. Text within a reply of several lines means nothing.
+    /// A complete reply: its code and the text of its last line. The text of earlier lines is ignored.
     private mutating func reply(in line: UnsafeRawBufferPointer) -> (code: Int, text: String)? {
         guard line.count >= 4, let code = Int(String(decoding: line[..<3], as: UTF8.self)), code >= 100 else {
             return nil
@@ -112,7 +112,7 @@ struct FTPReplies {
         return (code, String(decoding: line[4...], as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
 
-    /// Of a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)".
+    /// From a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)".
     private static func announcedSize(_ text: String) -> Int64? {
         guard let open = text.lastIndex(of: "("), let end = text[open...].range(of: " bytes") else { return nil }
         let digits = text[text.index(after: open)..<end.lowerBound]
@@ -122,7 +122,7 @@ struct FTPReplies {
         return Int64(digits)
     }
 
-    /// "YYYYMMDDhhmmss", perhaps with a fraction (RFC 3659 §2.3), in HTTP's form (RFC 9110 §5.6.7).
+    /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7).
     static func httpDate(_ text: String) -> String? {
         let digits = text.prefix { $0 != "." }.utf8.map { Int32($0) - 0x30 }
         guard digits.count == 14, digits.allSatisfy({ (0...9).contains($0) }) else { return nil }
@@ -144,7 +144,7 @@ struct FTPReplies {
 }
 
 extension HeadParser {
-    /// The event for `lines`; the parser behind them goes into `next`.
+    /// The event for `lines`; stores the parser for the following lines in `next`.
     fileprivate func consuming(_ lines: UnsafeRawBufferPointer, into next: inout HeadParser?) -> Event {
         var parser = self
         defer { next = parser }

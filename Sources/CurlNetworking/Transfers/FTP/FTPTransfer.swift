@@ -2,9 +2,9 @@ import CurlTransport
 import Foundation
 import CurlNetworkingLocks
 
-/// One transfer from or to an FTP server: runs on FTP's loop, reports on its delegate's.
+/// One transfer from or to an FTP server. Runs on an FTP loop, reports on its delegate's loop.
 ///
-/// `@unchecked Sendable`: `shared` guards what both loops touch; the rest is grouped by the one that may.
+/// `@unchecked Sendable`: `shared` guards what both loops touch; the rest is grouped by the loop that may touch it.
 final class FTPTransfer: Transfer, @unchecked Sendable {
     // MARK: The delegate's loop
 
@@ -39,9 +39,9 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         var events: [Event] = []
         var body = BodyBuffer()
         var isDrainScheduled = false
-        /// The delegate's wish.
+        /// Set by the delegate.
         var isPaused = false
-        /// More waits for the delegate's loop than should.
+        /// More is waiting for the delegate's loop than should be.
         var isFull = false
     }
 
@@ -116,7 +116,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         }
     }
 
-    /// Ends the transfer where its body is of no use.
+    /// Ends the transfer if its body won't be used.
     private func report(_ head: ResponseHead, to delegate: any TransferDelegate) {
         do throws(URLError) {
             let route = try delegate.transfer(self, received: ReceivedHead(head: head, request: request))
@@ -148,9 +148,9 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         }
     }
 
-    /// Until the data flows. Where a server answers before libcurl has looked away, libcurl before 8.7 takes the answer and asks
-    /// for nothing more, though it has yet to connect for the data; and while a data connection shakes hands over TLS it waits for
-    /// that alone, and forgets that the next reply comes over the other (https://github.com/curl/curl/pull/12913).
+    /// Called until data flows. If a server replies too quickly, libcurl before 8.7 takes the reply and then waits for no event, though it
+    /// has yet to open the data connection; and during the data connection's TLS handshake it watches that socket alone, although the next
+    /// reply comes over the control connection (https://github.com/curl/curl/pull/12913).
     private func nudgeUntilDataFlows(after delay: Duration = .milliseconds(20)) {
         stopNudging()
         guard !isDataFlowing, !isTransferPaused else { return }
@@ -175,7 +175,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private func applyPause() {
         let isPaused = shared.withLock { $0.isPaused || $0.isFull }
         guard isPaused != isTransferPaused, let easy else { return }
-        // Where libcurl can't yet, the next call of its asks again.
+        // If libcurl can't yet, its next callback tries again.
         guard easy.setPaused(isPaused) else { return }
         isTransferPaused = isPaused
         nudgeUntilDataFlows()
@@ -221,13 +221,13 @@ extension FTPTransfer: TransferHandler {
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        // libcurl puts attributes into words.
+        // libcurl writes attributes out as text.
         if case .attributes = options.direction { return .accepted }
         dataFlows()
         shared.withLock { shared in
             if shared.body.append(bytes, expected: nil) { shared.isFull = true }
         }
-        // Now: behind the last byte, libcurl may wait for the server before it returns.
+        // Report it now: after the last byte, libcurl may wait for the server before it returns.
         post(nil)
         return .accepted
     }
@@ -263,14 +263,14 @@ extension FTPTransfer: TransferHandler {
         let isRefused = failure.map { Self.refusals.contains($0.code) } ?? false
         var error = abortError ?? failure.map { URLError($0, url: request.url) }
         if failure == nil || isRefused, let head = replies.finish(isRefused: isRefused) {
-            // The head says it all.
+            // Already reported by the head.
             error = nil
             post(.head(head))
         }
         post(.finished(error))
     }
 
-    /// The server can't begin in the middle of the file.
+    /// The server can't start in the middle of the file.
     private static let refusals: Set<CurlCode> = [.ftpCouldntUseRest, .badDownloadResume]
 }
 
@@ -280,7 +280,7 @@ extension FTPTransfer.Shared {
         events.append(event)
     }
 
-    /// What the delegate is told next: the end comes behind the body, everything else before it.
+    /// The delegate's next event: the end comes after the body, everything else before it.
     fileprivate mutating func next() -> FTPTransfer.Event? {
         guard !isPaused else { return nil }
         switch events.first {
@@ -291,7 +291,7 @@ extension FTPTransfer.Shared {
         }
     }
 
-    /// True when the transfer may go on.
+    /// True if the transfer may resume.
     fileprivate mutating func consumed(_ count: Int) -> Bool {
         guard body.consumed(count) else { return false }
         isFull = false

@@ -2,8 +2,8 @@ import CurlTransport
 import Foundation
 
 extension RequestEncoder {
-    /// A request with a body stores it, HEAD asks for the file's attributes, and everything else fetches the file from `offset` on.
-    /// Header fields mean nothing to FTP.
+    /// A request with a body stores it, HEAD queries the file's attributes, and everything else fetches the file from `offset` on. Header
+    /// fields are ignored.
     static func ftpOptions(
         for request: URLRequest,
         body: (any RequestBody)?,
@@ -12,7 +12,7 @@ extension RequestEncoder {
     ) throws(URLError) -> FTPOptions {
         guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
         let (text, credentials) = try separateCredentials(from: url)
-        // They go into lines of their own; a line break would make commands of what follows it.
+        // Each goes into a line of its own: a line break would turn the rest into commands.
         if let credentials,
             (credentials.user + credentials.password).unicodeScalars.contains(where: { $0.value < 0x20 })
         {

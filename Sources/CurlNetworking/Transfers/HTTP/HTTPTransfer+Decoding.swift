@@ -1,8 +1,8 @@
 import CurlTransport
 import Foundation
 
-// A coded body on its way through its decoders. The transfer is paused as long as something that came has yet to be decoded, and one that is
-// over completes when everything is.
+// The decoding of an encoded body. The transfer is paused while received bytes have yet to be decoded; if it has already ended, it
+// completes once they are.
 
 extension HTTPTransfer: BodyDecodingOwner {
     var mayDecode: Bool { !isPaused && delegate.transferMayDeliver(self) }
@@ -20,10 +20,10 @@ extension HTTPTransfer: BodyDecodingOwner {
         if !isPaused { continueTransfer() }
     }
 
-    /// Lets the delegate act on what it was given: it may pause the transfer, or end it.
+    /// Lets the delegate act on what it received: it may pause the transfer, or end it.
     func settleDecoding(_ decoding: BodyDecoding) {
         delegate.transferSettled(self)
-        // It had enough, but has caught up already.
+        // The delegate had enough, but has caught up already.
         if decoding.isStopped, !isPaused { decoding.proceed() }
     }
 
@@ -34,14 +34,14 @@ extension HTTPTransfer: BodyDecodingOwner {
         finish(error.with(phase: phase))
     }
 
-    /// Keeps libcurl from bringing more, for as long as there is something to decode. Outside of libcurl.
+    /// Keeps libcurl from delivering more until everything is decoded. Outside of libcurl.
     func pauseForDecoding() {
         guard let decoding, decoding.isBusy else { return }
-        // It fails where everything has come.
+        // Fails if everything has arrived.
         _ = easy?.setPaused(true)
     }
 
-    /// Whether the body, all of which has come, is complete in its codings.
+    /// Checks that the body, which has fully arrived, is complete in its codings.
     func decodingError() -> URLError? {
         do throws(URLError) {
             try decoding?.finish()

@@ -3,9 +3,9 @@ import Foundation
 
 /// One request over HTTP, and the response to it. Loop only.
 final class HTTPTransfer: Transfer, TransferHandler {
-    /// How libcurl's part has ended, while some of the body is still being decoded.
+    /// How libcurl's part ended, while some of the body is still being decoded.
     struct Ending {
-        /// nil where the whole response has come.
+        /// nil if the whole response has arrived.
         let failure: TransferFailure?
     }
 
@@ -20,31 +20,31 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private var ending: TransferEnding
     /// Why a callback has ended the transfer.
     var abortError: URLError?
-    /// nil where the body isn't coded, or nobody gets it.
+    /// nil if the body isn't encoded, or isn't used.
     private(set) var decoding: BodyDecoding?
     private(set) var decodingEnding: Ending?
     private var circumstances = ReplayPolicy.Circumstances()
-    /// Schemes by which libcurl leads a conversation of several heads, the last of which is the response's.
+    /// Schemes for which libcurl exchanges several requests and responses; only the last response is the request's own.
     private var conversations: [AuthenticationParty: AuthenticationScheme] = [:]
-    /// What the proxy says about the tunnel; nil where there is to be none.
+    /// The proxy's responses about the tunnel; nil without a tunnel.
     private var tunnel: ProxyTunnel?
     private(set) var connection = ConnectionReport()
     private(set) var metrics: HopMetrics?
     private var clock: ActivityClock
     private var inquiry: HandshakeInquiry?
 
-    /// What `start()` needs.
+    /// The input of `start()`.
     struct Order {
         let options: TransferOptions
         let hooks: TransferHooks?
         let multi: Multi
-        /// nil where nobody wants metrics.
+        /// nil if metrics aren't wanted.
         var throughProxy: Bool?
     }
 
     private enum Stage {
         case ordered(Order)
-        /// libcurl has it.
+        /// Handed to libcurl.
         case running(Multi, EasyHandle)
         case over
     }
@@ -58,29 +58,29 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private struct Receiving {
         var parser = HeadParser()
         var head: ResponseHead?
-        /// The head has come, over a connection that others may be waiting to share.
+        /// The head has arrived, on a connection that others may be waiting to share.
         var hasFreshAnswer = false
         var route = BodyRoute.discard
-        /// Bytes of the decoded body, and how many of them the delegate got.
+        /// Bytes of the decoded body, and how many of them the delegate received.
         var count: Int64 = 0
         var deliveredCount: Int64 = 0
         var discardedCount = 0
-        /// libcurl was told to keep the body's bytes.
+        /// libcurl was told to hold the body's bytes back.
         var isPaused = false
 
-        /// More than this of a dropped body costs more than a new connection.
+        /// In bytes: reading more than this of an unwanted body costs more than a new connection.
         static let maximumDiscarded = 64 * 1024
     }
 
     /// The request's body so far.
     private struct Sending {
         var body: (any RequestBody)?
-        /// Whether there is one, and it isn't empty; also after it was closed.
+        /// Whether there is one, and whether it is non-empty; valid even after it was closed.
         let (hasBody, hasContent): (Bool, Bool)
         var count: Int64 = 0
-        /// libcurl has got all of it.
+        /// libcurl has received all of it.
         var isComplete: Bool
-        /// libcurl was told that there is nothing to send just now.
+        /// libcurl was told that there is nothing to send at the moment.
         var isPaused = false
 
         init(_ body: (any RequestBody)?) {
@@ -90,7 +90,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// When something last moved in either direction, and how far libcurl had come by then.
+    /// When bytes last moved in either direction, and libcurl's count at that time.
     private struct ActivityClock {
         var last: MonotonicTime
         var bytesMoved: Int64 = 0
@@ -187,7 +187,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         return true
     }
 
-    /// The request has a body, and the answer has not begun.
+    /// The request has a body, and the response hasn't begun.
     private var isSending: Bool { sending.hasBody && receiving.head == nil }
 
     // MARK: - TransferHandler
@@ -273,7 +273,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// The next bytes of the body as the delegate gets it.
+    /// The next bytes of the body, as the delegate gets it.
     func deliver(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         receiving.count += Int64(bytes.count)
         receiving.deliveredCount += Int64(bytes.count)
@@ -336,8 +336,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if !endIfAnsweredEarly() { delegate.transferSettled(self) }
     }
 
-    /// Ends a transfer whose answer is dropped while its body is still being sent: the rest would be sent for nothing, perhaps to a
-    /// server that doesn't read it. Outside of libcurl.
+    /// Ends a transfer whose response body is unwanted while the request's body is still being sent: sending the rest would be pointless,
+    /// perhaps to a server that doesn't read it. Outside of libcurl.
     private func endIfAnsweredEarly() -> Bool {
         guard receiving.head != nil, case .discard = receiving.route, sending.hasBody, !sending.isComplete, easy != nil
         else { return false }
@@ -366,7 +366,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         complete(failure)
     }
 
-    /// The transfer is over, and what it brought is with the delegate.
+    /// The transfer is over, and the delegate has received all of its data.
     func complete(_ failure: TransferFailure?) {
         var error = error(for: failure)
         if error == nil, case .deliver = receiving.route { error = decodingError() }
@@ -384,7 +384,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         delegate.transferFinished(self, ending)
     }
 
-    /// Frees what libcurl and the system hold for it.
+    /// Frees libcurl's handle and system resources.
     private func end() {
         stage = .over
         inquiry?.close()
@@ -396,18 +396,18 @@ final class HTTPTransfer: Transfer, TransferHandler {
         decoding = nil
     }
 
-    /// Starts the idle clock anew.
+    /// Restarts the idle clock.
     func noteActivity() {
         clock.last = loop.now
     }
 
-    /// Has libcurl bring more, where it has. Outside of libcurl; may deliver body bytes before it returns.
+    /// Makes libcurl deliver more, if it has more. Outside of libcurl; may deliver body bytes before it returns.
     func continueTransfer() {
         receiving.isPaused = false
         _ = easy?.setPaused(false)
     }
 
-    /// Takes what libcurl knows, while it does.
+    /// Takes libcurl's statistics while they are available.
     private func settleMetrics() {
         guard metrics != nil else { return }
         metrics?.receivedBodySize = receiving.count
@@ -419,7 +419,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     // MARK: - Errors
 
-    /// A HEAD with a body: libcurl would wait for more of its response.
+    /// A HEAD with a body: libcurl would wait for a response body.
     private var endsWithHead: Bool { request.httpMethod == "HEAD" && sending.hasContent }
 
     private func error(for failure: TransferFailure?) -> URLError? {
@@ -427,9 +427,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let head = receiving.head
         if head != nil, failure == nil { return nil }
         if head != nil, endsWithHead { return nil }
-        // A dropped body that was cut short, by us or by the server, says nothing about the task.
+        // If an unwanted body is cut short, by us or by the server, the task still succeeds.
         if head != nil, case .discard = receiving.route { return nil }
-        // The server has answered in full, and closed the connection, or with HTTP/2 the stream, before it had the whole body.
+        // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
         if let failure, let head, [.sendError, .http2Stream].contains(failure.code), !head.isContentCoded,
             head.contentLength == receiving.deliveredCount
         {
@@ -449,7 +449,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         )
     }
 
-    /// What libcurl takes for success: the server has closed the connection inside the head.
+    /// What libcurl counts as success: the server closed the connection within the head.
     private static let noHead = TransferFailure(
         code: .gotNothing,
         text: "The server closed the connection before the response's head was complete.",

@@ -1,15 +1,15 @@
 import CurlTransport
 import Foundation
 
-/// What an HTTP proxy says about the tunnel that it is asked for (RFC 9110 §9.3.6).
+/// An HTTP proxy's responses to CONNECT (RFC 9110 §9.3.6).
 struct ProxyTunnel {
     private var parser = HeadParser()
-    /// Its last answer. Where libcurl leads a conversation, there are several.
+    /// The latest response. If libcurl authenticates in several steps, there are several.
     private(set) var head: ResponseHead?
-    /// The last of them that was a challenge.
+    /// The latest of them that was a challenge.
     private(set) var challenge: ResponseHead?
 
-    /// False where this is no head.
+    /// False if this isn't a head.
     mutating func consume(lines: UnsafeRawBufferPointer) -> Bool {
         switch parser.consume(lines: lines) {
         case .incomplete: break
@@ -23,14 +23,14 @@ struct ProxyTunnel {
         return true
     }
 
-    /// The proxy's last word, where it is a no.
+    /// The proxy's final response, if it refused.
     var refusal: ResponseHead? {
         head.flatMap { (200..<300).contains($0.status) ? nil : $0 }
     }
 }
 
 extension URLError {
-    /// The error for a proxy that has refused a tunnel to `url`'s host.
+    /// The error when a proxy has refused a tunnel to `url`'s host.
     init(_ failure: TransferFailure, url: URL?, refusal head: ResponseHead) {
         self.init(
             head.status == 407 ? .userAuthenticationRequired : .cannotConnectToHost,
@@ -40,7 +40,7 @@ extension URLError {
             [
                 CurlErrorKey.code: Int(failure.code.rawValue),
                 CurlErrorKey.text: failure.text,
-                // There is a way to the proxy, so that waiting for one makes no sense.
+                // The proxy is reachable, so waiting for connectivity would be pointless.
                 CurlErrorKey.phase: TransferPhase.securing.rawValue,
                 CurlErrorKey.proxyStatus: head.status,
             ]

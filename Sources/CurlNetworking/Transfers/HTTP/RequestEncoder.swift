@@ -1,9 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// Turns a request into what libcurl is told about it.
+/// Translates a request into libcurl options.
 enum RequestEncoder {
-    /// Fails for URLs, methods and header fields that must not go out, before anything is sent.
+    /// Throws for URLs, methods and header fields that must not be sent, before anything is.
     static func options(
         for request: URLRequest,
         body: (any RequestBody)?,
@@ -28,7 +28,7 @@ enum RequestEncoder {
 
     // MARK: - Lines
 
-    /// `fields`, and the defaults for those that are missing.
+    /// `fields`, plus the defaults for those that are missing.
     private static func lines(
         for fields: [HeaderField],
         of request: URLRequest,
@@ -39,7 +39,7 @@ enum RequestEncoder {
         var lines = fields.map(line)
         for (name, line) in zip(defaults.names, defaults.lines) where !fields.contains(name) { lines.append(line) }
         guard let body else { return lines }
-        // libcurl would wait up to a second for the server's permission to send a body.
+        // Otherwise libcurl would wait up to a second for the server's permission to send a body.
         if !fields.contains("Expect") { lines.append("Expect:") }
         let isOwnBody = request.httpBody != nil || body is StreamedBody
         if request.httpMethod == "POST", isOwnBody, body.length != 0, !fields.contains("Content-Type") {
@@ -49,14 +49,14 @@ enum RequestEncoder {
     }
 
     private static func line(_ field: HeaderField) -> String {
-        // libcurl takes "Name:" as "don't send it".
+        // To libcurl, "Name:" means "don't send it".
         field.value.allSatisfy(\.isWhitespace) ? field.name + ";" : field.name + ": " + field.value
     }
 
-    /// What goes out with every request that doesn't say otherwise.
+    /// The fields sent with every request that doesn't set them itself.
     private struct Defaults {
         let names: [String]
-        /// Whole, one for each name.
+        /// Complete lines, one for each name.
         let lines: [String]
 
         private init(_ fields: KeyValuePairs<String, String>) {
@@ -76,7 +76,7 @@ enum RequestEncoder {
                 Defaults(["User-Agent": userAgent, "Accept-Language": language, "Accept-Encoding": $0])
             } ?? withoutCodings
 
-        /// Where a program can have libcurl offer others, or none: then the field is libcurl's.
+        /// For programs that can make libcurl offer other codings, or none: then libcurl writes `Accept-Encoding`.
         private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])
     }
 
@@ -84,7 +84,7 @@ enum RequestEncoder {
         ProcessInfo.processInfo.processName.filter { $0.isASCII && !$0.isNewline }
     }
 
-    /// The user's languages with falling weights (RFC 9110 §12.5.4). Region 001 is the world: no region at all.
+    /// The user's languages with decreasing weights (RFC 9110 §12.5.4). Region 001 is the world, and is left out.
     static func acceptLanguage(_ languages: [String]) -> String {
         let weighted = languages.prefix(9).enumerated().map { index, language in
             let language = language.hasSuffix("-001") ? String(language.dropLast(4)) : language
@@ -95,7 +95,7 @@ enum RequestEncoder {
 
     // MARK: - User name and password
 
-    /// The URL as libcurl gets it, and the user name and password that stood in it (RFC 3986 §3.2.1).
+    /// The URL as libcurl gets it, and the user name and password it contained (RFC 3986 §3.2.1).
     static func separateCredentials(
         from url: URL
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
@@ -117,7 +117,7 @@ enum RequestEncoder {
         return (bare, user.isEmpty && password.isEmpty ? nil : (user, password))
     }
 
-    /// What stands between "//" and the path, query or fragment.
+    /// The part between "//" and the path, query or fragment.
     private static func authority(in text: String) -> Range<String.Index>? {
         guard let slashes = text.range(of: "://") else { return nil }
         let end = text[slashes.upperBound...].firstIndex { "/?#".contains($0) } ?? text.endIndex
@@ -126,7 +126,7 @@ enum RequestEncoder {
 }
 
 extension TransferOptions {
-    /// Sends `fields` instead of whatever would go out under their names.
+    /// Replaces all fields of the same names with `fields`.
     mutating func replaceHeaders(_ fields: [HeaderField]) {
         headers.removeAll { line in fields.contains { line.isLine(ofField: $0.name) } }
         headers += fields.map { "\($0.name): \($0.value)" }

@@ -2,13 +2,12 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A file of this machine (RFC 8089), read a piece at a time. A file that becomes shorter meanwhile is an error; what it has
-/// grown by is not read.
+/// A local file (RFC 8089), read piece by piece. If the file becomes shorter meanwhile, that is an error; what it has grown by is not read.
 final class FileSource: LocalSource {
     private let url: URL
     private var descriptor: Int32 = -1
     private var position: Int64 = 0
-    /// nil where the system only knows when it has been read, as below `/proc`.
+    /// nil if the system doesn't know it until the file has been read, as below `/proc`.
     private var length: Int64?
 
     /// In bytes.

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Something of this machine that is read like a response. On one queue, in this order; `close()` comes last, whatever happened.
+/// A local resource that is read like a response. Called on one queue, in this order; `close()` always comes last.
 protocol LocalSource: AnyObject {
     func open() throws(URLError) -> URLResponse
     /// The next piece; nil at the end.
@@ -9,7 +9,7 @@ protocol LocalSource: AnyObject {
     func close()
 }
 
-/// Loads a `LocalSource`, off the loop: it may block. The next piece is read when the last one has been taken.
+/// Loads a `LocalSource` off the loop, since it may block. The next piece is read when the previous one has been taken.
 ///
 /// `@unchecked Sendable`: `content` is touched on `queue` alone, the rest on the loop alone.
 final class LocalTransfer: Transfer, @unchecked Sendable {

@@ -1,11 +1,10 @@
 import Foundation
 
-/// What a program's own `URLProtocol` has reported and its task has not taken yet, brought into an order that a task can follow,
-/// whatever the class's own was. A value.
+/// The reports of a program's own `URLProtocol` that its task hasn't taken yet, put into an order a task can follow, whatever the class's
+/// own was. A value.
 ///
-/// One response comes first, then data, and one end comes last. Of several responses the first counts. Data that came before it
-/// waits for it, and a class that ends without a response gets a plain one: many mocks do either. What comes after the end is
-/// dropped.
+/// One response comes first, then data, and one end comes last. Of several responses the first counts. Data that came before it waits for
+/// it, and a class that ends without a response gets a plain one: many mocks do either. Anything after the end is dropped.
 struct ProtocolReports {
     enum Report {
         case response(URLResponse, URLCache.StoragePolicy)
@@ -18,9 +17,9 @@ struct ProtocolReports {
         case failed(URLError)
     }
 
-    /// What the task is told next.
+    /// The next thing to tell the task.
     enum Step {
-        /// nil where the class had none.
+        /// nil if the class reported none.
         case response(URLResponse?, URLCache.StoragePolicy)
         case data(Data)
         case challenge(URLAuthenticationChallenge)
@@ -29,16 +28,16 @@ struct ProtocolReports {
     }
 
     private var steps: [Step] = []
-    /// Those before it were taken.
+    /// The index of the next report; earlier ones were taken.
     private var position = 0
     private var hasResponse = false
-    /// Whether the class has said how the load ends.
+    /// Whether the class has reported the load's end.
     private(set) var hasEnded = false
-    /// What came before the response.
+    /// Data that came before the response.
     private var early: [Data] = []
     private var valid: CachedURLResponse?
 
-    /// A task may have enough of the body at any time: it gets large data in pieces of so many bytes.
+    /// In bytes. A task may stop reading the body at any time, so it gets large data in pieces.
     private static let pieceSize = 256 * 1024
 
     mutating func append(_ report: Report) {
@@ -84,7 +83,7 @@ struct ProtocolReports {
         return steps[position]
     }
 
-    /// Those that were taken go when they are the larger part: each moves once.
+    /// Drops taken reports once they are the larger part, so that each report moves only once.
     private mutating func forgetTaken() {
         position += 1
         guard position * 2 >= steps.count else { return }

@@ -1,6 +1,6 @@
 import Foundation
 
-// What objects report, from any thread. It is the same whichever object says it: a load has only one.
+// Reports from protocol objects, on any thread. Which object reports makes no difference: a load has only one.
 
 extension ProtocolTransfer: URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
@@ -40,7 +40,7 @@ extension ProtocolTransfer: URLProtocolClient {
     }
 }
 
-/// The same, for objects of stock classes.
+/// The same for objects of stock classes.
 extension ProtocolTransfer: FoundationNetworking.URLProtocolClient {
     func urlProtocol(
         _ protocol: FoundationNetworking.URLProtocol,

@@ -2,19 +2,19 @@ import CurlTransport
 import Foundation
 import CurlNetworkingLocks
 
-/// Hears what a program's own protocol class has to say beyond a response and its body. On the loop; no more after the transfer was
+/// Receives a program's own protocol class's reports other than a response and its body. On the loop; never after the transfer was
 /// cancelled.
 protocol ProtocolReporter: AnyObject {
-    /// Puts the request into the form in which the classes see it; `completion` is called on the loop, at once or later.
+    /// Converts the request to the form that the classes see; `completion` is called on the loop, at once or later.
     func completeRequest(_ completion: @escaping @Sendable (ProtocolRequest) -> Void)
 
-    /// The task's request is this one from now on: it is what classes are asked about, or what the class has made of it.
+    /// The task's request changes to this one: the one classes are asked about, or the class's modified version.
     func changeRequest(to request: URLRequest)
 
-    /// No class takes the request, which is `plain` again. The last call.
+    /// No class takes the request, which reverts to `plain`. The last call.
     func decline(_ plain: URLRequest?)
 
-    /// A class takes the request; it begins when `start` is called.
+    /// A class takes the request; it starts when `start` is called.
     func accept(start: @escaping () -> Void)
 
     /// The class has reported a redirect from the request `old`. The last call.
@@ -23,12 +23,12 @@ protocol ProtocolReporter: AnyObject {
     /// The class asks for a credential; `sender` takes the answer.
     func challenge(_ challenge: URLAuthenticationChallenge, answerTo sender: ChallengeSender)
 
-    /// The class has been told the answer; nil where it has taken its challenge back.
+    /// The class has been told the answer; nil if it has withdrawn its challenge.
     func challengeEnded(_ disposition: URLSession.AuthChallengeDisposition?)
 }
 
-/// One request loaded by a program's own `URLProtocol`, which may report what it likes, when it likes, from any thread;
-/// `ProtocolReports` makes sense of it.
+/// One request loaded by a program's own `URLProtocol`, which may report anything, at any time, on any thread; `ProtocolReports` makes
+/// sense of it.
 ///
 /// `@unchecked Sendable`: the properties are grouped by who may touch them.
 final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
@@ -38,24 +38,24 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     private let loop: EventLoop
     private let classes: [ProtocolClass]
     private let task: URLSessionTask
-    /// Where a response for the class is looked up; nil for requests that no stored response answers.
+    /// Where a response for the class is looked up; nil for requests that no stored response may answer.
     private let cache: (any CacheStore)?
 
     let source = HopMetrics.Source.other
 
-    // MARK: Any thread's
+    // MARK: Any thread
 
     private let isStopped = Mutex(false)
 
-    // MARK: The executor's
+    // MARK: Executor only
 
     private var object: ProtocolObject?
 
-    // MARK: The loop's
+    // MARK: Loop only
 
-    /// The class that takes the task, and where its object's methods run.
+    /// The class that takes the task, and the executor of its object's methods.
     private var taker: (class: ProtocolClass, executor: RunLoopExecutor)?
-    /// What the classes were asked about; nil before they are.
+    /// The request that the classes were asked about; nil before that.
     private var request: ProtocolRequest?
     private weak var delegate: (any TransferDelegate)?
     private weak var reporter: (any ProtocolReporter)?
@@ -83,9 +83,9 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         lastReport = loop.now
     }
 
-    // MARK: - The loop's side
+    // MARK: - On the loop
 
-    /// Has the classes asked about the request as it would go out: that is the task's current request, unless they decline.
+    /// Asks the classes about the request as it would be sent; that becomes the task's current request, unless they decline.
     func start() {
         reporter?.completeRequest { request in
             guard self.delegate != nil else { return }
@@ -95,7 +95,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         }
     }
 
-    /// Has the class that takes the request load it, with a stored response if there is one.
+    /// Loads the request with the class that takes it, passing it a stored response if there is one.
     private func begin() {
         lastReport = loop.now
         guard let taker, !hasBegun else { return }
@@ -108,7 +108,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         }
     }
 
-    /// The idle clock stands still while somebody is to answer the class.
+    /// The idle clock stops while the class waits for an answer.
     var lastActivity: MonotonicTime? { challenges.isEmpty ? lastReport : nil }
 
     func setPaused(_ isPaused: Bool) -> Bool {
@@ -143,7 +143,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         }
     }
 
-    /// nil where the class has reported no response: then it gets a plain one.
+    /// nil if the class reported no response: then the task gets a plain one.
     private func report(
         _ response: URLResponse?,
         _ policy: URLCache.StoragePolicy,
@@ -160,7 +160,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         }
     }
 
-    /// What the classes saw besides the task's own request isn't taken elsewhere.
+    /// Fields that were added for the classes aren't carried over to another request.
     private func redirect(to next: URLRequest, by response: URLResponse) {
         let old = task.currentRequest
         cancel()
@@ -192,8 +192,8 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         )
     }
 
-    /// The class hears the answer before anything else, and what it makes of it comes behind what the task makes of it. nil where
-    /// the class has taken its challenge back.
+    /// The class gets the answer before anything else, and what it does with it comes after the task's own reaction. nil if the class has
+    /// withdrawn its challenge.
     private func end(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer?) {
         guard let sender = challenges.removeValue(forKey: ObjectIdentifier(challenge)) else { return }
         sender.withdraw()
@@ -217,7 +217,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         reporter?.accept { [weak self] in self?.begin() }
     }
 
-    // MARK: - The queue's side
+    // MARK: - On the queue
 
     private func findClass() {
         guard !isStopped.withLock({ $0 }) else { return }
@@ -232,7 +232,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         loop.submit { self.accept(canonical, by: taker) }
     }
 
-    // MARK: - The executor's side
+    // MARK: - On the executor
 
     private func startLoading(_ taker: ProtocolClass, with cachedResponse: CachedURLResponse?) {
         guard !isStopped.withLock({ $0 }) else { return }
@@ -241,7 +241,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         object.startLoading()
     }
 
-    // MARK: - What objects report, from any thread
+    // MARK: - Reports from objects, on any thread
 
     func report(_ report: ProtocolReports.Report) {
         loop.submit {

@@ -2,31 +2,30 @@ import Dispatch
 import Foundation
 import CurlNetworkingLocks
 
-/// The threads on which the objects of one protocol class load. Each runs its run loop, so that timers and streams which an
-/// object schedules there fire.
+/// The threads on which one protocol class's objects load. Each runs its run loop, so that timers and streams that an object schedules
+/// there fire.
 ///
-/// A thread takes waiting loads as it gets round to them. Another thread is started only when none of the waiting loads was
-/// taken for a while: a class that blocks a thread delays its own loads briefly, and those of other classes not at all. A
-/// thread that serves no load ends after a few seconds.
+/// A thread takes waiting loads when it is free. Another thread is started only if no waiting load was taken for a while: a class that
+/// blocks a thread delays its own loads briefly, and those of other classes not at all. A thread with no loads ends after a few seconds.
 final class RunLoopThreads: Sendable {
-    /// Loads of a class that blocks this many threads wait until one returns.
+    /// If a class blocks this many threads, its further loads wait until one returns.
     static let limit = 16
     private static let stallInterval = DispatchTimeInterval.milliseconds(20)
 
     private struct Member {
         let thread: RunLoopThread
         var isBusy = true
-        /// How many living executors are bound to it.
+        /// How many live executors are bound to it.
         var executorCount = 0
     }
 
     private struct State {
-        /// In order of their numbers, from `taken` up to `entered`.
+        /// By number, from `taken` up to `entered`.
         var waiting: [Int: RunLoopExecutor] = [:]
         var taken = 0
         var entered = 0
         var members: [Member] = []
-        /// Whether a look at the waiting loads is due.
+        /// Whether a check of the waiting loads is scheduled.
         var isWatched = false
 
         mutating func index(of thread: RunLoopThread) -> Int? { members.firstIndex { $0.thread === thread } }
@@ -55,7 +54,7 @@ final class RunLoopThreads: Sendable {
 
     // MARK: - For executors, on any thread
 
-    /// Has some thread serve `executor`.
+    /// Assigns a thread to `executor`, now or later.
     func enter(_ executor: RunLoopExecutor) {
         let (thread, isNew, watches) = state.withLock { state in
             state.waiting[state.entered] = executor
@@ -79,7 +78,7 @@ final class RunLoopThreads: Sendable {
 
     // MARK: - For threads
 
-    /// The next waiting executor, which is `thread`'s from now on; where there is none, `thread` is idle.
+    /// The next waiting executor, now bound to `thread`; if there is none, `thread` becomes idle.
     func takeNext(for thread: RunLoopThread) -> RunLoopExecutor? {
         state.withLock { state in
             guard let index = state.index(of: thread) else { return nil }
@@ -94,7 +93,7 @@ final class RunLoopThreads: Sendable {
         }
     }
 
-    /// True, and `thread` is gone from here, where nothing is left for it to do.
+    /// Removes `thread` and returns true if it has nothing left to do.
     func dismiss(_ thread: RunLoopThread) -> Bool {
         state.withLock { state in
             guard let index = state.index(of: thread) else { return true }
@@ -125,13 +124,13 @@ final class RunLoopThreads: Sendable {
     }
 }
 
-/// Runs one load's calls in order, all on the same thread, which it gets with the first.
+/// Runs one load's calls in order, all on one thread, assigned with the first call.
 final class RunLoopExecutor: Sendable {
     typealias Work = @Sendable () -> Void
 
     private enum Place {
         case none
-        /// Waits for a thread with what it is to do.
+        /// Waits for a thread, with the work to do.
         case waiting([Work])
         case thread(RunLoopThread)
     }
@@ -147,7 +146,7 @@ final class RunLoopExecutor: Sendable {
         if case .thread(let thread) = place.withLock({ $0 }) { threads.leave(thread) }
     }
 
-    /// Runs `work` after what came before. Any thread; doesn't wait for it.
+    /// Runs `work` after all earlier work. Any thread; doesn't wait for it.
     func run(_ work: @escaping Work) {
         let (thread, isFirst): (RunLoopThread?, Bool) = place.withLock { place in
             switch place {
@@ -164,7 +163,7 @@ final class RunLoopExecutor: Sendable {
         thread?.perform(work)
     }
 
-    /// Stays with `thread` from now on; returns what has waited for it.
+    /// Binds it to `thread` for good; returns the work that was waiting.
     fileprivate func bind(to thread: RunLoopThread) -> [Work] {
         place.withLock { place in
             guard case .waiting(let work) = place else { return [] }
@@ -182,21 +181,21 @@ final class RunLoopThread: @unchecked Sendable {
 
     private let threads: RunLoopThreads
 
-    // MARK: Any thread's
+    // MARK: Any thread
 
     private struct Inbox {
         var work: [RunLoopExecutor.Work] = []
-        /// Lets other threads add a timer, which CFRunLoop's own lock allows.
+        /// Other threads add a timer to it, which CFRunLoop's own lock allows.
         nonisolated(unsafe) var runLoop: RunLoop?
     }
 
     private let inbox = Mutex(Inbox())
 
-    // MARK: The thread's own
+    // MARK: Its own thread only
 
     private var depth = 0
 
-    /// How long it stays without anything to do.
+    /// How long it stays without work, in seconds.
     private static let idleTime: TimeInterval = 5
 
     init(of threads: RunLoopThreads) {
@@ -216,7 +215,7 @@ final class RunLoopThread: @unchecked Sendable {
         wake()
     }
 
-    /// Has the run loop look for work. The portable way: `RunLoop.perform` doesn't wake a loop that waits.
+    /// Makes the run loop check for work. The portable way: `RunLoop.perform` doesn't wake a waiting loop.
     func wake() {
         inbox.withLock { inbox in
             let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.drain() }
@@ -224,11 +223,11 @@ final class RunLoopThread: @unchecked Sendable {
         }
     }
 
-    // MARK: - The thread itself
+    // MARK: - On the thread itself
 
     private func main() {
         let runLoop = RunLoop.current
-        // A run loop without anything in it doesn't wait.
+        // A run loop with no sources doesn't wait.
         let keepAlive = Timer(timeInterval: 1e9, repeats: true) { _ in }
         runLoop.add(keepAlive, forMode: .default)
         inbox.withLock { $0.runLoop = runLoop }
@@ -240,7 +239,7 @@ final class RunLoopThread: @unchecked Sendable {
         keepAlive.invalidate()
     }
 
-    /// Objects may run the loop themselves: then they hear what is for their own thread, but no other load begins on top.
+    /// Objects may run the loop themselves: then they get events for their own thread, but no other load is started on top.
     private func drain() {
         depth += 1
         defer { depth -= 1 }

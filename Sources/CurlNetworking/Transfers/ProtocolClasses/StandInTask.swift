@@ -1,11 +1,11 @@
 import Foundation
 
-/// A stock task that stands for one of this module's where a stock protocol class wants to see its task. It shows the request
-/// that the class is to load, and passes on what the class wants done.
+/// A stock task that represents one of this module's, for a stock protocol class that expects to see its task. It shows the request that
+/// the class is to load, and forwards the class's calls.
 package protocol StandInTask: FoundationNetworking.URLSessionTask {}
 
 extension URLSessionTask {
-    /// A stock task of the same kind; nil where this one has no request.
+    /// A stock task of the same kind; nil if this one has no request.
     var standIn: FoundationNetworking.URLSessionTask? {
         guard let request = engine?.requestWithBody ?? currentRequest else { return nil }
         return switch self {
@@ -20,8 +20,7 @@ extension URLSessionTask {
     }
 }
 
-// The stock module has three classes, and Swift no way of overriding alike in all of them.
-// `@unchecked Sendable`: nothing in them changes.
+// There are three stock task classes, and Swift can't override them all in one place. `@unchecked Sendable`: they are immutable.
 
 private final class StandInDataTask: FoundationNetworking.URLSessionDataTask, StandInTask, @unchecked Sendable {
     private let task: URLSessionTask
