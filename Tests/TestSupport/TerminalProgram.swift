@@ -70,7 +70,12 @@ package final class TerminalProgram: Sendable {
         return String(output[start...]).replacing(/\u{1B}\[[0-9;?]*[a-zA-Z]/, with: "")
     }
 
-    private static func follow(_ pid: pid_t, _ terminal: Int32, _ output: Watched<String>, _ ended: Watched<ChildProcess.Ending?>) {
+    private static func follow(
+        _ pid: pid_t,
+        _ terminal: Int32,
+        _ output: Watched<String>,
+        _ ended: Watched<ChildProcess.Ending?>
+    ) {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         var pending: [UInt8] = []
         while true {

@@ -7,6 +7,8 @@ protocol ClocksOwner: AnyObject {
     var loop: EventLoop { get }
     /// When the current transfer will have been silent for too long; nil while the idle clock is stopped.
     var idleEnd: MonotonicTime? { get }
+    /// The idle clock begins anew, if a transfer is running.
+    func restartIdleClock()
     /// Whether the resource clock is to run; nil before the task was first resumed.
     var runsResourceClock: Bool? { get }
 }
@@ -37,7 +39,10 @@ struct Clocks {
 
     /// Starts or stops the resource clock.
     mutating func setRunning(_ isRunning: Bool, _ owner: any ClocksOwner) {
-        if resource?.setRunning(isRunning, at: owner.loop.now) ?? false { arm(owner) }
+        guard resource?.setRunning(isRunning, at: owner.loop.now) ?? false else { return }
+        // A resumed task has all of its idle time again, even if libcurl could not pause its transfer.
+        if isRunning { owner.restartIdleClock() }
+        arm(owner)
     }
 
     /// Sets the deadline to the earlier of the two ends.

@@ -214,6 +214,10 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         clocks.setRunning(isRunning, self)
     }
 
+    func restartIdleClock() {
+        phase.transfer?.noteActivity()
+    }
+
     private func startClocks() {
         let delay = steps.beginDate.map { _ in max(0, handle.earliestBeginDate?.timeIntervalSinceNow ?? 0) } ?? 0
         let beginning = pool.loop.now + (delay > 0 ? Duration(timeInterval: delay) : .zero)

@@ -38,6 +38,9 @@ protocol Transfer: AnyObject {
     /// Whether bytes have moved since `lastActivity` without being reported to the delegate; restarts the idle clock if so.
     func hasMovedUnseen() -> Bool
 
+    /// Restarts the idle clock.
+    func noteActivity()
+
     /// Ends it without another report.
     func cancel()
 }
@@ -52,6 +55,7 @@ extension Transfer {
     func bodyBecameReadable() {}
     func wishesChanged() {}
     func hasMovedUnseen() -> Bool { false }
+    func noteActivity() {}
 }
 
 /// What to do with a response's body.

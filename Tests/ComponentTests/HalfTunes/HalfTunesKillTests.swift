@@ -16,7 +16,7 @@ struct HalfTunesKillTests {
     }
 
     private func get(_ server: LoopbackServer) throws -> TestSupport.ChildProcess {
-        return try TestSupport.ChildProcess([
+        try TestSupport.ChildProcess([
             Products.program("halftunes"), "get", server.url("/song.wav").absoluteString, "-o", directory.url.path,
         ])
     }

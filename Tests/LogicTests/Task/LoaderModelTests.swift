@@ -87,41 +87,32 @@ private final class LoaderModel: @unchecked Sendable {
         }
     }
 
-    func onLoop(_ body: @escaping @Sendable (LoaderModel) -> Void) async {
+    func onLoop<Result: Sendable>(_ body: @escaping @Sendable (LoaderModel) -> Result) async -> Result {
         await withCheckedContinuation { continuation in
-            handle.submit {
-                body(self)
-                continuation.resume()
-            }
+            handle.submit { continuation.resume(returning: body(self)) }
         }
     }
 
     var isOver: Bool {
         get async {
             await onLoop {
-                $0.wasOver = $0.handle.shared.withLock {
-                    $0.machine.stage == .completed || $0.machine.stage == .finished
-                }
+                $0.handle.shared.withLock { $0.machine.stage == .completed || $0.machine.stage == .finished }
             }
-            return wasOver
         }
     }
-    private var wasOver = false
 
     var remains: Remains {
         get async {
             await onLoop { model in
-                model.found = Remains(
+                Remains(
                     completions: model.completions.withLock { $0.count },
                     stops: model.step.stops,
                     transfers: model.transfers.filter(\.isAlive).count,
                     hasLoader: model.handle.loader != nil
                 )
             }
-            return found
         }
     }
-    private var found = Remains()
 
     // MARK: - Events, on the loop
 

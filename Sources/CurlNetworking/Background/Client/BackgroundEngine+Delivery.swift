@@ -34,7 +34,8 @@ extension BackgroundEngine {
             post(.event(event))
         case .isWaitingForConnectivity, .informational: post(.event(event))
         // Counted in the progress, not for other processes, or of no background task.
-        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote, .openedWebSocket,
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote,
+            .openedWebSocket,
             .closedWebSocket:
             break
         }
