@@ -23,6 +23,10 @@ struct MailboxTests {
         switch message {
         case .event(.resumed(let offset, let total)): "resumed \(offset) of \(total)"
         case .event(.becameDownload): "became download"
+        case .event(.becameStream): "became stream"
+        case .event(.readClosed): "read closed"
+        case .event(.writeClosed): "write closed"
+        case .event(.captured): "captured"
         case .event(.sent(let sent)): "sent \(sent.total)"
         case .event(.body(let data)): "body \(String(decoding: data, as: UTF8.self))"
         case .event(.wrote(let total)): "wrote \(total)"
