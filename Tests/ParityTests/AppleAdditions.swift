@@ -72,7 +72,7 @@ enum AppleAdditions {
             "URLSession.streamTask(withHostName:port:)",
             "public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask"
         ),
-        ("URLSession.ResponseDisposition.becomeStream", "case becomeStream"),
+        ("URLSession.ResponseDisposition.becomeStream", "public case becomeStream"),
         ("URLSessionStreamTask.captureStreams()", "open func captureStreams()"),
         ("URLSessionStreamTask.closeRead()", "open func closeRead()"),
         ("URLSessionStreamTask.closeWrite()", "open func closeWrite()"),

@@ -304,4 +304,29 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ) -> URLSessionDownloadTask {
         makeDownloadTask(resumeData, .fileHandler(completionHandler))
     }
+
+    // MARK: - Web sockets
+
+    /// A task that opens a web socket at `url`, whose scheme is ws or wss; http, https, and those of Unix sockets (`ws+unix`) are good as well.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
+    open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
+        webSocketTask(with: url, protocols: [])
+    }
+
+    /// The same, for a server that speaks one of `protocols`, the preferred one first. It needn't choose one:
+    /// `urlSession(_:webSocketTask:didOpenWithProtocol:)` tells. Names that are no tokens (RFC 6455 §4.1) fail the task.
+    open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+        makeWebSocketTask(makeRequest(url), protocols: protocols)
+    }
+
+    /// A task that opens a web socket with the fields of `request`, which is sent as a GET without a body. A field `Sec-WebSocket-Protocol` names
+    /// the protocols that the program speaks.
+    open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+        let protocols = request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol")?.split(separator: ",") ?? []
+        return makeWebSocketTask(
+            request,
+            protocols: protocols.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        )
+    }
 }

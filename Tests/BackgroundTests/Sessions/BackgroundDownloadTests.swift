@@ -20,7 +20,7 @@ extension BackgroundTests {
             task.resume()
             try await delegate.success(of: task)
             #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 7, length: 300_000))
-            #expect(delegate.story(of: task) == ["created", "wrote", "finishedDownloading", "completed"])
+            #expect(delegate.story(of: task) == ["created", "wrote", "finished downloading", "completed"])
             #expect(
                 delegate.events(of: task).contains(.wrote(300_000, total: 300_000, expected: 300_000))
                     || delegate.events(of: task).filter { $0.name == "wrote" }.count > 1
