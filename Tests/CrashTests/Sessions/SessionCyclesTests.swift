@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Two thousand HTTPS sessions", .timeLimit(.minutes(3)))
+@Suite("Two thousand HTTPS sessions", .timeLimit(.minutes(10)))
 struct SessionCyclesTests {
     @Test("Created, used, cancelled and invalidated, they leave nothing behind")
     func cycles() async throws {
