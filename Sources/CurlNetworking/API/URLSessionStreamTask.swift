@@ -38,6 +38,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - minBytes: 0 counts as 1.
+    ///   - maxBytes: What comes beyond that is the next read's.
     ///   - timeout: In seconds, from when the read's turn has come and there is a connection; 0 for none. A read that takes longer fails with
     ///     `URLError.timedOut`, and the bytes that came for it are the next read's.
     ///   - completionHandler: Gets the bytes, whether the other side has ended and these were the last, and an error. At the end there may
@@ -74,6 +75,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Writes all of `data`.
     ///
     /// - Parameters:
+    ///   - data: Written after the data of earlier calls.
     ///   - timeout: In seconds, from when the write's turn has come and there is a connection; 0 for none. After a write that takes
     ///     longer nobody can tell how much of it has gone, so that no other may follow: later writes fail as well. Reading goes on.
     ///   - completionHandler: Called with nil once the system has all of the bytes; that the other side has them is another matter.
