@@ -73,10 +73,11 @@ measure-build: setup-build
 	@.ci/install time binutils
 	Tests/Deployment/measure-build
 
-## swift-format's strict lint, and whether folders use only what they may (Sources/CurlNetworking/arrows.txt).
+## swift-format's strict lint, whether folders use only what they may (Sources/CurlNetworking/arrows.txt), and whether types stay small.
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 	.ci/arrows
+	.ci/sizes
 
 ## Mends what it can of what lint says.
 format:

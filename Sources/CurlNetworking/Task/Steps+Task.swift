@@ -1,6 +1,6 @@
 import Foundation
 
-// The choice of a task's steps.
+// The choice of a task's steps and its sink.
 
 extension Steps.Facts {
     init(_ handle: TaskHandle, _ sink: any Sink) {
@@ -15,5 +15,19 @@ extension Steps.Facts {
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         sendsStream = handle.body.isStream
         webSocket = handle.webSocket
+    }
+}
+
+extension Consumer {
+    /// The sink of a task that begins. Its loop.
+    func makeSink(for handle: TaskHandle) -> any Sink {
+        makeSink(handle) {
+            FileSink(
+                handle,
+                in: handle.session.settings.temporaryDirectory,
+                for: handle.originalRequest,
+                resuming: handle.resumption.flatMap { try? $0.get() }
+            )
+        }
     }
 }

@@ -33,40 +33,9 @@ extension TaskHandle: StreamOwner {
     }
 }
 
-// MARK: - A data task that becomes a stream task
+// MARK: - A data task that has become a stream task
 
 extension TaskHandle: ResponseStreamOwner {
-    /// The response waits for its answer: what has arrived, and what follows, goes to those who read.
-    func becomeStream() {
-        // The end is certain, and waits for cookies to be stored.
-        if shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) {
-            return whenShown { [weak self] in self?.becomeStream() }
-        }
-        let port = StreamPort(writes: false)
-        port.owner = self
-        let become = shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
-            guard case .delegate = shared.consumer, shared.mailbox.isAwaitingAnswer, shared.machine.cancellation == nil,
-                !shared.hasBecomeAnother, let old = shared.task as? URLSessionDataTask
-            else { return nil }
-            let isComplete = shared.machine.stage == .finished
-            let stream = ResponseStream(port, self, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
-            shared.task = URLSessionStreamTask(engine: self)
-            (shared.hasBecomeAnother, shared.isBeingRead) = (true, true)
-            shared.consumer = .stream(port)
-            _ = shared.machine.setBacklogged(stream.isBehind)
-            // It comes when all of the body has been read.
-            shared.mailbox.takeCompletion()
-            _ = shared.mailbox.postFirst(.event(.becameStream(from: old)))
-            return (stream, shared.outcome?.error)
-        }
-        guard let become else { return }
-        loader?.sink = become.stream
-        become.stream.open()
-        if let error = become.error { endReading(.task(error)) }
-        allow()
-        loader?.run()
-    }
-
     func setBehind(_ isBehind: Bool) {
         guard shared.withLock({ $0.machine.setBacklogged(isBehind) }), !isBehind else { return }
         submit { self.loader?.run() }
