@@ -120,7 +120,8 @@ struct TransferPlan {
                 host: ticket.origin.hostField,
                 lines: options.headersWithCredentials
             ),
-            countsInLimits: participants.settings.countsWebSockets
+            countsInLimits: participants.settings.webSockets.countInConnectionLimits,
+            closeTimeout: participants.settings.webSockets.closeTimeout
         )
         if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
         return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
