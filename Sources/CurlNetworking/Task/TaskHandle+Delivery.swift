@@ -54,10 +54,19 @@ extension TaskHandle: Deliverable {
     func answer(_ disposition: URLSession.ResponseDisposition) {
         guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
         switch disposition {
-        case .allow: allow()
+        case .allow:
+            allow()
+            if asksForUpgrade { submit { self.loader?.phase.transfer?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
         case .becomeDownload: submit { self.becomeDownload() }
         case .becomeStream: submit { self.becomeStream() }
+        }
+    }
+
+    /// Whether a 101 waits for the delegate's answer. Any thread.
+    private var asksForUpgrade: Bool {
+        shared.withLock { shared in
+            if case .delegate = shared.consumer { shared.currentRequest?.asksForUpgrade ?? false } else { false }
         }
     }
 
@@ -88,6 +97,7 @@ extension TaskHandle: Deliverable {
             }
             if isOver { settle(sink) } else { loader?.sink = sink }
             allow()
+            loader?.phase.transfer?.responseAllowed()
             loader?.run()
         } catch {
             shared.withLock { shared in
