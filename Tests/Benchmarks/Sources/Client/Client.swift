@@ -44,6 +44,7 @@ struct Client {
         case "slow": Slow(arguments)
         case "handshake": Handshake(arguments)
         case "idle": Idle(arguments)
+        case "stream": try makeStream(arguments)
         default: throw Complaint("unknown scenario \(arguments.scenario)")
         }
     }

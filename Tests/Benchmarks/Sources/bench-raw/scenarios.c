@@ -1,6 +1,7 @@
 #include "scenarios.h"
 
 #include "loop.h"
+#include "stream.h"
 #include "transfer.h"
 
 #include <fcntl.h>
@@ -186,6 +187,15 @@ static void idle(child *child)
     free(handles);
 }
 
+/// The head comes before what is expected.
+static void stream(child *child)
+{
+    meter_start(&child->outcome.meter);
+    if (stream_read(child->arguments->url) < child->arguments->expect)
+        note_failure(child, "the stream broke off");
+    meter_stop(&child->outcome.meter);
+}
+
 static void warm_up(child *child)
 {
     const arguments *arguments = child->arguments;
@@ -208,6 +218,7 @@ child *child_open(const arguments *arguments)
     } scenarios[] = {
         {"get", get},   {"download", download},   {"upload", upload},
         {"slow", slow}, {"handshake", handshake}, {"idle", idle},
+        {"stream", stream},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         if (strcmp(arguments->scenario, scenarios[i].name))

@@ -50,6 +50,16 @@ enum Catalogue {
                 ]
             ),
             Workload(
+                name: "stream-1g",
+                scenario: .stream,
+                address: .plain(Site.large.path),
+                requests: .init(1),
+                rounds: 5,
+                expect: Site.large.bytes,
+                contenders: [.raw, .ours],
+                rows: [.init(.async, "1 GiB read by a stream task", limit: .timesRaw(1.2))]
+            ),
+            Workload(
                 name: "upload-1g",
                 scenario: .upload,
                 address: .plain(Site.uploadPath),

@@ -33,7 +33,7 @@ struct Runner {
 
     /// The outcomes of all rounds, in order.
     private func measure(_ workload: Workload, _ row: Workload.Row) -> [Contender: [Outcome]] {
-        let contenders = Contender.allCases.filter { $0 != .stock || !options.skipStock }
+        let contenders = workload.contenders.filter { $0 != .stock || !options.skipStock }
         var outcomes: [Contender: [Outcome]] = [:]
         func take(_ round: Int, _ contender: Contender, _ child: Child) {
             let outcome = checked(child.slice(), workload)
@@ -110,7 +110,7 @@ struct Runner {
         add("expect", workload.expect)
         add("seconds", workload.seconds)
         switch workload.scenario {
-        case .download, .slow: add("warmup", server.plain(Site.small.path))
+        case .download, .slow, .stream: add("warmup", server.plain(Site.small.path))
         case .upload:
             add("warmup", server.plain(Site.small.path))
             add("file", site.uploadSource.path)

@@ -30,6 +30,8 @@ enum Limit {
 struct Workload {
     enum Scenario: String {
         case get, download, upload, slow, handshake, idle
+        /// A large response over a connection that a program reads itself.
+        case stream
     }
 
     /// Which of the servers of this run is addressed.
@@ -114,6 +116,8 @@ struct Workload {
     var keepsFreedMemory = false
     /// How long `slow` and `idle` hold the state that they measure.
     var seconds = 1
+    /// Who takes part.
+    var contenders = Contender.allCases
     /// `idle`: suspend every task first.
     var suspends = false
     /// What a reader of the table must know; printed once, below it.
