@@ -17,14 +17,15 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: Loop only
 
-    private(set) var phase = Phase.ready(step: 0, .first)
+    // A request looks at some of these more than twenty times: unchecked, that saves 1 % of its instructions.
+    @exclusivity(unchecked) private(set) var phase = Phase.ready(step: 0, .first)
     /// The current request; `handle` shows a copy.
     private(set) var request: URLRequest?
-    var sink: any Sink
+    @exclusivity(unchecked) var sink: any Sink
     private(set) lazy var place = HostPlace(self)
     var budget = TaskBudget()
-    private var clocks = Clocks()
-    var hops = HopLog()
+    @exclusivity(unchecked) private var clocks = Clocks()
+    @exclusivity(unchecked) var hops = HopLog()
 
     /// For a task that begins. Called on its loop.
     init(_ handle: TaskHandle) {
@@ -147,11 +148,15 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         return true
     }
 
-    /// The request has its place: the steps complete it. Called again if one of them had to wait.
-    func complete() {
-        guard let request, steps.complete(self) else { return }
-        launch(request)
-        // The task may have been suspended while a step was looking something up for the request.
+    /// The request has its place: the steps complete it.
+    private func complete() {
+        if let request, steps.complete(self) { launch(request) }
+    }
+
+    /// The step that had to wait has what it needs.
+    func completeAfterWaiting() {
+        complete()
+        // The task may have been suspended meanwhile.
         if handle.shared.withLock({ $0.machine.stage == .loading(isPaused: true) }) { _ = setPaused(true) }
     }
 
