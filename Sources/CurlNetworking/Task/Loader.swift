@@ -14,6 +14,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     let steps: Steps
     /// The reads and writes of a task that was made as a stream task.
     let port: StreamPort?
+    /// Whether a delegate, as of the task's beginning, may want its metrics.
+    let isMeasured: Bool
 
     // MARK: Loop only
 
@@ -31,10 +33,15 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     init(_ handle: TaskHandle) {
         self.handle = handle
         request = handle.originalRequest
-        let consumer = handle.shared.withLock { $0.consumer }
+        let (consumer, delegates, beginDate) = handle.shared.withLock { shared in
+            (shared.consumer, shared.delegates, shared.settings.earliestBeginDate)
+        }
         port = consumer.port
+        isMeasured = delegates.task != nil || handle.session.measuresTasks
         sink = consumer.makeSink(for: handle)
-        steps = handle.makeSteps(handle.session.settings, Steps.Facts(handle, sink))
+        let hasOwnDelegate = delegates.session != nil
+        let facts = Steps.Facts(handle, sink, consumer, beginDate: beginDate, hasOwnDelegate: hasOwnDelegate)
+        steps = handle.makeSteps(handle.session.settings, facts)
     }
 
     var session: SessionCore { handle.session }
@@ -173,7 +180,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     /// - Parameter step: The step that supplied the transfer; nil for none.
     func begin(_ transfer: any Transfer, of step: Int?) {
         enter(.transferring(Phase.Transferring(transfer, of: step)))
-        hops.begin(request, transfer, isWatched: handle.isWatched)
+        hops.begin(request, transfer, isMeasured: isMeasured)
         do throws(URLError) {
             try transfer.start()
         } catch {
@@ -259,7 +266,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     }
 
     private func sendNow(_ outcome: Outcome, resumeData: Data?) {
-        let metrics = handle.isWatched ? hops.finish(for: handle, redirectCount: redirectCount) : nil
+        let metrics = isMeasured ? hops.finish(for: handle, redirectCount: redirectCount) : nil
         handle.endWork()
         handle.send(outcome, resumeData: resumeData, metrics: metrics)
     }

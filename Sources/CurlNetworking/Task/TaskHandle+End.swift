@@ -4,7 +4,7 @@ import Foundation
 
 extension TaskHandle {
     /// The task has ended with `outcome`: hands it over, or leaves that to the delegate queue. Loop; once in a task's life. `metrics` are
-    /// for a delegate that is to hear of them; otherwise nil.
+    /// for a delegate that may want them; otherwise nil.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
         let (consumer, schedules) = shared.withLock { shared -> (Consumer?, Bool) in
             shared.outcome = outcome
@@ -29,7 +29,8 @@ extension TaskHandle {
         }
         let (result, response) = shared.withLock { $0.complete() }
         count { _ in }
-        if metrics != nil {
+        if session.hasTaskDelegate {
+            // The delegate hears everything that is still on its way before the session forgets the task.
             shared.withLock { $0.consumer = .informed }
             post(.completed)
         } else {

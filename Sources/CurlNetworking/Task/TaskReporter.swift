@@ -14,9 +14,11 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
     /// Delivers one message; true if there are more. Messages that call no program code take no turn of their own.
     func deliverNext() -> Bool {
         while true {
-            let (message, task) = engine.withState { ($0.mailbox.next(), $0.task ?? scheduledTask) }
+            let (message, task, delegates) = engine.withState { state in
+                (state.mailbox.next(), state.task ?? scheduledTask, state.delegates)
+            }
             guard let message else { break }
-            if deliver(message, about: task) { return delivered() }
+            if deliver(message, about: task, delegates) { return delivered() }
         }
         releaseDelegate()
         return false
@@ -38,7 +40,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
     }
 
     /// True if that called the program's code.
-    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
+    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, _ own: DelegateSet) -> Bool {
         switch message {
         case .progress:
             engine.showProgress()
@@ -54,7 +56,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         }
         // Exists as long as a delegate is to hear of the task.
         guard let sender = engine.session.sender else { return false }
-        let delegates = engine.ownDelegates.over(sender.delegates)
+        let delegates = own.over(sender.delegates)
         let messenger = DelegateMessenger(session: sender.session, task: task, delegates: delegates)
         switch message {
         case .event(let event):

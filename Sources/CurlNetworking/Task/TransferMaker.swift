@@ -41,7 +41,7 @@ struct TransferMaker {
             settings: settings,
             hooks: settings.hasHooks
                 ? TransferHooks(settings, for: request, of: loader.handle.task, over: loader.ticket?.origin) : nil,
-            isMeasured: loader.handle.isWatched,
+            isMeasured: loader.isMeasured,
             delegate: loader,
             port: loader.port
         )
