@@ -14,7 +14,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: help demo test test-loops test-tsan test-asan soak storm test-curl-backports test-deployment measure-deployment measure-build lint format \
+.PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
 	bench parity docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
@@ -51,6 +51,12 @@ STORM ?= 200
 storm: setup-test
 	CURLNETWORKING_STORM=$(STORM) $(SWIFT) test $(FLAGS) --no-parallel --filter StormTests
 
+## 10,000 web sockets opened, used and ended at random moments, and floods of a gigabyte: WEBSOCKET_STORM=100000 for more.
+WEBSOCKET_STORM ?= 10000
+websocket-storm: setup-test
+	WEBSOCKET_STORM=$(WEBSOCKET_STORM) WEBSOCKET_FLOOD=1024 \
+		$(SWIFT) test $(FLAGS) --no-parallel --filter 'WebSocketStormTests|WebSocketMemoryTests'
+
 ## 10 GB read at 1 MB/s in flat memory, for three hours: SOAK="--megabytes 1000 --rate 10" and the like.
 soak: setup-build
 	$(SWIFT) build $(FLAGS) --product soak
@@ -73,10 +79,11 @@ measure-build: setup-build
 	@.ci/install time binutils
 	Tests/Deployment/measure-build
 
-## swift-format's strict lint, and whether folders use only what they may (Sources/CurlNetworking/arrows.txt).
+## swift-format's strict lint, whether folders use only what they may (Sources/CurlNetworking/arrows.txt), and whether types stay small.
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 	.ci/arrows
+	.ci/sizes
 
 ## Mends what it can of what lint says.
 format:
@@ -85,6 +92,7 @@ format:
 
 ## CPU per request beside raw libcurl and the stock module: BENCH="--quick --filter get" and the like.
 bench: setup-test
+	@.ci/install zlib1g-dev
 	$(SWIFT) build -c release --package-path Tests/Benchmarks
 	$(SWIFT) run -c release --skip-build --package-path Tests/Benchmarks bench $(BENCH)
 

@@ -122,6 +122,16 @@ package final class TLSNginx: Sendable {
             """
     }
 
+    /// To a port of this machine.
+    private static let webSockets = """
+        location ~ ^/websocket/(\\d+)(/.*)$ {
+            proxy_pass http://127.0.0.1:$1$2;
+            proxy_http_version 1.1;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection upgrade;
+        }
+        """
+
     private static func lines(for port: Port) -> [String] {
         let demand = ["ssl_verify_client on;", "ssl_client_certificate authority.pem;"]
         let body = #""$ssl_protocol $ssl_cipher [$ssl_client_s_dn]""#
@@ -136,7 +146,7 @@ package final class TLSNginx: Sendable {
             case .askingUntrusted: (.selfsigned, demand)
             }
         return ["ssl_certificate \(certificate.rawValue).pem;", "ssl_certificate_key \(certificate.rawValue).key;"]
-            + others + [answer]
+            + others + [answer, webSockets]
     }
 }
 

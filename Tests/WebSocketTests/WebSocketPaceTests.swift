@@ -8,31 +8,14 @@ import Testing
 struct WebSocketPaceTests {
     private typealias Frame = LoopbackServer.WebSocketFrame
 
-    /// Frames of 4 KiB without end, as one body.
-    private static func flood(_ total: Int64) -> LoopbackServer.Step {
-        let frame = Frame.binary(Data(repeating: 7, count: 4092)).bytes
-        let period = Int64(frame.count)
-        return .body(
-            .produced(length: total / period * period) { range in
-                var bytes = Data(capacity: range.count)
-                var position = range.lowerBound
-                while position < range.upperBound {
-                    let offset = Int(position % period)
-                    let count = min(frame.count - offset, Int(range.upperBound - position))
-                    bytes.append(frame[offset..<(offset + count)])
-                    position += Int64(count)
-                }
-                return bytes
-            }
-        )
-    }
-
     @Test("A server that floods is held back while nobody receives, and what it sent is all there afterwards")
     func flood() async throws {
         let total: Int64 = 64 << 20
         let server = try LoopbackServer { request in
             .webSocket(request) { event in
-                if case .opened = event { return [Self.flood(total), .frame(.text("end"))] }
+                if case .opened = event {
+                    return [.body(.frames(ofPayload: 4092, total: total)), .frame(.text("end"))]
+                }
                 return []
             }
         }

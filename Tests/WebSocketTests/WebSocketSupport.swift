@@ -19,6 +19,27 @@ extension LoopbackServer {
     }
 }
 
+extension LoopbackServer.Body {
+    /// Binary messages, each of that many bytes, without more memory than one takes.
+    ///
+    /// - Parameter total: How many bytes of frames are sent at most.
+    static func frames(ofPayload size: Int, total: Int64) -> LoopbackServer.Body {
+        let frame = LoopbackServer.WebSocketFrame.binary(Data(repeating: 7, count: size)).bytes
+        let period = Int64(frame.count)
+        return .produced(length: total / period * period) { range in
+            var bytes = Data(capacity: range.count)
+            var position = range.lowerBound
+            while position < range.upperBound {
+                let offset = Int(position % period)
+                let count = min(frame.count - offset, Int(range.upperBound - position))
+                bytes.append(frame[offset..<(offset + count)])
+                position += Int64(count)
+            }
+            return bytes
+        }
+    }
+}
+
 extension URLSessionWebSocketTask {
     /// The text of the next message.
     func receiveText() async throws -> String {

@@ -4,21 +4,6 @@ import CurlNetworkingLocks
 /// Calls the async form of a delegate's method, and finds out whether the delegate implements it: the default implementation reports
 /// itself. A type without it is remembered, so asking again costs one look-up.
 enum AsyncForm {
-    /// The questions that have two forms.
-    enum Question: Hashable, Sendable {
-        case sessionChallenge, challenge, redirect, response, caching, bodyStream, bodyStreamFromOffset, delayedRequest
-    }
-
-    private struct Form: Hashable {
-        let type: ObjectIdentifier
-        let question: Question
-
-        init(of question: Question, in delegate: AnyObject) {
-            type = ObjectIdentifier(Swift.type(of: delegate))
-            self.question = question
-        }
-    }
-
     private final class Probe: Sendable {
         let delegate: ObjectIdentifier
         let isMissing = Mutex(false)
@@ -30,23 +15,19 @@ enum AsyncForm {
 
     @TaskLocal private static var probe: Probe?
 
-    /// At most the number of delegate types times the number of questions.
-    private static let missing = Mutex<Set<Form>>([])
-
     /// `then` is called with nil if the delegate has no async form: at once if that is known.
     static func ask<Delegate: URLSessionDelegate, Answer>(
         _ delegate: Delegate,
-        _ question: Question,
+        _ question: MissingMethods.Method,
         _ method: @escaping @Sendable (Delegate) async -> Answer,
         then: @escaping @Sendable (Answer?) -> Void
     ) {
-        let form = Form(of: question, in: delegate)
-        guard !missing.withLock({ $0.contains(form) }) else { return then(nil) }
+        guard !MissingMethods.contains(question, of: delegate) else { return then(nil) }
         Task {
             let probe = Probe(delegate)
             let answer = await $probe.withValue(probe) { await method(delegate) }
             guard probe.isMissing.withLock({ $0 }) else { return then(answer) }
-            missing.withLock { _ = $0.insert(form) }
+            MissingMethods.note(question, of: delegate)
             then(nil)
         }
     }
@@ -59,7 +40,7 @@ enum AsyncForm {
     /// - Parameter next: The session's delegate, if it conforms to the protocol that has the method.
     static func ask<Delegate: URLSessionTaskDelegate, Next: Sendable, Answer>(
         _ delegate: Delegate,
-        _ question: Question,
+        _ question: MissingMethods.Method,
         about task: URLSessionTask,
         in session: URLSession,
         next: @escaping @Sendable (DelegateSet) -> Next?,

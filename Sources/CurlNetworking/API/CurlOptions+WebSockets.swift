@@ -24,6 +24,10 @@ extension CurlOptions {
         /// is false, since web sockets are open for long. Their handshakes count in any case.
         public var countInConnectionLimits = false
 
+        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)``. Then the connection is closed, and the task
+        /// fails. The default is 10 seconds.
+        public var closeTimeout = Duration.seconds(10)
+
         /// The default options.
         public init() {}
     }
@@ -31,6 +35,7 @@ extension CurlOptions {
 
 extension CurlOptions.WebSocketOptions {
     func validate(as name: String) throws(CurlOptionsError) {
+        guard closeTimeout >= .zero else { throw CurlOptionsError("\(name).closeTimeout", "It is not negative.") }
         if let bits = compression?.serverMaxWindowBits, !(8...15).contains(bits) {
             throw CurlOptionsError("\(name).compression.serverMaxWindowBits", "It is 8 to 15.")
         }

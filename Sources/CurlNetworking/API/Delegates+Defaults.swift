@@ -48,6 +48,7 @@ extension URLSessionTaskDelegate {
         task: URLSessionTask,
         didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
+        MissingMethods.note(.metrics, of: self)
         next(session, task)?.task?.urlSession(session, task: task, didFinishCollecting: metrics)
     }
 

@@ -93,6 +93,7 @@ extension URLSession {
     /// Gives a new task its delegate, and tells that delegate or the session's about it.
     func announce(_ task: URLSessionTask, delegate: (any URLSessionTaskDelegate)?) {
         if let delegate { task.delegate = delegate }
+        guard delegate != nil || core.hasTaskDelegate else { return }
         (delegate ?? core.delegates.task)?.urlSession(self, didCreateTask: task)
     }
 

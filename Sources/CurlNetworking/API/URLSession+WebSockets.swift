@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 extension URLSession {
@@ -7,9 +8,8 @@ extension URLSession {
         request.httpMethod = "GET"
         request.httpBody = nil
         request.httpBodyStream = nil
-        let exchange = WebSocketExchange(
-            WebSocketHandshake(protocols: protocols, compression: core.settings.webSocketCompression)
-        )
+        let compression = MessageInflater.isAvailable ? core.settings.webSockets.compression : nil
+        let exchange = WebSocketExchange(WebSocketHandshake(protocols: protocols, compression: compression?.offer))
         let handle = TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,

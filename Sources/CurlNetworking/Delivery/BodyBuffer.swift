@@ -34,9 +34,7 @@ struct BodyBuffer {
             // A consumer that keeps up gets pieces of the right size; for one that is behind, small ones are merged.
             let wanted = pieces.isEmpty ? expected ?? 0 : Int64(Self.pieceSize)
             let capacity = max(bytes.count, Int(min(max(0, wanted), Int64(Self.pieceSize))))
-            var piece = Data(capacity: capacity)
-            piece.append(bytes)
-            pieces.append(piece)
+            pieces.append(Data(bytes, capacity: capacity))
             room = capacity - bytes.count
         }
         return wait(for: bytes.count)
@@ -78,6 +76,16 @@ struct BodyBuffer {
 }
 
 extension Data {
+    /// With room for `capacity` bytes. Most bodies fit exactly, and are copied in one step.
+    fileprivate init(_ bytes: UnsafeRawBufferPointer, capacity: Int) {
+        guard capacity > bytes.count else {
+            self.init(bytes)
+            return
+        }
+        self.init(capacity: capacity)
+        append(contentsOf: bytes)
+    }
+
     fileprivate mutating func append(_ bytes: UnsafeRawBufferPointer) {
         append(contentsOf: bytes)
     }

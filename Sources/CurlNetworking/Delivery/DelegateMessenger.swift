@@ -101,7 +101,7 @@ struct DelegateMessenger {
         of response: URLResponse?,
         answer: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) -> Bool {
-        guard let response, let (dataTask, delegate) = dataTaskAndDelegate else {
+        guard let response, let (dataTask, delegate) = dataTaskAndDelegate, !isDeaf(delegate, to: .response) else {
             answer(.allow)
             return false
         }
@@ -167,9 +167,15 @@ struct DelegateMessenger {
     }
 
     func tell(_ metrics: TaskMetrics) -> Bool {
-        guard let delegate = delegates.task else { return false }
+        guard let delegate = delegates.task, !isDeaf(delegate, to: .metrics) else { return false }
         delegate.urlSession(session, task: task, didFinishCollecting: URLSessionTaskMetrics(metrics))
         return true
+    }
+
+    /// Whether `delegate` is the session's and has no such method: then a call would reach none of the program's code, and yet take an
+    /// operation of its own. A task's own delegate passes on what it lacks.
+    private func isDeaf(_ delegate: any URLSessionDelegate, to method: MissingMethods.Method) -> Bool {
+        MissingMethods.contains(method, of: delegate) && delegate === session.core.delegates.session
     }
 
     func tellCompletion(with error: (any Error)?) {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// One delegate, as each of the protocols it conforms to: cast once rather than for every message.
-struct DelegateSet: Sendable {
+/// One delegate, as each of the protocols it conforms to: cast once rather than for every message. A class, because every message copies it.
+final class DelegateSet: Sendable {
     let session: (any URLSessionDelegate)?
     let task: (any URLSessionTaskDelegate)?
     let data: (any URLSessionDataDelegate)?
@@ -38,7 +38,8 @@ struct DelegateSet: Sendable {
 
     /// This delegate for each protocol it conforms to, `others` for the rest.
     func over(_ others: DelegateSet) -> DelegateSet {
-        DelegateSet(
+        guard session != nil else { return others }
+        return DelegateSet(
             session: session ?? others.session,
             task: task ?? others.task,
             data: data ?? others.data,

@@ -16,7 +16,8 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Loop only
 
-    var admission: Admission
+    /// Unchecked for the reason that a `Deadline` gives.
+    @exclusivity(unchecked) var admission: Admission
     private(set) var multi: Multi?
     private var ftp: FTPConnections?
     /// That of web sockets. libcurl's limits are for connections that it can share or close.

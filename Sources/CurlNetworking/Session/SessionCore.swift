@@ -90,6 +90,12 @@ final class SessionCore: @unchecked Sendable {
 
     var delegates: DelegateSet { shared.withLock { $0.delegates } }
 
+    /// Whether the session's delegate may want its tasks' metrics: it isn't known to lack the method.
+    var measuresTasks: Bool {
+        guard hasTaskDelegate, let delegate = delegates.task else { return false }
+        return !MissingMethods.contains(.metrics, of: delegate)
+    }
+
     /// The program's own description of the session.
     var description: String? {
         get { shared.withLock { $0.description } }

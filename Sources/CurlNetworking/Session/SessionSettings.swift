@@ -33,10 +33,7 @@ final class SessionSettings: Sendable {
     /// The store for cookies of responses; nil to store none.
     let storedCookies: CookieStore?
     let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
-    /// Whether open web sockets keep their places at their hosts.
-    let countsWebSockets: Bool
-    /// What web sockets are to offer; nil for no compression.
-    let webSocketCompression: WebSocketCompression.Offer?
+    let webSockets: CurlOptions.WebSocketOptions
     /// nil for no cache.
     let cache: (any CacheStore)?
     let credentialStorage: URLCredentialStorage?
@@ -93,8 +90,7 @@ final class SessionSettings: Sendable {
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
         cache = configuration.urlCache.map(CacheStores.store(over:))
-        countsWebSockets = curl.webSockets.countInConnectionLimits
-        webSocketCompression = MessageInflater.isAvailable ? curl.webSockets.compression?.offer : nil
+        webSockets = curl.webSockets
     }
 
     /// The fields that the configuration adds to requests. Credentials are only for the origin that the task was created for.

@@ -4,7 +4,7 @@ import Foundation
 /// Challenges of servers and proxies (RFC 9110 §11): answers them, and adds credentials to the next request.
 final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
     /// nil for a task without authentication so far.
-    private var state: Authentication?
+    @exclusivity(unchecked) private var state: Authentication?
     /// Set while the task waits for its turn to ask.
     private weak var host: (any StepHost)?
     /// libcurl doesn't speak HTTP on the connection, and so can't lead a conversation that authenticates it.

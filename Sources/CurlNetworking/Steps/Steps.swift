@@ -82,7 +82,7 @@ struct Steps {
             keepsCredentials: isAtOriginalOrigin
         )
         for step in all { try step.encode(&plan, host) }
-        return plan
+        return consume plan
     }
 
     /// The verdict of the first step, starting with number `first`, that doesn't pass, and its number; nil if all pass.

@@ -7,9 +7,9 @@ struct HopLog {
     private var current: HopMetrics?
 
     /// A hop begins.
-    mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isWatched: @autoclosure () -> Bool) {
+    mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isMeasured: Bool) {
         current = nil
-        guard transfer.source != .network, let request, isWatched() else { return }
+        guard transfer.source != .network, let request, isMeasured else { return }
         current = HopMetrics(request, source: transfer.source)
     }
 

@@ -20,11 +20,14 @@ final class HostPlace: AdmissionTicketOwner {
 
     func isAt(_ origin: Origin) -> Bool { ticket?.origin == origin }
 
-    /// Waits for a place; true if there is one at once.
-    func enter(_ origin: Origin, priority: Float) -> Bool {
+    /// Takes a place at `origin`, or waits for it: that which the task has, if it is there already. The owner hears of it at once if it is
+    /// available.
+    func enter(_ origin: Origin, priority: Float) {
+        if isAt(origin) { return admitted() }
+        leave()
         let ticket = Admission.Ticket(origin: origin, owner: self)
         self.ticket = ticket
-        return owner.pool.enter(ticket, priority: priority)
+        if owner.pool.enter(ticket, priority: priority) { admitted() }
     }
 
     func admitted(_ ticket: Admission.Ticket) {
@@ -33,7 +36,7 @@ final class HostPlace: AdmissionTicketOwner {
     }
 
     /// The place is available.
-    func admitted() {
+    private func admitted() {
         if !owner.placeGranted() { leave() }
     }
 

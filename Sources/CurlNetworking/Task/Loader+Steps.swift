@@ -22,7 +22,7 @@ extension Loader: StepHost {
             enter(.ready(step: attempt == .first ? index : 0, attempt))
             if isQueued { advance() }
         case .encoding:
-            complete()
+            completeAfterWaiting()
         case .storing(let index) where steps.all[index] === step:
             finishWithBody()
         case .ready, .waiting, .queued, .moving, .transferring, .held, .deciding, .storing, .ended:

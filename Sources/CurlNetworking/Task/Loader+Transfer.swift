@@ -62,12 +62,7 @@ extension Loader: TransferDelegate {
     /// Prepares the sink for the body, and shows the response.
     func accept(_ response: AcceptedResponse) throws(URLError) {
         try sink.makeRoom(for: response)
-        handle.count { shared in
-            shared.response = response.response
-            shared.counters.received = response.offset
-            // A program's own protocol class may announce any length.
-            shared.counters.expectedToReceive = max(response.expected, NSURLSessionTransferSizeUnknown)
-        }
+        handle.count { $0.show(response) }
         sink.begin(response)
         sink = steps.accept(response, into: sink, self)
     }
@@ -136,8 +131,7 @@ extension Loader: TransferDelegate {
 
     /// Asks the steps what follows, starting with number `first`.
     func end(_ ending: TransferEnding, from first: Int) {
-        guard let request else { return finishWithBody(ending) }
-        guard let (verdict, step) = steps.end(ending, of: request, from: first, self) else {
+        guard let request, let (verdict, step) = steps.end(ending, of: request, from: first, self) else {
             return finishWithBody(ending)
         }
         switch verdict {

@@ -18,8 +18,8 @@ enum Phase {
     case encoding
     /// A transfer is running.
     case transferring(Transferring)
-    /// A response is held until its step decides.
-    case held(Holding)
+    /// A response is held until its step decides. Indirect, because it is large and rare: a phase is copied dozens of times per request.
+    indirect case held(Holding)
     /// The transfer is over, and the steps decide what follows.
     case deciding
     /// The body is complete; step number `step` is still storing it.

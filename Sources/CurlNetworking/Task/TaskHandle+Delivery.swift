@@ -1,31 +1,17 @@
-import CurlNetworkingLocks
 import Foundation
 
 // A task's messages to its delegate, handler or reader. Posted on the loop and taken on the delegate queue; no lock is held while the
 // user's code runs.
 
-extension TaskHandle: Deliverable {
+extension TaskHandle {
     /// Loop.
     func post(_ message: Mailbox.Message) {
         if shared.withLock({ $0.mailbox.post(message) }) { scheduleAtEndOfRound() }
     }
 
-    /// Called off the loop when the mailbox requires it.
-    func scheduleDelivery() {
-        if let delivery { session.deliveryQueue.add([delivery]) }
-    }
-
     /// Called on the loop when the mailbox requires it.
     func scheduleAtEndOfRound() {
         if let delivery { pool.deliverAtEndOfRound(delivery) }
-    }
-
-    private var delivery: DeliveryQueue.Delivery? {
-        let watches = session.hasTaskDelegate
-        let (task, isForHandler) = shared.withLock { shared in
-            (shared.task, shared.consumer.isHandler && !watches && shared.delegates.task == nil)
-        }
-        return task.map { DeliveryQueue.Delivery(recipient: self, task: $0, isForHandler: isForHandler) }
     }
 
     func ask(_ question: TaskQuestion) {
@@ -44,13 +30,8 @@ extension TaskHandle: Deliverable {
         if shared.withLock({ $0.mailbox.release() }) { scheduleAtEndOfRound() }
     }
 
-    func deliverNext(about task: URLSessionTask) -> Bool {
-        TaskReporter(self, scheduledFor: task).deliverNext()
-    }
-
     // MARK: - The response's disposition
 
-    /// The delegate's answer; only the first counts. Any thread.
     func answer(_ disposition: URLSession.ResponseDisposition) {
         guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
         switch disposition {
@@ -58,8 +39,8 @@ extension TaskHandle: Deliverable {
             allow()
             if asksForUpgrade { submit { self.loader?.phase.transfer?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
-        case .becomeDownload: submit { self.becomeDownload() }
-        case .becomeStream: submit { self.becomeStream() }
+        case .becomeDownload: submit { TaskConversion(self).becomeDownload() }
+        case .becomeStream: submit { TaskConversion(self).becomeStream() }
         }
     }
 
@@ -72,55 +53,6 @@ extension TaskHandle: Deliverable {
 
     func allow() {
         if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
-    }
-
-    /// Turns a data task that waits for its answer into a download task: what has arrived is written to a file, and what follows goes there
-    /// directly. Loop.
-    private func becomeDownload() {
-        let canBecome = shared.withLock { shared in
-            guard case .delegate = shared.consumer else { return false }
-            return shared.mailbox.isAwaitingAnswer && shared.machine.cancellation == nil && !shared.hasBecomeAnother
-        }
-        guard canBecome, let old = task as? URLSessionDataTask else { return }
-        do throws(URLError) {
-            let pieces = shared.withLock { $0.mailbox.takeBody() }
-            let directory = session.settings.temporaryDirectory
-            let sink = try FileSink(self, in: directory, for: originalRequest, writing: pieces)
-            let isOver = shared.withLock { shared in
-                shared.task = URLSessionDownloadTask(engine: self)
-                shared.hasBecomeAnother = true
-                _ = shared.machine.setBacklogged(false)
-                // Ahead of a completion that may already be waiting.
-                if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
-                _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
-                return shared.machine.stage == .finished
-            }
-            if isOver { settle(sink) } else { loader?.sink = sink }
-            allow()
-            loader?.phase.transfer?.responseAllowed()
-            loader?.run()
-        } catch {
-            shared.withLock { shared in
-                if shared.outcome != nil { shared.outcome = .failure(error) }
-            }
-            loader?.fail(error)
-            allow()
-        }
-    }
-
-    /// The transfer was over before the answer came.
-    private func settle(_ sink: FileSink) {
-        if let error = shared.withLock({ $0.outcome?.error }) {
-            _ = sink.abandon(after: error, isKept: false)
-            return
-        }
-        let outcome: Outcome
-        do throws(URLError) {
-            outcome = try sink.finish()
-        } catch {
-            outcome = .failure(error)
-        }
-        shared.withLock { $0.outcome = outcome }
     }
 }
 

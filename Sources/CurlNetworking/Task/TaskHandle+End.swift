@@ -4,7 +4,7 @@ import Foundation
 
 extension TaskHandle {
     /// The task has ended with `outcome`: hands it over, or leaves that to the delegate queue. Loop; once in a task's life. `metrics` are
-    /// for a delegate that is to hear of them; otherwise nil.
+    /// for a delegate that may want them; otherwise nil.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
         let (consumer, schedules) = shared.withLock { shared -> (Consumer?, Bool) in
             shared.outcome = outcome
@@ -12,11 +12,7 @@ extension TaskHandle {
                 metrics.showLast(shared.response)
                 shared.metrics = metrics
             }
-            var schedules = false
-            for handler in shared.resumeDataHandlers {
-                schedules = shared.mailbox.post(.resumeData(resumeData, handler)) || schedules
-            }
-            shared.resumeDataHandlers = []
+            let schedules = shared.post(resumeData: resumeData)
             // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
             if shared.consumer.isAsync, shared.delegates.task == nil { return (shared.consumer, schedules) }
             if case .webSocket = shared.consumer { return (shared.consumer, schedules) }
@@ -33,7 +29,8 @@ extension TaskHandle {
         }
         let (result, response) = shared.withLock { $0.complete() }
         count { _ in }
-        if metrics != nil {
+        if session.hasTaskDelegate {
+            // The delegate hears everything that is still on its way before the session forgets the task.
             shared.withLock { $0.consumer = .informed }
             post(.completed)
         } else {
@@ -42,26 +39,6 @@ extension TaskHandle {
         pool.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
-    /// The session no longer keeps the task.
-    func forget() {
-        let (task, delegates) = shared.withLock { ($0.task.take(), $0.takeDelegatesIfDone()) }
-        session.remove(identifier: identifier)
-        // Perhaps the last references, whose end takes locks, or is the program's.
-        withExtendedLifetime((task, delegates)) {}
-    }
-
-    /// Releases the task's own delegate, once it has heard everything.
-    func releaseDelegate() {
-        let delegates = shared.withLock { $0.takeDelegatesIfDone() }
-        withExtendedLifetime(delegates) {}
-    }
-
-    /// A message has been delivered. True when there are more; else as `releaseDelegate()`.
-    func delivered() -> Bool {
-        let (hasMore, delegates) = shared.withLock { shared in
-            shared.mailbox.delivered() ? (true, DelegateSet.none) : (false, shared.takeDelegatesIfDone())
-        }
-        withExtendedLifetime(delegates) {}
-        return hasMore
-    }
+    /// The owner has the result here, and nobody else is to know.
+    func acknowledgeEnd() {}
 }

@@ -33,51 +33,9 @@ extension TaskHandle: StreamOwner {
     }
 }
 
-// MARK: - A data task that becomes a stream task
+// MARK: - A data task that has become a stream task
 
 extension TaskHandle: ResponseStreamOwner {
-    /// The response waits for its answer: what has arrived, and what follows, goes to those who read.
-    func becomeStream() {
-        // The end is certain, and waits for cookies to be stored.
-        if shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) {
-            return whenShown { [weak self] in self?.becomeStream() }
-        }
-        if let transfer = loader?.phase.transfer, transfer.isSwitched { return becomeStream(over: transfer) }
-        let port = StreamPort(writes: false)
-        port.owner = self
-        let become = shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
-            guard let old = shared.taskThatMayBecomeStream else { return nil }
-            let isComplete = shared.machine.stage == .finished
-            let stream = ResponseStream(port, self, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
-            shared.becomeStream(port, self, insteadOf: old)
-            shared.isBeingRead = true
-            _ = shared.machine.setBacklogged(stream.isBehind)
-            return (stream, shared.outcome?.error)
-        }
-        guard let become else { return }
-        loader?.sink = become.stream
-        become.stream.open()
-        if let error = become.error { endReading(.task(error)) }
-        allow()
-        loader?.run()
-    }
-
-    /// The server has switched protocols: what follows goes both ways.
-    private func becomeStream(over transfer: any Transfer) {
-        let port = StreamPort()
-        port.owner = self
-        let mayBecome = shared.withLock { shared in
-            guard let old = shared.taskThatMayBecomeStream else { return false }
-            shared.becomeStream(port, self, insteadOf: old)
-            return true
-        }
-        guard mayBecome else { return }
-        loader?.sink = StreamSink(port)
-        allow()
-        transfer.becomeStream(port)
-        loader?.run()
-    }
-
     func setBehind(_ isBehind: Bool) {
         guard shared.withLock({ $0.machine.setBacklogged(isBehind) }), !isBehind else { return }
         submit { self.loader?.run() }
@@ -106,25 +64,5 @@ extension TaskHandle: ResponseStreamOwner {
         guard wasRead else { return }
         port?.fail(failure)
         if isOver { post(.completed) }
-    }
-}
-
-extension TaskState {
-    /// nil where it is too late, or the response isn't a delegate's to decide on.
-    fileprivate var taskThatMayBecomeStream: URLSessionDataTask? {
-        guard case .delegate = consumer, mailbox.isAwaitingAnswer, machine.cancellation == nil, !hasBecomeAnother else {
-            return nil
-        }
-        return task as? URLSessionDataTask
-    }
-
-    fileprivate mutating func becomeStream(_ port: StreamPort, _ engine: TaskHandle, insteadOf old: URLSessionDataTask)
-    {
-        task = URLSessionStreamTask(engine: engine)
-        hasBecomeAnother = true
-        consumer = .stream(port)
-        // It comes when all of the body has been read.
-        mailbox.takeCompletion()
-        _ = mailbox.postFirst(.event(.becameStream(from: old)))
     }
 }

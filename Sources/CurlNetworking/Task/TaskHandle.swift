@@ -5,10 +5,10 @@ import Foundation
 /// A task on an event loop, as seen from any other thread: its owner's wishes, its public properties, and its delegate's messages. `Loader`
 /// does the work.
 ///
-/// This file holds the wishes and the public properties, `TaskHandle+Delivery.swift` the messages, `TaskHandle+End.swift` the end.
+/// This file holds the wishes and the loop's view of the task, `TaskHandle+Delivery.swift` the messages, `TaskHandle+End.swift` the end.
 ///
 /// `@unchecked Sendable`: `shared` guards what any thread may touch; the rest never changes, or is touched on the loop alone.
-final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendable {
+final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     // MARK: Never changes
 
     let identifier: Int
@@ -66,43 +66,17 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         consumer.port?.owner = self
     }
 
+    func withState<Result>(_ body: (inout sending TaskState) -> sending Result) -> sending Result {
+        shared.withLock(body)
+    }
+
     // MARK: - Wishes
 
-    func resume(_ task: URLSessionTask) {
-        act(for: task) { $0.machine.resume() }
-    }
-
-    func suspend(_ task: URLSessionTask) {
-        act(for: task) { $0.machine.suspend() }
-    }
-
     func cancel(_ task: URLSessionTask) {
-        var schedules = false
-        act(for: task) { shared in
-            // After the transfer there is nothing to stop, only messages that need not be delivered: dropped before the loop can release
-            // them.
-            if shared.machine.stage == .finished { schedules = shared.mailbox.discard() }
-            return shared.machine.cancel(.discardingBody)
-        }
-        if schedules { scheduleDelivery() }
+        discard(task)
         if shared.withLock({ $0.isBeingRead && $0.machine.stage == .finished }) {
             submit { self.endReading(.task(.cancelled(self.shownURL))) }
         }
-    }
-
-    func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {
-        let isTooLate = shared.withLock { shared in
-            switch shared.machine.stage {
-            case .parked, .queued, .loading:
-                guard shared.machine.cancellation == nil else { return true }
-                shared.resumeDataHandlers.append(handler)
-                return false
-            case .finished, .completed:
-                return true
-            }
-        }
-        if isTooLate { return session.deliveryQueue.addOperation { handler(nil) } }
-        act(for: task) { $0.machine.cancel(.keepingPartialFile) }
     }
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
@@ -115,15 +89,10 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         }
     }
 
-    private func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
+    func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
         let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
-            guard wish(&shared) else { return (nil, false) }
-            // Suspending a task that was never resumed changes nothing.
-            guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
-                return (shared.task == nil ? nil : callLoop(&shared), false)
-            }
-            shared.task = task
-            return (callLoop(&shared), true)
+            let effect = shared.note(wish, for: task)
+            return (effect == .none ? nil : callLoop(&shared), effect == .activation)
         }
         if isFirst { session.activate(self) }
         loop?.submit(self)
@@ -141,24 +110,7 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         return pool.loop
     }
 
-    func released() {
-        session.forgetUnlessActive(identifier: identifier)
-    }
-
     // MARK: - What the public object shows
-
-    var snapshot: TaskSnapshot {
-        shared.withLock { shared in
-            TaskSnapshot(
-                currentRequest: shared.currentRequest,
-                response: shared.response,
-                error: shared.machine.stage == .completed ? shared.outcome?.error?.shown : nil,
-                counters: shared.counters
-            )
-        }
-    }
-
-    var settings: TaskSettings { shared.withLock { $0.settings } }
 
     /// A new priority applies from now on, even if the task is already waiting for its turn.
     func changeSettings(_ change: (inout TaskSettings) -> Void) {
@@ -170,40 +122,13 @@ final class TaskHandle: TaskEngine, SessionMember, StepOwner, @unchecked Sendabl
         if isReviewed { submit { self.loader?.place.setPriority(self.settings.priority) } }
     }
 
-    var ownDelegate: (any URLSessionTaskDelegate)? {
-        get { shared.withLock { $0.delegates.task } }
-        set {
-            let delegates = DelegateSet(newValue)
-            let old = shared.withLock { shared in
-                defer { shared.delegates = delegates }
-                return shared.delegates
-            }
-            // The program's object is released without the lock.
-            withExtendedLifetime(old) {}
-        }
-    }
-
-    func state(of task: URLSessionTask) -> URLSessionTask.State {
-        shared.withLock { $0.isOver(task) ? .completed : $0.machine.publicState }
-    }
-
     var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest }.map(body.added) }
-
-    var tellsDelegateOfResult: Bool { shared.withLock { $0.consumer.isDelegate } }
-
-    var task: URLSessionTask? { shared.withLock { $0.task } }
-
-    var listedTask: URLSessionTask? {
-        shared.withLock { $0.machine.stage != .completed && $0.machine.cancellation == nil ? $0.task : nil }
-    }
 
     /// The task's delegate if it has one, else the session's, for each protocol.
     var delegates: DelegateSet {
         let own = ownDelegates
         return session.hasDelegate ? own.over(session.delegates) : own
     }
-
-    var ownDelegates: DelegateSet { shared.withLock { $0.delegates } }
 
     /// Whether some delegate, the task's own or the session's, could want to hear of the task, whoever gets its result.
     var isWatched: Bool { session.hasTaskDelegate || ownDelegates.task != nil }

@@ -1,32 +1,49 @@
 import Foundation
 
 /// Delivers a task's messages to its delegate, handler or reader. Delegate queue; no lock is held while the program's code runs.
-struct TaskReporter {
-    private let handle: TaskHandle
+struct TaskReporter<Engine: StatefulTaskEngine> {
+    private let engine: Engine
     /// The task to name in messages that come after the task has released its public object.
     private let scheduledTask: URLSessionTask
 
-    init(_ handle: TaskHandle, scheduledFor task: URLSessionTask) {
-        self.handle = handle
+    init(_ engine: Engine, scheduledFor task: URLSessionTask) {
+        self.engine = engine
         scheduledTask = task
     }
 
     /// Delivers one message; true if there are more. Messages that call no program code take no turn of their own.
     func deliverNext() -> Bool {
         while true {
-            let (message, task) = handle.shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
+            let (message, task, delegates) = engine.withState { state in
+                (state.mailbox.next(), state.task ?? scheduledTask, state.delegates)
+            }
             guard let message else { break }
-            if deliver(message, about: task) { return handle.delivered() }
+            if deliver(message, about: task, delegates) { return delivered() }
         }
-        handle.releaseDelegate()
+        releaseDelegate()
         return false
     }
 
+    /// A message has been delivered. True when there are more; else as `releaseDelegate()`.
+    private func delivered() -> Bool {
+        let (hasMore, delegates) = engine.withState { state in
+            state.mailbox.delivered() ? (true, DelegateSet.none) : (false, state.takeDelegatesIfDone())
+        }
+        withExtendedLifetime(delegates) {}
+        return hasMore
+    }
+
+    /// Releases the task's own delegate, once it has heard everything.
+    private func releaseDelegate() {
+        let delegates = engine.withState { $0.takeDelegatesIfDone() }
+        withExtendedLifetime(delegates) {}
+    }
+
     /// True if that called the program's code.
-    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
+    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, _ own: DelegateSet) -> Bool {
         switch message {
         case .progress:
-            handle.showProgress()
+            engine.showProgress()
             return false
         case .resumeData(let data, let handler):
             handler(data)
@@ -38,24 +55,22 @@ struct TaskReporter {
             break
         }
         // Exists as long as a delegate is to hear of the task.
-        guard let sender = handle.session.sender else { return false }
-        let delegates = handle.ownDelegates.over(sender.delegates)
+        guard let sender = engine.session.sender else { return false }
+        let delegates = own.over(sender.delegates)
         let messenger = DelegateMessenger(session: sender.session, task: task, delegates: delegates)
         switch message {
         case .event(let event):
             return deliver(event, messenger)
         case .question(.disposition(let response)):
-            return messenger.askDisposition(of: response) { handle.answer($0) }
+            return messenger.askDisposition(of: response) { engine.answer($0) }
         case .question(.partDisposition(let head)):
             defer { consumed(Mailbox.partCost) }
             // A part can't become a file or a stream.
-            return messenger.askDisposition(of: showPart(head)) { handle.answer($0 == .cancel ? .cancel : .allow) }
+            return messenger.askDisposition(of: showPart(head)) { engine.answer($0 == .cancel ? .cancel : .allow) }
         case .question(let question):
             return messenger.ask(question)
         case .completed:
-            let steps = endSteps(messenger)
-            if steps.count > 1 { handle.shared.withLock { $0.mailbox.goesOn(with: steps.dropFirst()) } }
-            return steps.first.map { deliver($0, messenger) } ?? false
+            return end(messenger)
         case .end(let step):
             return deliver(step, messenger)
         case .progress, .resumeData, .call:
@@ -69,15 +84,15 @@ struct TaskReporter {
             defer { consumed(data.count) }
             return messenger.tell(event)
         case .sent(let sent):
-            return messenger.tell(event, growth: handle.shared.withLock { $0.mailbox.reportSent(sent) })
+            return messenger.tell(event, growth: engine.withState { $0.mailbox.reportSent(sent) })
         case .wrote(let total):
-            let (growth, expected) = handle.shared.withLock {
+            let (growth, expected) = engine.withState {
                 ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
             }
             return messenger.tell(event, growth: growth, expected: expected)
         case .resumed(let offset, _):
-            guard handle.tellsDelegateOfResult else { return false }
-            _ = handle.shared.withLock { $0.mailbox.reportWritten(offset) }
+            guard engine.tellsDelegateOfResult else { return false }
+            _ = engine.withState { $0.mailbox.reportWritten(offset) }
             return messenger.tell(event)
         case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
             .informational, .openedWebSocket, .closedWebSocket:
@@ -86,45 +101,31 @@ struct TaskReporter {
     }
 
     private func consumed(_ count: Int) {
-        if handle.shared.withLock({ $0.mailbox.consumed(count) }) { handle.consumerCaughtUp() }
+        if engine.withState({ $0.mailbox.consumed(count) }) { engine.consumerCaughtUp() }
     }
 
     /// Makes the response of a new part, and shows it as the task's.
     private func showPart(_ head: ResponseHead) -> URLResponse? {
-        guard let url = handle.shared.withLock({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url)
+        guard let url = engine.withState({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url)
         else {
             return nil
         }
-        handle.shared.withLock { $0.response = part }
+        engine.withState { $0.response = part }
         return part
     }
 
     // MARK: - The end
 
-    /// The messages of the end; called once in a task's life.
-    private func endSteps(_ messenger: DelegateMessenger) -> [TaskEnd] {
-        var metrics: TaskMetrics?
-        var (hasProgress, isForDelegate, wasCaptured) = (false, false, false)
-        let end = handle.shared.withLock { shared -> (result: Result<Outcome, URLError>, response: URLResponse?)? in
-            (metrics, hasProgress) = (shared.metrics.take(), shared.progress != nil)
-            isForDelegate = shared.consumer.isDelegate
-            wasCaptured = shared.consumer.port?.wasCaptured == true
-            if case .informed = shared.consumer { return nil }
-            return shared.complete()
-        }
-        var steps: [TaskEnd] = []
-        if isForDelegate, case .success(.file(let file)) = end?.result { steps.append(.downloaded(file)) }
-        if let metrics, messenger.delegates.task != nil { steps.append(.metrics(metrics)) }
-        guard let end else {
-            steps.append(.over)
-            return steps
+    /// Delivers the first message of the end, and puts the others into the mailbox. True if that called the program's code.
+    private func end(_ messenger: DelegateMessenger) -> Bool {
+        let (first, hasProgress) = engine.withState { state in
+            let steps = state.end(tellsMetrics: messenger.delegates.task != nil)
+            state.mailbox.goesOn(with: steps.dropFirst())
+            return (steps.first, state.progress != nil)
         }
         // Whoever hears of the end finds the task's `Progress` complete.
-        if hasProgress { handle.showProgress() }
-        // Captured streams were the last message about the task.
-        if wasCaptured { return [.over] }
-        steps.append(.result(end.result, end.response))
-        return steps
+        if hasProgress { engine.showProgress() }
+        return first.map { deliver($0, messenger) } ?? false
     }
 
     /// True if that called the program's code.
@@ -138,7 +139,7 @@ struct TaskReporter {
             deliver(result, response, messenger)
             return true
         case .over:
-            handle.forget()
+            engine.forget()
             return false
         }
     }
@@ -148,7 +149,7 @@ struct TaskReporter {
         _ response: URLResponse?,
         _ messenger: DelegateMessenger
     ) {
-        let consumer = handle.shared.withLock { $0.consumer }
+        let consumer = engine.withState { $0.consumer }
         switch consumer {
         case .informed:
             break
@@ -168,9 +169,9 @@ struct TaskReporter {
                 handler(nil, response, result.failure?.shown)
             }
         case .data, .file, .bytes:
-            handle.forget()
+            engine.forget()
             return consumer.resume(with: result, response)
         }
-        handle.forget()
+        engine.forget()
     }
 }

@@ -29,6 +29,55 @@ struct TaskState {
         self.currentRequest = currentRequest
     }
 
+    // MARK: - Wishes
+
+    /// What follows from a wish of the program's.
+    enum WishEffect {
+        case none
+        /// Whoever does the work must hear of it.
+        case change
+        /// The same, and from now on the session keeps the task.
+        case activation
+    }
+
+    /// Notes what the program wants of `task`. `wish` returns whether it changed anything.
+    mutating func note(_ wish: (inout TaskState) -> Bool, for task: URLSessionTask) -> WishEffect {
+        guard wish(&self) else { return .none }
+        guard self.task == nil else { return .change }
+        // Suspending a task that was never resumed changes nothing.
+        guard machine.wasResumed || machine.cancellation != nil else { return .none }
+        self.task = task
+        return .activation
+    }
+
+    /// Has `handler` called with the resume data of a task that is about to be cancelled. False if there can't be any.
+    mutating func add(resumeDataHandler handler: @escaping @Sendable (Data?) -> Void) -> Bool {
+        switch machine.stage {
+        case .parked, .queued, .loading:
+            guard machine.cancellation == nil else { return false }
+            resumeDataHandlers.append(handler)
+            return true
+        case .finished, .completed:
+            return false
+        }
+    }
+
+    // MARK: - What the public object shows
+
+    var snapshot: TaskSnapshot {
+        TaskSnapshot(
+            currentRequest: currentRequest,
+            response: response,
+            error: machine.stage == .completed ? outcome?.error?.shown : nil,
+            counters: counters
+        )
+    }
+
+    /// The public object; nil for a task that is completed or cancelled, which the session doesn't list.
+    var listedTask: URLSessionTask? { machine.stage != .completed && machine.cancellation == nil ? task : nil }
+
+    // MARK: - Delivery
+
     /// More is waiting for the delegate or the reader than should be.
     var isConsumerBehind: Bool {
         if case .bytes(let stream) = consumer, stream.isBehind { return true }
@@ -40,7 +89,15 @@ struct TaskState {
         hasBecomeAnother && task is URLSessionDataTask
     }
 
-    // MARK: - The body
+    // MARK: - The response and its body
+
+    /// Shows the response, and the counts that it begins with.
+    mutating func show(_ accepted: AcceptedResponse) {
+        response = accepted.response
+        counters.received = accepted.offset
+        // A program's own protocol class may announce any length.
+        counters.expectedToReceive = max(accepted.expected, NSURLSessionTransferSizeUnknown)
+    }
 
     /// Counts body bytes; returns how many are expected, these included. Must be called before the bytes are handed on, so that their
     /// consumer sees the new counts.
@@ -68,25 +125,36 @@ struct TaskState {
         }
     }
 
-    // MARK: - Progress
-
-    /// Schedules an update of the task's `Progress`, if the program has asked for one. True if the caller must schedule a delivery.
-    mutating func noteProgress() -> Bool {
-        progress != nil && mailbox.postProgress()
-    }
-
-    var progressCounts: ProgressCounts {
-        let running = ProgressCounts(
-            sent: counters.sent,
-            of: counters.expectedToSend,
-            received: counters.received,
-            of: response == nil ? nil : counters.expectedToReceive
-        )
-        guard machine.stage == .completed else { return running }
-        return running.ended(successfully: outcome?.error == nil)
-    }
-
     // MARK: - The end
+
+    /// The transfer is over. nil if it was before; otherwise whether the caller must schedule a delivery.
+    mutating func finish() -> Bool? {
+        guard machine.finish() else { return nil }
+        // The task was cancelled before the loop could look: pending questions get no answer any more.
+        return machine.cancellation != nil && mailbox.discard()
+    }
+
+    /// Passes the resume data to those who asked for it. True if the caller must schedule a delivery.
+    mutating func post(resumeData: Data?) -> Bool {
+        var schedules = false
+        for handler in resumeDataHandlers { schedules = mailbox.post(.resumeData(resumeData, handler)) || schedules }
+        resumeDataHandlers = []
+        return schedules
+    }
+
+    /// The messages of the end, in order; called once in a task's life.
+    ///
+    /// - Parameter tellsMetrics: Whether there is a delegate that hears of metrics.
+    mutating func end(tellsMetrics: Bool) -> [TaskEnd] {
+        let metrics = metrics.take().flatMap { tellsMetrics ? TaskEnd.metrics($0) : nil }
+        if case .informed = consumer { return [metrics, .over].compactMap { $0 } }
+        let (result, response) = complete()
+        // Captured streams were the last message about the task.
+        if consumer.port?.wasCaptured == true { return [.over] }
+        var download: TaskEnd?
+        if consumer.isDelegate, case .success(.file(let file)) = result { download = .downloaded(file) }
+        return [download, metrics, .result(result, response)].compactMap { $0 }
+    }
 
     /// The task's own delegate, which has heard everything now; none where it hasn't.
     mutating func takeDelegatesIfDone() -> DelegateSet {

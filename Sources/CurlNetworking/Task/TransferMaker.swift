@@ -13,7 +13,7 @@ struct TransferMaker {
     func make(_ request: URLRequest) throws(URLError) -> any Transfer {
         guard let ticket = loader.ticket else {
             let settings = loader.session.settings
-            let plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
+            var plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
             return try plan.makeTransfer(participants(for: request), bufferSize: 0)
         }
         let (handle, steps) = (loader.handle, loader.steps)
@@ -24,7 +24,7 @@ struct TransferMaker {
             wake: BodyWake.action(for: loader)
         )
         do throws(URLError) {
-            let plan = try steps.plan(request, body: body, loader)
+            var plan = try steps.plan(request, body: body, loader)
             handle.countRequest(with: body)
             let bufferSize = loader.sink.bufferSize ?? loader.pool.receiveBufferSize(for: ticket)
             return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize)
@@ -41,7 +41,7 @@ struct TransferMaker {
             settings: settings,
             hooks: settings.hasHooks
                 ? TransferHooks(settings, for: request, of: loader.handle.task, over: loader.ticket?.origin) : nil,
-            isMeasured: loader.handle.isWatched,
+            isMeasured: loader.isMeasured,
             delegate: loader,
             port: loader.port,
             decidesOnResponse: loader.sink is DelegateSink

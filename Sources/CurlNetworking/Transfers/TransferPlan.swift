@@ -56,11 +56,12 @@ struct TransferPlan {
     }
 
     /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
-    func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
+    mutating func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
         guard let ticket else {
             return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
         }
-        guard let options else { return try makeFTPTransfer(participants, ticket) }
+        // Taken rather than copied: they have dozens of strings.
+        guard let options = options.take() else { return try makeFTPTransfer(participants, ticket) }
         if let webSocket { return try makeWebSocketTransfer(participants, ticket, options, webSocket) }
         if let port = participants.port { return try makeStreamTransfer(participants, ticket, options, port) }
         if mayUpgrade(participants, ticket, options) { return try makeUpgradeTransfer(participants, ticket, options) }
@@ -82,10 +83,9 @@ struct TransferPlan {
     private func makeHTTPTransfer(
         _ participants: Participants,
         _ ticket: Admission.Ticket,
-        _ options: TransferOptions,
+        _ options: consuming TransferOptions,
         _ bufferSize: Int
     ) throws(URLError) -> HTTPTransfer {
-        var options = options
         let pool = participants.pool
         try pool.choose(
             &options,
@@ -101,8 +101,12 @@ struct TransferPlan {
         } catch {
             throw URLError(error, of: participants.hooks, url: request.url)
         }
-        var order = HTTPTransfer.Order(options: options, hooks: participants.hooks, multi: multi)
-        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
+        let order = HTTPTransfer.Order(
+            options: options,
+            hooks: participants.hooks,
+            multi: multi,
+            throughProxy: participants.isMeasured ? pool.route(for: ticket).server != nil : nil
+        )
         return HTTPTransfer(request, body: body, order, loop: pool.loop, delegate: participants.delegate)
     }
 
@@ -127,7 +131,8 @@ struct TransferPlan {
                 host: ticket.origin.hostField,
                 lines: options.headersWithCredentials
             ),
-            countsInLimits: participants.settings.countsWebSockets
+            countsInLimits: participants.settings.webSockets.countInConnectionLimits,
+            closeTimeout: participants.settings.webSockets.closeTimeout
         )
         if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
         return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)

@@ -12,6 +12,8 @@ package final class EasyHandle {
     let handle: UnsafeMutableRawPointer
     let errorBuffer: UnsafeMutablePointer<CChar>
     private var lists = OptionLists()
+    /// Retained, since libcurl reads its list until the transfer is over.
+    private var sharedHeaders: HeaderList?
     /// Receives libcurl's debug output, from `install` to the handle's end.
     private var tracer: TransferTracer?
     /// Header lines may belong to a proxy's response to CONNECT.
@@ -102,6 +104,13 @@ package final class EasyHandle {
         let list = lists.make(lines)
         guard list != nil || lines.isEmpty else { return try check(CURLE_OUT_OF_MEMORY) }
         try check(clibcurl_easy_set_list(handle, option, list))
+    }
+
+    /// The same for header lines that other handles send, too.
+    func set(_ headers: HeaderList) throws(TransferFailure) {
+        guard let list = headers.list else { return try set(CURLOPT_HTTPHEADER, list: headers.lines) }
+        sharedHeaders = headers
+        try check(clibcurl_easy_set_list(handle, CURLOPT_HTTPHEADER, list))
     }
 
     /// Adds the program's own options to those already set.

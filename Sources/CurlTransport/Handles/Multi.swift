@@ -16,8 +16,8 @@ package final class Multi {
     private var id: UInt32 = 0
     private var isClosed = false
 
-    /// Each element knows its index.
-    private var running: [EasyHandle] = []
+    /// Each element knows its index. Unchecked for the reason that a `Deadline` gives.
+    @exclusivity(unchecked) private var running: [EasyHandle] = []
 
     /// Those that stand, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
@@ -30,11 +30,11 @@ package final class Multi {
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
     private var isSettlingSoon = false
-    private var stalledInput: HTTP2StalledInput?
+    @exclusivity(unchecked) private var stalledInput: HTTP2StalledInput?
     private var isLookingSoon = false
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
-    private var stranded = StrandedTransfers()
+    @exclusivity(unchecked) private var stranded = StrandedTransfers()
     /// Lives as long as `handle`.
     private var tlsSessions: TLSSessionCache?
     private var idleClock: IdleClock

@@ -11,9 +11,9 @@ package protocol LoopWork: AnyObject, Sendable {
 /// One serial queue, one epoll set watched by one Dispatch source, one timer.
 ///
 /// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer is a timerfd in the
-/// same epoll set, so Dispatch watches a single descriptor. A busy loop waits for its sockets itself, for up to a millisecond, before it
-/// leaves that to Dispatch again: being woken by Dispatch costs two more thread switches. Loops live as long as the process: see
-/// `EventLoopGroup`.
+/// same epoll set, so Dispatch watches a single descriptor. A loop that has been busy waits for its sockets and for more work itself, for up to
+/// a millisecond, before it leaves that to Dispatch again: being woken by Dispatch costs two more thread switches. Loops live as long as the
+/// process: see `EventLoopGroup`.
 ///
 /// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; all else is touched on `queue` alone.
 package final class EventLoop: @unchecked Sendable {
@@ -46,6 +46,9 @@ package final class EventLoop: @unchecked Sendable {
     private var timer: TimerDescriptor
     private var owners = DescriptorOwners()
     private var pacing = RoundPacing()
+    /// For the waits while transfers run, and for those in between.
+    private var transferWaits = WaitPacing()
+    private var idleWaits = WaitPacing()
     /// The sockets of transfers that name no group.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies that are decoded on it.
@@ -80,7 +83,7 @@ package final class EventLoop: @unchecked Sendable {
             return
         }
         _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)
-        _ = sockets.watch(wakeUp.descriptor, for: .read, owner: DescriptorOwners.wakeUp)
+        _ = sockets.watch(wakeUp.descriptor, for: [.read, .edge], owner: DescriptorOwners.wakeUp)
         let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
         self.source = source
         source.setEventHandler { [unowned self] in
@@ -229,10 +232,11 @@ package final class EventLoop: @unchecked Sendable {
         queue.async { self.turn() }
     }
 
-    /// Fetches the sockets' events. If transfers are running and there is nothing else to do, waits a moment for the first event, unless
-    /// that was recently in vain.
+    /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless that was recently in vain:
+    /// while no transfer runs, for the next request, which often follows the last one's response.
     private func pollSockets() -> Int {
-        guard pacing.mayWait(), transferCount > 0 else { return sockets.poll() }
+        let isIdle = transferCount == 0
+        guard isIdle ? idleWaits.mayWait() : transferWaits.mayWait() else { return sockets.poll() }
         timer.arm(for: deadlines.earliest, now: now)
         let mayWait = inbox.withLock { inbox in
             inbox.isWaiting = inbox.work.isEmpty
@@ -241,7 +245,7 @@ package final class EventLoop: @unchecked Sendable {
         guard mayWait else { return sockets.poll() }
         let count = sockets.poll(waitingFor: 1)
         inbox.withLock { $0.isWaiting = false }
-        pacing.waited(inVain: count == 0)
+        if isIdle { idleWaits.waited(inVain: count == 0) } else { transferWaits.waited(inVain: count == 0) }
         return count
     }
 
@@ -277,7 +281,7 @@ package final class EventLoop: @unchecked Sendable {
     private func serve(_ event: ReadySocket) {
         switch event.owner {
         case DescriptorOwners.timer: timer.acknowledge()
-        case DescriptorOwners.wakeUp: wakeUp.acknowledge()
+        case DescriptorOwners.wakeUp: break
         default:
             if let multi = owners.multi(event.owner) {
                 multi.socketBecameReady(event)

@@ -1,12 +1,9 @@
-/// Decides in which of its rounds a busy loop polls its sockets, waits for them, and lets multis look at their connections again. A pure
-/// value: the caller supplies the time. Loop only.
+/// Decides in which of its rounds a busy loop polls its sockets, and lets multis look at their connections again. A pure value: the caller
+/// supplies the time. Loop only.
 struct RoundPacing {
     private var roundsWithoutPoll = 0
     private var withoutPollSince = MonotonicTime(nanoseconds: 0)
     private var roundsWithoutLook = 0
-    /// How many of the next rounds must not wait.
-    private var roundsWithoutWaiting = 0
-    private var lastPenalty = 0
 
     /// How many rounds in a row may skip the sockets.
     static let roundsPerPoll = 32
@@ -14,8 +11,6 @@ struct RoundPacing {
     static let nanosecondsPerPoll: Int64 = 1_000_000
     /// How many rounds a look is put off for: while there is enough to do, it costs more than it gains.
     static let roundsPerLook = 32
-    /// The most rounds that don't wait after one that waited in vain.
-    static let longestPenalty = 64
 
     /// For a round that leaves work due at once, and so would skip the sockets. True if they have been skipped for long enough.
     mutating func isPollDue(at now: MonotonicTime) -> Bool {
@@ -32,7 +27,26 @@ struct RoundPacing {
         roundsWithoutPoll = 0
     }
 
-    /// Whether such a round may wait for the sockets. False for a number of rounds after a vain wait, doubling each time.
+    /// For a round in which multis want to look. `isQuiet` if no socket was ready.
+    mutating func isLookDue(isQuiet: Bool) -> Bool {
+        roundsWithoutLook += 1
+        guard isQuiet || roundsWithoutLook >= Self.roundsPerLook else { return false }
+        roundsWithoutLook = 0
+        return true
+    }
+}
+
+/// Decides in which of its rounds a loop with nothing to do waits a moment for something, instead of leaving that to Dispatch. A pure value.
+/// Loop only.
+struct WaitPacing {
+    /// How many of the next rounds must not wait.
+    private var roundsWithoutWaiting = 0
+    private var lastPenalty = 0
+
+    /// The most rounds that don't wait after one that waited in vain.
+    static let longestPenalty = 64
+
+    /// Whether this round may wait. False for a number of rounds after a vain wait, doubling each time.
     mutating func mayWait() -> Bool {
         guard roundsWithoutWaiting > 0 else { return true }
         roundsWithoutWaiting -= 1
@@ -43,13 +57,5 @@ struct RoundPacing {
     mutating func waited(inVain: Bool) {
         lastPenalty = inVain ? min(Self.longestPenalty, max(1, 2 * lastPenalty)) : 0
         roundsWithoutWaiting = lastPenalty
-    }
-
-    /// For a round in which multis want to look. `isQuiet` if no socket was ready.
-    mutating func isLookDue(isQuiet: Bool) -> Bool {
-        roundsWithoutLook += 1
-        guard isQuiet || roundsWithoutLook >= Self.roundsPerLook else { return false }
-        roundsWithoutLook = 0
-        return true
     }
 }

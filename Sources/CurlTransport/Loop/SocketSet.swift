@@ -9,6 +9,8 @@ struct SocketInterest: OptionSet {
     static let write = SocketInterest(rawValue: EPOLLOUT.rawValue)
     /// The peer has shut down its end.
     static let end = SocketInterest(rawValue: EPOLLRDHUP.rawValue)
+    /// Each event is reported once, however long the descriptor stays ready.
+    static let edge = SocketInterest(rawValue: EPOLLET.rawValue)
 }
 
 /// A socket that has become ready.

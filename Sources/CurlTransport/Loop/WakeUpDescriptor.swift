@@ -1,7 +1,8 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// An eventfd with which any thread wakes a loop that waits for sockets.
+/// An eventfd with which any thread wakes a loop that waits for sockets. Each signal is an edge for epoll, so nobody has to read it: its
+/// counter is never full.
 struct WakeUpDescriptor: ~Copyable {
     let descriptor: Int32
     /// The errno if the system was out of descriptors.
@@ -20,11 +21,5 @@ struct WakeUpDescriptor: ~Copyable {
     func signal() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
-    }
-
-    /// Called on the loop when the descriptor is readable.
-    func acknowledge() {
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
     }
 }

@@ -15,6 +15,13 @@ struct OptionLists: ~Copyable {
 
     /// Makes a list of `lines`. nil if there are none, or if memory runs out.
     mutating func make(_ lines: [String]) -> List? {
+        guard let list = Self.list(of: lines) else { return nil }
+        if first == nil { first = list } else { others.append(list) }
+        return list
+    }
+
+    /// nil if there are no lines, or if memory runs out. The caller frees it.
+    fileprivate static func list(of lines: [String]) -> List? {
         var list: List?
         for line in lines {
             guard let longer = curl_slist_append(list, line) else {
@@ -23,8 +30,22 @@ struct OptionLists: ~Copyable {
             }
             list = longer
         }
-        guard let list else { return nil }
-        if first == nil { first = list } else { others.append(list) }
         return list
+    }
+}
+
+/// Header lines that most transfers send, with one C list for all of them.
+package final class HeaderList: Sendable {
+    package let lines: [String]
+    /// Never changes: libcurl only reads it, on any number of loops. nil if there are no lines, or if memory ran out.
+    nonisolated(unsafe) let list: OptionLists.List?
+
+    package init(_ lines: [String]) {
+        self.lines = lines
+        list = OptionLists.list(of: lines)
+    }
+
+    deinit {
+        curl_slist_free_all(list)
     }
 }

@@ -15,7 +15,9 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var url: String
     package var method: String
     /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
-    package var headers: [String]
+    package var headers: [String] { didSet { sharedHeaders = nil } }
+    /// Has the same lines as `headers`; nil if they are this transfer's own.
+    private var sharedHeaders: HeaderList?
     package var body = Body.none
     /// An authentication scheme that takes several requests, which libcurl sends, and that authenticates the connection.
     package enum ConnectionAuthentication: Sendable, Equatable {
@@ -69,6 +71,13 @@ package struct TransferOptions: EasyOptions, Sendable {
         self.headers = headers
     }
 
+    package init(url: String, method: String, headers: HeaderList) {
+        self.url = url
+        self.method = method
+        self.headers = headers.lines
+        sharedHeaders = headers
+    }
+
     /// In bytes: the most that one write to the socket sends.
     private static let sendBufferSize = 256 * 1024
 
@@ -99,9 +108,14 @@ package struct TransferOptions: EasyOptions, Sendable {
         if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }
         try applyVersionAndAuthentication(to: easy)
         try applyMethodAndBody(to: easy)
+        try applyHeaders(to: easy)
+        try inquiry?.apply(to: easy)
+    }
+
+    private func applyHeaders(to easy: EasyHandle) throws(TransferFailure) {
+        if let sharedHeaders, body != .known(0) { return try easy.set(sharedHeaders) }
         let headers = allHeaders
         if !headers.isEmpty { try easy.set(CURLOPT_HTTPHEADER, list: headers) }
-        try inquiry?.apply(to: easy)
     }
 
     private func applyVersionAndAuthentication(to easy: EasyHandle) throws(TransferFailure) {

@@ -79,6 +79,43 @@ struct MessageOperationTests {
         }
     }
 
+    @Test("Messages that the session's delegate is known to lack take no operation, and their questions are answered")
+    func lackingMethods() async throws {
+        let queue = CountingQueue()
+        queue.maxConcurrentOperationCount = 1
+        let delegate = TerseDelegate()
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .text("hello") }
+        defer { rig.stop() }
+        var counts: [Int] = []
+        for number in 1...3 {
+            let before = queue.count.value
+            rig.session.dataTask(with: rig.url("/")).resume()
+            try await delegate.story.wait { $0.count == 2 * number }
+            counts.append(queue.count.value - before)
+        }
+        #expect(delegate.story.value == Array(repeating: ["data", "completed"], count: 3).flatMap(\.self))
+        // Whether it has the methods is found out with the first task.
+        #expect(counts.dropFirst() == [2, 2])
+    }
+
+    @Test("A task's own delegate passes on what it lacks, also when that is known")
+    func passedOn() async throws {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let delegate = AddingDelegate { body in queue.addOperation(body) }
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .text("hello") }
+        defer { rig.stop() }
+        for number in 1...2 {
+            let task = rig.session.dataTask(with: rig.url("/"))
+            let own = TerseDelegate()
+            task.delegate = own
+            task.resume()
+            try await own.story.wait { $0.last == "completed" }
+            #expect(delegate.story.value.count { $0 == "response" } == number)
+            #expect(delegate.story.value.count { $0 == "metrics" } == number)
+        }
+    }
+
     @Test("Handlers that wait together keep their order, and one that suspends the queue holds up the others")
     func handlers() async throws {
         let queue = OperationQueue()
@@ -100,6 +137,29 @@ struct MessageOperationTests {
             try await handled.wait { $0 == count }
             #expect(queue.isSuspended)
         }
+    }
+}
+
+/// Counts the operations that are added to it.
+private final class CountingQueue: OperationQueue, @unchecked Sendable {
+    let count = Watched(0)
+
+    override func addOperation(_ operation: Operation) {
+        count.update { $0 += 1 }
+        super.addOperation(operation)
+    }
+}
+
+/// Has no methods but those for the body and the end.
+private final class TerseDelegate: NSObject, URLSessionDataDelegate {
+    let story = Watched<[String]>([])
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        story.update { $0.append("data") }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        story.update { $0.append("completed") }
     }
 }
 

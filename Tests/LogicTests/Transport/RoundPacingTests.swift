@@ -33,7 +33,7 @@ struct RoundPacingTests {
     }
 
     /// How many rounds may not wait before one may.
-    private static func penalty(_ pacing: inout RoundPacing) -> Int {
+    private static func penalty(_ pacing: inout WaitPacing) -> Int {
         var rounds = 0
         while !pacing.mayWait() { rounds += 1 }
         return rounds
@@ -41,7 +41,7 @@ struct RoundPacingTests {
 
     @Test("Where waiting was in vain, the next rounds don't wait, twice as many each time, up to a limit")
     func waiting() {
-        var pacing = RoundPacing()
+        var pacing = WaitPacing()
         var penalties = [Self.penalty(&pacing)]
         for inVain in [true, true, true, true, true, true, true, true, true, false, true] {
             pacing.waited(inVain: inVain)

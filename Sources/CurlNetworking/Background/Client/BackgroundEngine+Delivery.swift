@@ -74,26 +74,29 @@ extension BackgroundEngine {
             outcome = result(ending.file, files, temporaryDirectory)
         }
         storeCookies(ending.progress.response)
-        let handlers = shared.withLock { shared in
+        let schedules = shared.withLock { shared in
             shared.outcome = outcome
             shared.metrics = ending.metrics?.metrics
-            defer { shared.resumeDataHandlers = [] }
-            return shared.resumeDataHandlers
+            return shared.post(resumeData: resumeData)
         }
-        for handler in handlers { post(.resumeData(resumeData, handler)) }
+        if schedules { scheduleDelivery() }
         readBody()
     }
 
     /// The task ends without the agent.
     func fail(_ error: URLError) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
-        let handlers = shared.withLock { shared in
+        let schedules = shared.withLock { shared in
             shared.outcome = .failure(error)
-            defer { shared.resumeDataHandlers = [] }
-            return shared.resumeDataHandlers
+            let schedules = shared.post(resumeData: nil)
+            return shared.mailbox.post(.completed) || schedules
         }
-        for handler in handlers { post(.resumeData(nil, handler)) }
-        post(.completed)
+        if schedules { scheduleDelivery() }
+    }
+
+    /// The agent may forget the task.
+    func acknowledgeEnd() {
+        client.acknowledge(self)
     }
 
     private func result(_ name: String?, _ files: URL, _ temporaryDirectory: URL) -> Outcome {
@@ -146,121 +149,5 @@ extension BackgroundEngine {
 
     private func post(_ message: Mailbox.Message) {
         if shared.withLock({ $0.mailbox.post(message) }) { scheduleDelivery() }
-    }
-
-    func scheduleDelivery() {
-        guard let task = shared.withLock({ $0.task }) else { return }
-        session.deliveryQueue.add([DeliveryQueue.Delivery(recipient: self, task: task, isForHandler: false)])
-    }
-}
-
-// MARK: - On the delegate queue
-
-extension BackgroundEngine: Deliverable {
-    func deliverNext(about scheduledTask: URLSessionTask) -> Bool {
-        while true {
-            let (message, task) = shared.withLock { ($0.mailbox.next(), $0.task ?? scheduledTask) }
-            guard let message else { return false }
-            guard deliver(message, about: task) else { continue }
-            return shared.withLock { $0.mailbox.delivered() }
-        }
-    }
-
-    /// True when that called the program's code.
-    private func deliver(_ message: Mailbox.Message, about task: URLSessionTask) -> Bool {
-        switch message {
-        case .progress:
-            showProgress()
-            return false
-        case .resumeData(let data, let handler):
-            handler(data)
-            return true
-        case .call(let body):
-            body()
-            return true
-        case .event, .question, .completed, .end:
-            break
-        }
-        guard let session = session.session else { return false }
-        let own = shared.withLock { $0.delegates }
-        let messenger = DelegateMessenger(
-            session: session,
-            task: task,
-            delegates: own.session == nil ? self.session.delegates : own.over(self.session.delegates)
-        )
-        switch message {
-        case .event(let event): return deliver(event, messenger)
-        case .question(let question): return messenger.ask(question)
-        case .completed:
-            let steps = endSteps()
-            if steps.count > 1 { shared.withLock { $0.mailbox.goesOn(with: steps.dropFirst()) } }
-            return steps.first.map { deliver($0, messenger) } ?? false
-        case .end(let step): return deliver(step, messenger)
-        case .progress, .resumeData, .call: return false
-        }
-    }
-
-    private func deliver(_ event: TaskEvent, _ messenger: DelegateMessenger) -> Bool {
-        switch event {
-        case .body(let data):
-            defer {
-                if shared.withLock({ $0.mailbox.consumed(data.count) }) { consumerCaughtUp() }
-            }
-            return messenger.tell(event)
-        case .sent(let sent):
-            return messenger.tell(event, growth: shared.withLock { $0.mailbox.reportSent(sent) })
-        case .wrote(let total):
-            let (growth, expected) = shared.withLock {
-                ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
-            }
-            return messenger.tell(event, growth: growth, expected: expected)
-        case .resumed(let offset, _):
-            _ = shared.withLock { $0.mailbox.reportWritten(offset) }
-            return messenger.tell(event)
-        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
-            .informational, .openedWebSocket, .closedWebSocket:
-            return messenger.tell(event)
-        }
-    }
-
-    private func showProgress() {
-        let (progress, counts) = shared.withLock { ($0.progress, $0.progressCounts) }
-        if let progress { TaskProgressChanges.show(counts, on: progress) }
-    }
-
-    private func endSteps() -> [TaskEnd] {
-        let metrics = shared.withLock { $0.metrics.take() }
-        let (result, response) = shared.withLock { $0.complete() }
-        showProgress()
-        var download: TaskEnd?
-        if case .success(.file(let file)) = result { download = .downloaded(file) }
-        return [download, metrics.map(TaskEnd.metrics), .result(result, response)].compactMap { $0 }
-    }
-
-    private func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
-        switch step {
-        case .downloaded(let file):
-            return messenger.tell(downloadedTo: file)
-        case .metrics(let metrics):
-            return messenger.tell(metrics)
-        case .result(let result, _):
-            messenger.tellCompletion(with: result.failure?.shown)
-            forget()
-            return true
-        case .over:
-            return false
-        }
-    }
-
-    /// The delegate has heard everything: the agent may forget the task, and the session does.
-    private func forget() {
-        client.acknowledge(self)
-        let (task, delegates) = shared.withLock { shared in
-            defer { shared.delegates = .none }
-            return (shared.task.take(), shared.delegates)
-        }
-        session.remove(identifier: identifier)
-        // Perhaps the last references, whose end takes locks.
-        withExtendedLifetime((task, delegates)) {}
     }
 }

@@ -3,10 +3,10 @@ import Foundation
 
 /// A task of a background session, in the program: what its owner wants goes to the agent, and what the agent tells goes to the delegate.
 ///
-/// This file holds the wishes and the public properties, `BackgroundEngine+Delivery.swift` the messages and the end.
+/// This file holds the wishes, `BackgroundEngine+Delivery.swift` the messages and the end.
 ///
 /// `@unchecked Sendable`: `shared` guards what any thread may touch, the client's queue the rest.
-final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
+final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     // MARK: Never changes
 
     let identifier: Int
@@ -87,52 +87,20 @@ final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
         shared = Mutex(state)
     }
 
+    func withState<Result>(_ body: (inout sending TaskState) -> sending Result) -> sending Result {
+        shared.withLock(body)
+    }
+
     // MARK: - Wishes
 
-    func resume(_ task: URLSessionTask) {
-        act(for: task) { $0.machine.resume() }
-    }
-
-    func suspend(_ task: URLSessionTask) {
-        act(for: task) { $0.machine.suspend() }
-    }
-
     func cancel(_ task: URLSessionTask) {
-        var schedules = false
-        act(for: task) { shared in
-            // What came out is there already, and need not be delivered.
-            if shared.machine.stage == .finished { schedules = shared.mailbox.discard() }
-            return shared.machine.cancel(.discardingBody)
-        }
-        if schedules { scheduleDelivery() }
+        discard(task)
     }
 
-    func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {
-        let isTooLate = shared.withLock { shared in
-            switch shared.machine.stage {
-            case .parked, .queued, .loading:
-                guard shared.machine.cancellation == nil else { return true }
-                shared.resumeDataHandlers.append(handler)
-                return false
-            case .finished, .completed:
-                return true
-            }
-        }
-        if isTooLate { return session.deliveryQueue.addOperation { handler(nil) } }
-        act(for: task) { $0.machine.cancel(.keepingPartialFile) }
-    }
-
-    private func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
-        let (isFirst, isChanged) = shared.withLock { shared -> (Bool, Bool) in
-            guard wish(&shared) else { return (false, false) }
-            guard shared.task == nil, shared.machine.wasResumed || shared.machine.cancellation != nil else {
-                return (false, shared.task != nil)
-            }
-            shared.task = task
-            return (true, true)
-        }
-        if isFirst { session.activate(self) }
-        if isChanged { client.wishChanged(self) }
+    func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
+        let effect = shared.withLock { $0.note(wish, for: task) }
+        if effect == .activation { session.activate(self) }
+        if effect != .none { client.wishChanged(self) }
     }
 
     func changeSettings(_ change: (inout TaskSettings) -> Void) {
@@ -144,8 +112,9 @@ final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
         if isChanged { client.wishChanged(self) }
     }
 
-    /// Background sessions have no stream tasks.
+    /// Background sessions have no stream tasks, and no data tasks whose delegates are asked about responses.
     func add(_ wish: StreamPort.Wish) {}
+    func answer(_ disposition: URLSession.ResponseDisposition) {}
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         client.checkpoint(self, completion)
@@ -155,10 +124,6 @@ final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
         client.queue.async {
             if case .file = self.body { self.readBody() }
         }
-    }
-
-    func released() {
-        session.forgetUnlessActive(identifier: identifier)
     }
 
     /// What the agent is to know.
@@ -194,46 +159,7 @@ final class BackgroundEngine: TaskEngine, SessionMember, @unchecked Sendable {
         )
     }
 
-    // MARK: - What the public object shows
-
-    var snapshot: TaskSnapshot {
-        shared.withLock { shared in
-            TaskSnapshot(
-                currentRequest: shared.currentRequest,
-                response: shared.response,
-                error: shared.machine.stage == .completed ? shared.outcome?.error?.shown : nil,
-                counters: shared.counters
-            )
-        }
-    }
-
-    var settings: TaskSettings { shared.withLock { $0.settings } }
-
-    var ownDelegate: (any URLSessionTaskDelegate)? {
-        get { shared.withLock { $0.delegates.task } }
-        set {
-            let delegates = DelegateSet(newValue)
-            let old = shared.withLock { shared in
-                defer { shared.delegates = delegates }
-                return shared.delegates
-            }
-            // The program's object goes without the lock.
-            withExtendedLifetime(old) {}
-        }
-    }
-
-    func state(of task: URLSessionTask) -> URLSessionTask.State { shared.withLock { $0.machine.publicState } }
-
-    func progress(of task: URLSessionTask) -> Progress {
-        shared.withLock { $0.makeProgress(for: task) }
-    }
-
     var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest } }
-    var tellsDelegateOfResult: Bool { true }
-
-    var listedTask: URLSessionTask? {
-        shared.withLock { $0.machine.stage != .completed && $0.machine.cancellation == nil ? $0.task : nil }
-    }
 }
 
 extension TaskState {

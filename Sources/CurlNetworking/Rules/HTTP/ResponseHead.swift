@@ -15,7 +15,7 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// The value of the first field of that name, in any case.
     subscript(name: String) -> String? {
-        fields.first { $0.name.isEqualIgnoringASCIICase(to: name) }?.value
+        fields.withUnsafeBufferPointer { fields in fields.index(of: name, from: 0).map { fields[$0].value } }
     }
 
     /// The values of fields with the same name are joined by commas (RFC 9110 §5.3).
@@ -42,8 +42,13 @@ struct ResponseHead: Sendable, Equatable, Codable {
     private var mayRepeatFields: Bool {
         fields.withUnsafeBufferPointer { fields in
             guard fields.count <= 32 else { return true }
+            // One bit for each length so far, modulo 64.
+            var lengths: UInt64 = 0
             for index in fields.indices {
                 let length = fields[index].name.utf8.count
+                let bit: UInt64 = 1 << (length & 63)
+                defer { lengths |= bit }
+                guard lengths & bit != 0 else { continue }
                 for other in 0..<index where fields[other].name.utf8.count == length {
                     if fields[other].name.isEqualIgnoringASCIICase(to: fields[index].name) { return true }
                 }
@@ -65,12 +70,16 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// Whether there are different lengths, so that it is unknown where the next response begins (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
-        var length: String?
-        for field in fields where field.name.isEqualIgnoringASCIICase(to: "Content-Length") {
-            if let length, field.value != length { return self["Transfer-Encoding"] == nil }
-            length = field.value
+        let differ = fields.withUnsafeBufferPointer { fields in
+            guard let first = fields.index(of: "Content-Length", from: 0) else { return false }
+            var last = first
+            while let next = fields.index(of: "Content-Length", from: last + 1) {
+                if fields[next].value != fields[first].value { return true }
+                last = next
+            }
+            return false
         }
-        return false
+        return differ && self["Transfer-Encoding"] == nil
     }
 }
 
@@ -98,6 +107,17 @@ extension ResponseHead {
     }
 }
 
+extension UnsafeBufferPointer<HeaderField> {
+    /// The first field of that name, in any case, from `start` on. Compares lengths first: most differ, and nothing is retained.
+    fileprivate func index(of name: String, from start: Int) -> Int? {
+        let length = name.utf8.count
+        for index in start..<count where self[index].name.utf8.count == length {
+            if self[index].name.isEqualIgnoringASCIICase(to: name) { return index }
+        }
+        return nil
+    }
+}
+
 extension Int64 {
     /// Digits only (RFC 9110 §8.6): no sign, no space.
     fileprivate init?(digits: some StringProtocol) {
@@ -115,7 +135,9 @@ extension String {
 
     func containsASCII(_ character: Unicode.Scalar) -> Bool {
         let byte = UInt8(ascii: character)
-        return utf8.withContiguousStorageIfAvailable { $0.contains(byte) } ?? utf8.contains(byte)
+        return utf8.withContiguousStorageIfAvailable { bytes in
+            bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false
+        } ?? utf8.contains(byte)
     }
 
     func isEqualIgnoringASCIICase(to other: String) -> Bool {

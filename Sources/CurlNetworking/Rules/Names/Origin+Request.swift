@@ -1,6 +1,18 @@
 import Foundation
 
 extension Origin {
+    /// The origin that a task's `request` goes to, and the request; see `of(_:)`. That of a stream task names a host and a port.
+    static func destination(
+        of request: URLRequest?,
+        isStream: Bool
+    ) throws(URLError) -> (request: URLRequest, origin: Origin?) {
+        guard let request else {
+            guard !isStream else { throw URLError(.badURL, nil, "There is no such host, or no such port.") }
+            throw URLError(.unsupportedURL, nil, "The task has no request.")
+        }
+        return (request, isStream ? ofStream(request) : try of(request))
+    }
+
     /// The origin of the request's URL; nil for local resources, as with data and file URLs. Throws for other schemes, and if there is no
     /// host.
     static func of(_ request: URLRequest) throws(URLError) -> Origin? {

@@ -10,7 +10,11 @@ struct Origin: Hashable, Sendable {
 
     /// nil unless `url` is an http or https URL with a host or a Unix socket.
     init?(_ url: URL) {
-        self.init(url, where: \.isHTTP)
+        if let origin = Origin(plain: url.absoluteString) {
+            self = origin
+        } else {
+            self.init(url, where: \.isHTTP)
+        }
     }
 
     /// The same for FTP: nil unless `url` is an ftp or ftps URL with a host.
@@ -35,6 +39,57 @@ struct Origin: Hashable, Sendable {
             let port = url.port
         else { return nil }
         return ofStream(host: host, port: port)
+    }
+
+    /// The origin of an absolute URL without user name, if it needs neither decoding nor lower case. nil for all others, for which a URL has
+    /// to be taken to pieces: each of its properties costs as much as this.
+    init?(plain text: String) {
+        var text = text
+        let parts = text.withUTF8 { bytes -> (Scheme, String, Int)? in
+            let scheme: Scheme
+            if bytes.starts(with: "http://".utf8) {
+                scheme = .http
+            } else if bytes.starts(with: "https://".utf8) {
+                scheme = .https
+            } else {
+                return nil
+            }
+            let start = scheme.rawValue.utf8.count + 3
+            let end = bytes[start...].firstIndex { !Self.isPlain($0) } ?? bytes.count
+            guard end > start, let port = Self.port(bytes[end...]) else { return nil }
+            let host = UnsafeBufferPointer(rebasing: bytes[start..<end])
+            return (scheme, String(decoding: host, as: UTF8.self), port)
+        }
+        guard let (scheme, host, port) = parts, let port = port == 0 ? scheme.defaultPort : port else { return nil }
+        self.init(scheme: scheme, host: host, port: port)
+    }
+
+    /// The port in what follows a host; 0 for none. nil if anything but a port of digits lies between the host and the path.
+    private static func port(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
+        var port = 0
+        var digits = rest
+        if digits.first == UInt8(ascii: ":") {
+            digits.removeFirst()
+            while let byte = digits.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+                port = 10 * port + Int(byte - UInt8(ascii: "0"))
+                guard port <= 65_535 else { return nil }
+                digits.removeFirst()
+            }
+            guard port > 0 else { return nil }
+        }
+        switch digits.first {
+        case nil, UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"): return port
+        default: return nil
+        }
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "."):
+            true
+        default: false
+        }
     }
 
     private init?(_ url: URL, where isRight: (Scheme) -> Bool) {

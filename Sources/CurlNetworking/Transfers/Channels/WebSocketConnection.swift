@@ -34,7 +34,7 @@ final class WebSocketConnection {
     private var isPumping = false
 
     // The end
-    private var closeHandshake = WebSocketCloseHandshake(patience: .seconds(10), lingering: .seconds(1))
+    private var closeHandshake: WebSocketCloseHandshake
     private var closeDeadline: Deadline?
     private var failure: TransferFailure?
 
@@ -48,6 +48,7 @@ final class WebSocketConnection {
         _ compression: WebSocketCompression?,
         after bytes: [UInt8],
         isPaused: Bool,
+        closeTimeout: Duration,
         loop: EventLoop,
         owner: any WebSocketConnectionOwner
     ) {
@@ -56,6 +57,7 @@ final class WebSocketConnection {
         self.owner = owner
         self.loop = loop
         self.isPaused = isPaused
+        closeHandshake = WebSocketCloseHandshake(patience: closeTimeout, lingering: .seconds(1))
         rest = bytes
         let inflater = compression.flatMap {
             MessageInflater(windowBits: $0.serverWindowBits, forgets: $0.serverForgets)

@@ -12,6 +12,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         let head: String
         /// The web socket keeps its place at the host.
         let countsInLimits: Bool
+        /// For the server's close frame, once ours is sent.
+        let closeTimeout: Duration
         /// nil where nobody wants metrics.
         var throughProxy: Bool?
     }
@@ -267,6 +269,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             agreement.compression,
             after: rest,
             isPaused: isPaused,
+            closeTimeout: order.closeTimeout,
             loop: loop,
             owner: self
         )

@@ -18,8 +18,15 @@ enum RequestEncoder {
         let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
-        var options = TransferOptions(url: UnixSocketURL.transportURL(text), method: method)
-        options.headers = lines(for: fields, of: request, body: body, defaults: Defaults.of(settings))
+        let (target, defaults) = (UnixSocketURL.transportURL(text), Defaults.of(settings))
+        var options =
+            fields.isEmpty && body == nil
+            ? TransferOptions(url: target, method: method, headers: defaults.list)
+            : TransferOptions(
+                url: target,
+                method: method,
+                headers: lines(for: fields, of: request, body: body, defaults: defaults)
+            )
         if !fields.contains("Authorization") { options.credentials = credentials }
         if settings.configureTransfer != nil { options.acceptEncoding = ContentCoding.offer }
         if let body { options.body = body.length.map { .known($0) } ?? .chunked }
@@ -35,9 +42,8 @@ enum RequestEncoder {
         body: (any RequestBody)?,
         defaults: Defaults
     ) -> [String] {
-        if fields.isEmpty, body == nil { return defaults.lines }
         var lines = fields.map(line)
-        for (name, line) in zip(defaults.names, defaults.lines) where !fields.contains(name) { lines.append(line) }
+        for (name, line) in zip(defaults.names, defaults.list.lines) where !fields.contains(name) { lines.append(line) }
         guard let body else { return lines }
         // Otherwise libcurl would wait up to a second for the server's permission to send a body.
         if !fields.contains("Expect") { lines.append("Expect:") }
@@ -57,11 +63,11 @@ enum RequestEncoder {
     private struct Defaults {
         let names: [String]
         /// Complete lines, one for each name.
-        let lines: [String]
+        let list: HeaderList
 
         private init(_ fields: KeyValuePairs<String, String>) {
             names = fields.map(\.key)
-            lines = fields.map { "\($0): \($1)" }
+            list = HeaderList(fields.map { "\($0): \($1)" })
         }
 
         static func of(_ settings: SessionSettings) -> Defaults {

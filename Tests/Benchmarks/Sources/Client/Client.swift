@@ -45,6 +45,10 @@ struct Client {
         case "handshake": Handshake(arguments)
         case "idle": Idle(arguments)
         case "stream": try makeStream(arguments)
+        case "echo": Echo(arguments, isCompressed: false)
+        case "deflate": Echo(arguments, isCompressed: true)
+        case "sockets": Sockets(arguments, isOpenBefore: false)
+        case "silence": Sockets(arguments, isOpenBefore: true)
         default: throw Complaint("unknown scenario \(arguments.scenario)")
         }
     }

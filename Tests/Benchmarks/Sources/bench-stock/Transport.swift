@@ -4,3 +4,6 @@
 func makeStream(_ arguments: Arguments) throws -> any Scenario {
     throw Complaint("the stock module has no stream tasks")
 }
+
+/// The stock module compresses none.
+func turnOffMessageCompression(_ configuration: URLSessionConfiguration) {}

@@ -5,6 +5,7 @@ struct Runner {
     var options: Options
     var site: Site
     var server: Nginx
+    var sockets: SocketServer
     var tools: Tools
     var trust: Trust
 
@@ -103,19 +104,22 @@ struct Runner {
             add("url", server.tls(path))
         case .silent:
             add("url", "http://127.0.0.1:\(silentPort)/")
+        case .sockets:
+            add("url", "http://127.0.0.1:\(sockets.port)/")
         }
         add("style", style.rawValue)
         add("requests", workload.requests[contender])
         add("in-flight", workload.inFlight)
         add("expect", workload.expect)
         add("seconds", workload.seconds)
+        add("size", workload.messageSize)
         switch workload.scenario {
         case .download, .slow, .stream: add("warmup", server.plain(Site.small.path))
         case .upload:
             add("warmup", server.plain(Site.small.path))
             add("file", site.uploadSource.path)
         case .idle: add("suspend", workload.suspends ? "yes" : "no")
-        case .get, .handshake: break
+        case .get, .handshake, .echo, .deflate, .sockets, .silence: break
         }
         if contender == .raw {
             add("buffer", workload.rawBuffer)

@@ -17,6 +17,36 @@ struct OriginTests {
         #expect(try Origin(Sample.url(a)) != nil)
     }
 
+    @Test(
+        "An origin that is read from a URL's text is that of the URL's parts",
+        arguments: [
+            "http://example.com", "http://example.com/", "https://a.b-c.example:8443/x?y#z", "http://a?b",
+            "https://a#b", "http://1.2.3.4:1/",
+            "http://a:65535/", "http://xn--bcher-kva.example/",
+        ]
+    )
+    func plain(text: String) throws {
+        let url = try Sample.url(text)
+        let origin = try #require(Origin(plain: text))
+        #expect(origin.scheme.rawValue == url.scheme && origin.host == url.host(percentEncoded: false))
+        #expect(origin.port == url.port ?? origin.scheme.defaultPort)
+    }
+
+    @Test(
+        "Of all other URLs the text isn't enough",
+        arguments: [
+            "", "http", "http:", "http://", "http:///", "http://:80/", "HTTP://a/", "http://A/", "http://u@a/",
+            "http://u:p@a/", "http://[::1]/",
+            "http://%61/", "http://a:/", "http://a:0/", "http://a:65536/", "http://a:99999999999999999999/",
+            "http://a:b/", "http://a:80a/",
+            "http://a\\b/", "http://a_b/", "http://b\u{fc}cher/", "http+unix://%2Fs/", "ftp://a/", "https:/a",
+            "httpx://a/",
+        ]
+    )
+    func notPlain(text: String) {
+        #expect(Origin(plain: text) == nil)
+    }
+
     static let different = [
         ("http://example.com/", "https://example.com/"),
         ("http://example.com/", "http://example.com:443/"),

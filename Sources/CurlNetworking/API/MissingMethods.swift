@@ -1,0 +1,28 @@
+import CurlNetworkingLocks
+
+/// The delegates' types that are known to lack a method: its default implementation has run. What only the default would answer, or hear,
+/// needn't be asked or told. Remembered for the process; at most the number of types times the number of methods. Any thread.
+enum MissingMethods {
+    enum Method: Hashable, Sendable {
+        // Questions, which have two forms: a type that lacks one has neither.
+        case sessionChallenge, challenge, redirect, response, caching, bodyStream, bodyStreamFromOffset, delayedRequest
+        case metrics
+    }
+
+    private struct Entry: Hashable {
+        let type: ObjectIdentifier
+        let method: Method
+    }
+
+    private static let known = Mutex<Set<Entry>>([])
+
+    static func contains(_ method: Method, of delegate: AnyObject) -> Bool {
+        let entry = Entry(type: ObjectIdentifier(type(of: delegate)), method: method)
+        return known.withLock { $0.contains(entry) }
+    }
+
+    static func note(_ method: Method, of delegate: AnyObject) {
+        let entry = Entry(type: ObjectIdentifier(type(of: delegate)), method: method)
+        known.withLock { _ = $0.insert(entry) }
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+
+/// A task engine whose public side is a `TaskState` under a lock. Everything here is the same whoever does the task's work. Any thread,
+/// unless noted otherwise.
+protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
+    var session: SessionCore { get }
+
+    /// Runs `body` with the state while holding its lock.
+    func withState<Result>(_ body: (inout sending TaskState) -> sending Result) -> sending Result
+
+    /// Notes a wish, which returns whether it changed anything, and passes it on to whoever does the work.
+    func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool)
+
+    /// The delegate's answer about the response; only the first counts.
+    func answer(_ disposition: URLSession.ResponseDisposition)
+
+    /// The owner has the task's result, and the session is about to forget the task.
+    func acknowledgeEnd()
+}
+
+// MARK: - Wishes
+
+extension StatefulTaskEngine {
+    func resume(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.resume() }
+    }
+
+    func suspend(_ task: URLSessionTask) {
+        act(for: task) { $0.machine.suspend() }
+    }
+
+    /// Cancels the task, and drops what its owner hasn't been told yet.
+    func discard(_ task: URLSessionTask) {
+        var schedules = false
+        act(for: task) { state in
+            // After the transfer there is nothing to stop, only messages that need not be delivered: dropped before the loop can release
+            // them.
+            if state.machine.stage == .finished { schedules = state.mailbox.discard() }
+            return state.machine.cancel(.discardingBody)
+        }
+        if schedules { scheduleDelivery() }
+    }
+
+    func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {
+        guard withState({ $0.add(resumeDataHandler: handler) }) else {
+            return session.deliveryQueue.addOperation { handler(nil) }
+        }
+        act(for: task) { $0.machine.cancel(.keepingPartialFile) }
+    }
+}
+
+// MARK: - What the public object shows
+
+extension StatefulTaskEngine {
+    var snapshot: TaskSnapshot { withState { $0.snapshot } }
+    var settings: TaskSettings { withState { $0.settings } }
+
+    var ownDelegate: (any URLSessionTaskDelegate)? {
+        get { withState { $0.delegates.task } }
+        set {
+            let delegates = DelegateSet(newValue)
+            let old = withState { state in
+                defer { state.delegates = delegates }
+                return state.delegates
+            }
+            // The program's object is released without the lock.
+            withExtendedLifetime(old) {}
+        }
+    }
+
+    func state(of task: URLSessionTask) -> URLSessionTask.State {
+        withState { $0.isOver(task) ? .completed : $0.machine.publicState }
+    }
+
+    /// Made on first use: most tasks never need one.
+    func progress(of task: URLSessionTask) -> Progress {
+        withState { $0.makeProgress(for: task) }
+    }
+
+    /// Updates the task's `Progress`. Delegate queue.
+    func showProgress() {
+        let (progress, counts) = withState { ($0.progress, $0.progressCounts) }
+        if let progress { TaskProgressChanges.show(counts, on: progress) }
+    }
+
+    var tellsDelegateOfResult: Bool { withState { $0.consumer.isDelegate } }
+    var task: URLSessionTask? { withState { $0.task } }
+    var listedTask: URLSessionTask? { withState { $0.listedTask } }
+    var ownDelegates: DelegateSet { withState { $0.delegates } }
+}
+
+// MARK: - Delivery
+
+extension StatefulTaskEngine {
+    /// For the delivery queue; nil once the session has forgotten the task.
+    var delivery: DeliveryQueue.Delivery? {
+        let watches = session.hasTaskDelegate
+        let (task, isForHandler) = withState { state in
+            (state.task, state.consumer.isHandler && !watches && state.delegates.task == nil)
+        }
+        return task.map { DeliveryQueue.Delivery(recipient: self, task: $0, isForHandler: isForHandler) }
+    }
+
+    /// Called when the mailbox requires it. Off the loop, whose deliveries wait for the end of its round.
+    func scheduleDelivery() {
+        if let delivery { session.deliveryQueue.add([delivery]) }
+    }
+
+    func deliverNext(about task: URLSessionTask) -> Bool {
+        TaskReporter(self, scheduledFor: task).deliverNext()
+    }
+}
+
+// MARK: - The end
+
+extension StatefulTaskEngine {
+    /// The session no longer keeps the task.
+    func forget() {
+        acknowledgeEnd()
+        let (task, delegates) = withState { ($0.task.take(), $0.takeDelegatesIfDone()) }
+        session.remove(identifier: identifier)
+        // Perhaps the last references, whose end takes locks, or is the program's.
+        withExtendedLifetime((task, delegates)) {}
+    }
+
+    func released() {
+        session.forgetUnlessActive(identifier: identifier)
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+
+/// Turns a data task whose response waits for its answer into a download or stream task. Loop only.
+struct TaskConversion {
+    private let handle: TaskHandle
+
+    init(_ handle: TaskHandle) {
+        self.handle = handle
+    }
+
+    // MARK: - A download task
+
+    /// What has arrived is written to a file, and what follows goes there directly.
+    func becomeDownload() {
+        guard handle.shared.withLock({ $0.mayBecomeAnother }), let old = handle.task as? URLSessionDataTask else {
+            return
+        }
+        do throws(URLError) {
+            let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
+            let directory = handle.session.settings.temporaryDirectory
+            let sink = try FileSink(handle, in: directory, for: handle.originalRequest, writing: pieces)
+            let isOver = handle.shared.withLock { shared in
+                shared.task = URLSessionDownloadTask(engine: handle)
+                shared.hasBecomeAnother = true
+                _ = shared.machine.setBacklogged(false)
+                // Ahead of a completion that may already be waiting.
+                if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
+                _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
+                return shared.machine.stage == .finished
+            }
+            if isOver { settle(sink) } else { handle.loader?.sink = sink }
+            handle.allow()
+            handle.loader?.phase.transfer?.responseAllowed()
+            handle.loader?.run()
+        } catch {
+            handle.shared.withLock { shared in
+                if shared.outcome != nil { shared.outcome = .failure(error) }
+            }
+            handle.loader?.fail(error)
+            handle.allow()
+        }
+    }
+
+    /// The transfer was over before the answer came.
+    private func settle(_ sink: FileSink) {
+        if let error = handle.shared.withLock({ $0.outcome?.error }) {
+            _ = sink.abandon(after: error, isKept: false)
+            return
+        }
+        let outcome: Outcome
+        do throws(URLError) {
+            outcome = try sink.finish()
+        } catch {
+            outcome = .failure(error)
+        }
+        handle.shared.withLock { $0.outcome = outcome }
+    }
+
+    // MARK: - A stream task
+
+    /// What has arrived, and what follows, goes to those who read.
+    func becomeStream() {
+        // The end is certain, and waits for cookies to be stored.
+        if handle.shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) {
+            return handle.whenShown { [weak handle] in
+                if let handle { TaskConversion(handle).becomeStream() }
+            }
+        }
+        if let transfer = handle.loader?.phase.transfer, transfer.isSwitched { return becomeStream(over: transfer) }
+        let port = StreamPort(writes: false)
+        port.owner = handle
+        let become = handle.shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
+            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
+            let isComplete = shared.machine.stage == .finished
+            let stream = ResponseStream(port, handle, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
+            shared.becomeStream(port, handle, insteadOf: old)
+            shared.isBeingRead = true
+            _ = shared.machine.setBacklogged(stream.isBehind)
+            return (stream, shared.outcome?.error)
+        }
+        guard let become else { return }
+        handle.loader?.sink = become.stream
+        become.stream.open()
+        if let error = become.error { handle.endReading(.task(error)) }
+        handle.allow()
+        handle.loader?.run()
+    }
+
+    /// The server has switched protocols: what follows goes both ways.
+    private func becomeStream(over transfer: any Transfer) {
+        let port = StreamPort()
+        port.owner = handle
+        let hasBecome = handle.shared.withLock { shared in
+            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return false }
+            shared.becomeStream(port, handle, insteadOf: old)
+            return true
+        }
+        guard hasBecome else { return }
+        handle.loader?.sink = StreamSink(port)
+        handle.allow()
+        transfer.becomeStream(port)
+        handle.loader?.run()
+    }
+}
+
+extension TaskState {
+    fileprivate mutating func becomeStream(
+        _ port: StreamPort,
+        _ engine: TaskHandle,
+        insteadOf old: URLSessionDataTask
+    ) {
+        task = URLSessionStreamTask(engine: engine)
+        hasBecomeAnother = true
+        consumer = .stream(port)
+        // It comes when all of the body has been read.
+        mailbox.takeCompletion()
+        _ = mailbox.postFirst(.event(.becameStream(from: old)))
+    }
+
+    /// Whether the task's delegate is being asked about its response, and the answer still counts.
+    fileprivate var mayBecomeAnother: Bool {
+        guard case .delegate = consumer else { return false }
+        return mailbox.isAwaitingAnswer && machine.cancellation == nil && !hasBecomeAnother
+    }
+}

@@ -1,0 +1,47 @@
+import CurlNetworkingLocks
+import Foundation
+
+// The `Progress` that shows a task's counters on request. Foundation's isn't safe to use from several threads at once, and those of several
+// tasks may have one parent: so each is changed on its session's delegate queue alone, and only one at a time in the whole process.
+
+extension TaskState {
+    /// Schedules an update of the task's `Progress`, if the program has asked for one. True if the caller must schedule a delivery.
+    mutating func noteProgress() -> Bool {
+        progress != nil && mailbox.postProgress()
+    }
+
+    var progressCounts: ProgressCounts {
+        let running = ProgressCounts(
+            sent: counters.sent,
+            of: counters.expectedToSend,
+            received: counters.received,
+            of: response == nil ? nil : counters.expectedToReceive
+        )
+        guard machine.stage == .completed else { return running }
+        return running.ended(successfully: outcome?.error == nil)
+    }
+
+    /// The task's `Progress`, made when first asked for.
+    mutating func makeProgress(for task: URLSessionTask) -> Progress {
+        if let progress { return progress }
+        let progress = Progress(parent: nil, userInfo: nil)
+        progress.cancellationHandler = { [weak task] in task?.cancel() }
+        progress.pausingHandler = { [weak task] in task?.suspend() }
+        progress.resumingHandler = { [weak task] in task?.resume() }
+        progress.isCancellable = true
+        progress.isPausable = true
+        progressCounts.show(on: progress)
+        self.progress = progress
+        return progress
+    }
+}
+
+/// One change of a `Progress` at a time, in the whole process.
+enum TaskProgressChanges {
+    /// None of the program's code runs within it.
+    private static let lock = Mutex(())
+
+    static func show(_ counts: ProgressCounts, on progress: Progress) {
+        lock.withLock { _ in counts.show(on: progress) }
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a program and its web socket have for each other")
+struct WebSocketExchangeTests {
+    /// Stands in for the task. Handlers are called at once.
+    private final class Owner: WebSocketExchangeOwner {
+        let wishes = Watched(0)
+        let calls = Watched<[@Sendable () -> Void]>([])
+        let announcesWebSocket: Bool
+
+        init(announces: Bool = false) {
+            announcesWebSocket = announces
+        }
+
+        func webSocketWishesChanged() { wishes.update { $0 += 1 } }
+        func call(_ body: @escaping @Sendable () -> Void) { calls.update { $0.append(body) } }
+        func callAfterEnd(_ body: @escaping @Sendable () -> Void) { call(body) }
+        func tell(_ event: TaskEvent) {}
+
+        /// What the delegate queue would do.
+        func deliver() {
+            let bodies = calls.update { calls in
+                defer { calls = [] }
+                return calls
+            }
+            for body in bodies { body() }
+        }
+    }
+
+    private let exchange = WebSocketExchange(WebSocketHandshake(protocols: [], compression: nil))
+    private let results = Watched<[String]>([])
+
+    private func open(_ owner: Owner) {
+        exchange.join(owner)
+        exchange.opened(nil)
+    }
+
+    private func receive(_ name: String) {
+        exchange.receive(exchange.makeReceiver(), isHandler: true) { [results] result in
+            let text = (try? result.get()).map { "\($0.count)" } ?? "failed"
+            results.update { $0.append("\(name) \(text)") }
+        }
+    }
+
+    private func arrive(_ count: Int) {
+        exchange.received(.binary(Data(count: count))) { $0() }
+    }
+
+    @Test("It is full with 64 KiB of messages, each counted as 64 bytes more than it has, and with one more at most")
+    func bound() {
+        let owner = Owner()
+        open(owner)
+        var count = 0
+        while !exchange.isFull {
+            arrive(960)
+            count += 1
+        }
+        #expect(count == 64)
+        #expect(WebSocketExchange.highMark == 65536)
+        receive("a")
+        #expect(!exchange.isFull)
+        // Whoever reads the connection has to look again.
+        #expect(owner.wishes.value == 1)
+        arrive(10 << 20)
+        #expect(exchange.isFull)
+    }
+
+    @Test("A message that is larger than the bound comes alone")
+    func large() {
+        let owner = Owner()
+        open(owner)
+        #expect(!exchange.isFull)
+        arrive(1 << 20)
+        #expect(exchange.isFull)
+        receive("a")
+        owner.deliver()
+        #expect(results.value == ["a 1048576"])
+        #expect(!exchange.isFull)
+    }
+
+    @Test("Receivers and messages find each other in their order, whoever is first")
+    func order() {
+        let owner = Owner()
+        open(owner)
+        receive("a")
+        receive("b")
+        for count in 1...3 { arrive(count) }
+        receive("c")
+        receive("d")
+        arrive(4)
+        owner.deliver()
+        #expect(results.value == ["a 1", "b 2", "c 3", "d 4"])
+    }
+
+    @Test("Nobody gets a message before the delegate has heard that the web socket is open, nor while it is suspended")
+    func announcement() {
+        let owner = Owner(announces: true)
+        open(owner)
+        receive("a")
+        arrive(1)
+        #expect(results.value == [])
+        // The announcement itself, and then what it lets through.
+        owner.deliver()
+        owner.deliver()
+        #expect(results.value == ["a 1"])
+        exchange.setPaused(true) { $0() }
+        receive("b")
+        arrive(2)
+        owner.deliver()
+        #expect(results.value == ["a 1"])
+        exchange.setPaused(false) { $0() }
+        owner.deliver()
+        #expect(results.value == ["a 1", "b 2"])
+    }
+
+    @Test("At the end what has come can still be received, unless the task was cancelled", arguments: [false, true])
+    func end(isCancelled: Bool) {
+        let owner = Owner()
+        open(owner)
+        arrive(1)
+        exchange.end(URLError(.networkConnectionLost), isCancelled: isCancelled) { $0() }
+        receive("a")
+        receive("b")
+        arrive(2)
+        owner.deliver()
+        #expect(results.value == (isCancelled ? ["a failed", "b failed"] : ["a 1", "b failed"]))
+    }
+}

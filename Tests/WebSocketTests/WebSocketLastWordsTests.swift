@@ -1,0 +1,214 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("What waits when a web socket ends", .timeLimit(.minutes(2)))
+struct WebSocketLastWordsTests {
+    private typealias Frame = LoopbackServer.WebSocketFrame
+
+    /// How a web socket comes to its end.
+    enum End: CaseIterable, Sendable {
+        case closed, broken, lost, reset, cancelled, invalidated
+
+        var code: URLError.Code {
+            switch self {
+            case .closed, .lost, .reset: .networkConnectionLost
+            case .broken: .badServerResponse
+            case .cancelled, .invalidated: .cancelled
+            }
+        }
+
+        fileprivate var steps: [LoopbackServer.Step] {
+            switch self {
+            case .closed: [.frame(.close(1000)), .close]
+            case .broken: [.frame(Frame(3))]
+            case .lost: [.close]
+            case .reset: [.reset]
+            case .cancelled, .invalidated: []
+            }
+        }
+    }
+
+    @Test(
+        "All of it fails once, with the same error, and so does what is asked for afterwards",
+        arguments: End.allCases
+    )
+    func waiting(end: End) async throws {
+        let gate = Gate()
+        let over = Gate()
+        // The server takes nothing until it is over, so that messages are stuck as well.
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event {
+                [.stopReading, .waitFor(gate)] + end.steps + [.waitFor(over), .resumeReading]
+            } else {
+                []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        let errors = Watched<[URLError]>([])
+        @Sendable func note(_ error: (any Error)?) {
+            errors.update { $0.append(error as? URLError ?? URLError(.unknown)) }
+        }
+        @Sendable func noteFailure(of body: @Sendable () async throws -> Void) async {
+            do {
+                try await body()
+                note(nil)
+            } catch {
+                note(error)
+            }
+        }
+        for _ in 0..<3 {
+            task.receive { result in
+                if case .failure(let error) = result { note(error) } else { note(nil) }
+            }
+            // More than the system takes.
+            task.send(.data(Data(count: 16 << 20))) { note($0) }
+            task.sendPing { note($0) }
+        }
+        async let receiving: Void = noteFailure { _ = try await task.receive() }
+        async let sending: Void = noteFailure { try await task.send(.string("a")) }
+        async let pinging: Void = noteFailure { try await task.sendPing() }
+        gate.open()
+        switch end {
+        case .cancelled: task.cancel()
+        case .invalidated: session.invalidateAndCancel()
+        case .closed, .broken, .lost, .reset: break
+        }
+        _ = await (receiving, sending, pinging)
+        try await errors.wait { $0.count == 12 }
+        let first = try #require(errors.value.first)
+        #expect(first.code == end.code)
+        #expect(errors.value.allSatisfy { $0 == first && $0.localizedDescription == first.localizedDescription })
+        await #expect(throws: first) { try await task.send(.string("late")) }
+        await #expect(throws: first) { _ = try await task.receive() }
+        await #expect(throws: first) { try await task.sendPing() }
+        task.sendPing { note($0) }
+        try await errors.wait { $0.count == 13 }
+        #expect(errors.value.last == first)
+        over.open()
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test(
+        "The statuses of registries and programs go both ways",
+        arguments: [1000, 1001, 1003, 1011, 1012, 1013, 1014, 3000, 4999]
+    )
+    func statuses(status: Int) async throws {
+        let answers = Watched<[Int?]>([])
+        let server = try LoopbackServer { request in
+            .webSocket(request) { event in
+                switch event {
+                case .opened: return request.path == "/closes" ? [.frame(.close(status, "why"))] : []
+                case .received(let frame):
+                    answers.update { $0.append(frame.closeCode) }
+                    return request.path == "/closes" ? [.close] : [.frame(.close(frame.closeCode, "why")), .close]
+                case .finished: return []
+                }
+            }
+        }
+        defer { server.stop() }
+        for path in ["/closes", "/answers"] {
+            let delegate = WebSocketDelegate()
+            let session = URLSession.forTest(delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.webSocketTask(with: server.webSocketURL(path))
+            task.resume()
+            try await delegate.opening()
+            if path == "/answers" { task.cancel(withStatus: status, reason: nil) }
+            let shown = URLSessionWebSocketTask.CloseCode(rawValue: status) ?? .invalid
+            let events = try await delegate.completion()
+            #expect(events == [.opened(nil), .closed(shown.rawValue, reason: "why"), .completed(nil)])
+            #expect(task.closeStatus == status)
+            #expect(task.closeCode == shown)
+            #expect(task.closeReason == Data("why".utf8))
+        }
+        #expect(answers.value == [status, status])
+    }
+
+    @Test(
+        "Statuses that may not stand in a frame break the protocol",
+        arguments: [0, 999, 1004, 1006, 1015, 1016, 2999, 5000, 65535]
+    )
+    func invalidStatuses(status: Int) async throws {
+        let answers = Watched<[Int?]>([])
+        let server = try LoopbackServer.forWebSockets { event in
+            switch event {
+            case .opened: return [.frame(.close(status))]
+            case .received(let frame):
+                answers.update { $0.append(frame.closeCode) }
+                return [.close]
+            case .finished: return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(try await delegate.completion() == [.opened(nil), .completed(.badServerResponse)])
+        try await answers.wait { $0 == [1002] }
+        #expect(task.closeCode == .protocolError)
+    }
+
+    @Test("Nothing is left of sessions that are dropped with open web sockets, once their servers hang up")
+    func dropped() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer { request in
+                .webSocket(request, headers: [("Sec-WebSocket-Extensions", "permessage-deflate")]) { event in
+                    guard case .received(let frame) = event else { return [] }
+                    return frame.opcode == LoopbackServer.WebSocketFrame.Opcode.text ? [.close] : []
+                }
+            }
+            func useSession() async throws {
+                let released = Gate()
+                do {
+                    let session = URLSession.forTest(delegate: ReleaseProbe(released))
+                    let tasks = (0..<3).map { _ in session.webSocketTask(with: server.webSocketURL()) }
+                    for task in tasks {
+                        task.receive { _ in }
+                        task.sendPing { _ in }
+                        task.resume()
+                    }
+                    tasks[0].cancel()
+                    try await tasks[1].send(.string(String(repeating: "a", count: 1000)))
+                    try await tasks[2].send(.string("b"))
+                    _ = session.webSocketTask(with: server.webSocketURL())
+                }
+                try await released.wait()
+                try await server.waitUntilNoConnections()
+            }
+            // The first ones start what lives as long as the process.
+            for _ in 0..<8 { try await useSession() }
+            ProcessUsage.trim()
+            let before = await ProcessUsage.atRest()
+            for _ in 0..<100 { try await useSession() }
+            let after = await ProcessUsage.settled(like: before)
+            ProcessUsage.trim()
+            #expect(after.descriptors.count <= before.descriptors.count)
+            #expect(after.threads <= before.threads + 4)
+            #expect(ProcessUsage().resident - before.resident < ProcessUsage.growth(of: 4 << 20))
+            server.stop()
+        }
+    }
+}
+
+private final class ReleaseProbe: NSObject, URLSessionDataDelegate {
+    private let released: Gate
+
+    init(_ released: Gate) {
+        self.released = released
+    }
+
+    deinit {
+        released.open()
+    }
+}

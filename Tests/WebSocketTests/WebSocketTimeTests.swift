@@ -1,0 +1,111 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Time-outs of web sockets", .timeLimit(.minutes(2)))
+struct WebSocketTimeTests {
+    @Test("The time for the whole task ends an open web socket, and whatever waits")
+    func resource() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForResource = 1 }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(await task.receiveError()?.code == .timedOut)
+        #expect(try await delegate.completion() == [.opened(nil), .completed(.timedOut)])
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("The time for the request counts until the web socket is open, and not afterwards")
+    func request() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            guard case .opened = event else { return [] }
+            return [.pause(.milliseconds(900)), .frame(.text("at last"))]
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.3 }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(try await task.receiveText() == "at last")
+    }
+
+    @Test("A server that never completes its answer times out")
+    func half() async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes("HTTP/1.1 101 Switching Protocols\r\nUpgr"), .never]) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.3 }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(await task.receiveError()?.code == .timedOut)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A server that doesn't answer the close frame in time fails the task, and nobody hears that it has closed")
+    func closing() async throws {
+        let frames = Watched<[Int?]>([])
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .received(let frame) = event { frames.update { $0.append(frame.closeCode) } }
+            return []
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.webSockets.closeTimeout = .milliseconds(200) }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        task.cancel(with: .normalClosure, reason: nil)
+        #expect(await task.receiveError()?.code == .networkConnectionLost)
+        #expect(try await delegate.completion() == [.opened(nil), .completed(.networkConnectionLost)])
+        #expect(frames.value == [1000])
+        #expect(task.closeCode == .normalClosure)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A server that answers the close frame and doesn't hang up is hung up on", arguments: [true, false])
+    func lingering(serverIsFirst: Bool) async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            switch event {
+            case .opened: return serverIsFirst ? [.frame(.close(1000))] : []
+            case .received(let frame): return serverIsFirst || frame.closeCode == nil ? [] : [.frame(.close(1000))]
+            case .finished: return []
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        if !serverIsFirst { task.cancel(with: .normalClosure, reason: nil) }
+        #expect(try await delegate.completion() == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A task that waits for connectivity is opened when the server can be reached")
+    func connectivity() async throws {
+        let port = try LoopbackServer.unusedPort()
+        let server = Watched<LoopbackServer?>(nil)
+        defer { server.value?.stop() }
+        let delegate = TimelineDelegate(onWaiting: {
+            let started = try? LoopbackServer(port: port) { .webSocketEcho($0) }
+            server.update { $0 = started }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.waitsForConnectivity = true }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(port)/")))
+        task.resume()
+        try await delegate.wait(for: "waiting")
+        session.simulateNetworkChange()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(server.value?.requestCount == 1)
+    }
+}
