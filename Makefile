@@ -15,7 +15,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
 .PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
-	bench parity docs setup-build setup-test setup-deployment clean
+	bench parity fuzz docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
 help:
@@ -61,6 +61,10 @@ websocket-storm: setup-test
 soak: setup-build
 	$(SWIFT) build $(FLAGS) --product soak
 	$(SWIFT) run --skip-build soak $(SOAK)
+
+## What libFuzzer invents, for everything that reads what others wrote: FUZZ="-t 60 set-cookie names" and the like.
+fuzz: setup-build
+	.ci/fuzz $(FUZZ)
 
 ## The tests with the libcurl of Debian's backports: TEST="--filter Redirect" and the like.
 test-curl-backports: setup-test
@@ -126,4 +130,4 @@ setup-deployment: setup-test
 
 ## Removes what was built.
 clean:
-	rm -rf .build Tests/Benchmarks/.build
+	rm -rf .build Tests/Benchmarks/.build Tests/Fuzz/.build
