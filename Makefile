@@ -14,15 +14,15 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: help demo test test-loops test-tsan test-asan soak storm test-curl-backports test-deployment measure-deployment measure-build lint format \
-	bench parity docs setup-build setup-test setup-deployment clean
+.PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
+	bench parity fuzz docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
 help:
 	@awk '/^## / { text = substr($$0, 4) } /^[a-z-]+:/ && text { printf "make %-22s %s\n", substr($$1, 1, length($$1) - 1), text; text = "" }' \
 		$(MAKEFILE_LIST)
 
-## The main job: search, download, pause, resume in another process, cancel, check.
+## The main job: search, download, pause, resume in another process, cancel, go on when killed, check.
 demo: setup-build
 	$(SWIFT) run $(FLAGS) halftunes demo
 
@@ -51,10 +51,20 @@ STORM ?= 200
 storm: setup-test
 	CURLNETWORKING_STORM=$(STORM) $(SWIFT) test $(FLAGS) --no-parallel --filter StormTests
 
+## 10,000 web sockets opened, used and ended at random moments, and floods of a gigabyte: WEBSOCKET_STORM=100000 for more.
+WEBSOCKET_STORM ?= 10000
+websocket-storm: setup-test
+	WEBSOCKET_STORM=$(WEBSOCKET_STORM) WEBSOCKET_FLOOD=1024 \
+		$(SWIFT) test $(FLAGS) --no-parallel --filter 'WebSocketStormTests|WebSocketMemoryTests'
+
 ## 10 GB read at 1 MB/s in flat memory, for three hours: SOAK="--megabytes 1000 --rate 10" and the like.
 soak: setup-build
 	$(SWIFT) build $(FLAGS) --product soak
 	$(SWIFT) run --skip-build soak $(SOAK)
+
+## What libFuzzer invents, for everything that reads what others wrote: FUZZ="-t 60 set-cookie names" and the like.
+fuzz: setup-build
+	.ci/fuzz $(FUZZ)
 
 ## The tests with the libcurl of Debian's backports: TEST="--filter Redirect" and the like.
 test-curl-backports: setup-test
@@ -86,6 +96,7 @@ format:
 
 ## CPU per request beside raw libcurl and the stock module: BENCH="--quick --filter get" and the like.
 bench: setup-test
+	@.ci/install zlib1g-dev
 	$(SWIFT) build -c release --package-path Tests/Benchmarks
 	$(SWIFT) run -c release --skip-build --package-path Tests/Benchmarks bench $(BENCH)
 
@@ -119,4 +130,4 @@ setup-deployment: setup-test
 
 ## Removes what was built.
 clean:
-	rm -rf .build Tests/Benchmarks/.build
+	rm -rf .build Tests/Benchmarks/.build Tests/Fuzz/.build

@@ -21,7 +21,8 @@ let importShapes: [Target] = [
 
 /// Programs as somebody would write them for a server; the documentation shows them. The first names are what they are run by.
 let examples: [Target] = [
-    ("crawler", "Crawler"), ("event-listener", "EventListener"), ("json-client", "JSONClient"), ("mirror", "Mirror"),
+    ("chat-client", "ChatClient"), ("crawler", "Crawler"), ("event-listener", "EventListener"),
+    ("json-client", "JSONClient"), ("live-ticker", "LiveTicker"), ("mirror", "Mirror"),
     ("multipart-uploader", "MultipartUploader"), ("webhook-dispatcher", "WebhookDispatcher"),
 ].map { name, folder in
     .executableTarget(

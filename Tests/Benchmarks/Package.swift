@@ -12,14 +12,18 @@ let package = Package(
         .executableTarget(
             name: "bench-raw",
             cSettings: [.define("_GNU_SOURCE")],
-            linkerSettings: [.linkedLibrary("curl")]
+            linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("z")]
         ),
+        .executableTarget(name: "bench-socket-server", cSettings: [.define("_GNU_SOURCE")]),
         .executableTarget(
             name: "bench-ours",
             dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")]
         ),
         .executableTarget(name: "bench-stock"),
-        .executableTarget(name: "bench", dependencies: ["bench-raw", "bench-ours", "bench-stock"]),
+        .executableTarget(
+            name: "bench",
+            dependencies: ["bench-raw", "bench-ours", "bench-socket-server", "bench-stock"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -22,7 +22,8 @@ struct ResponseStreamTests {
         let data = session.dataTask(with: server.url("/"))
         data.resume()
         let task = try await stream(recorder)
-        #expect(data.state == .completed && task.state == .running)
+        // Without a body there is nothing to wait for.
+        #expect(data.state == .completed && (task.state == .running || length == 0))
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(task.originalRequest?.url == server.url("/") && task.taskIdentifier == data.taskIdentifier)
         #expect(try await task.rest() == body)

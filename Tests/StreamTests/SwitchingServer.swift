@@ -8,12 +8,16 @@ final class SwitchingServer: Sendable {
     private let directory: TemporaryDirectory
     private let process: ChildProcess
 
-    init(_ site: TLSSite) throws {
+    /// - Parameters:
+    ///   - upgrades: Whether a request of HTTP comes first, which is answered with 101.
+    ///   - overTLS: Whether all of it is within TLS from the start.
+    init(_ site: TLSSite, upgrades: Bool = false, overTLS: Bool = false) throws {
         let directory = try TemporaryDirectory()
         let script = try directory.file("server.py", Data(Self.script.utf8))
         let (ports, process) = try LoopbackProgram.start("python3") { ports in
             [
                 "/usr/bin/python3", script.path, "\(ports[0])", site.certificate(.good).path, site.key(.good).path,
+                upgrades ? "upgrades" : "", overTLS ? "TLS" : "",
             ]
         }
         (port, self.directory, self.process) = (ports[0], directory, process)
@@ -40,6 +44,12 @@ final class SwitchingServer: Sendable {
 
         def serve(connection):
             kind = b"plain: "
+            if sys.argv[5]:
+                connection = context.wrap_socket(connection, server_side=True)
+            if sys.argv[4]:
+                while line(connection) != b"\\r\\n":
+                    pass
+                connection.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: echo\\r\\n\\r\\n")
             while True:
                 text = line(connection)
                 if text is None:

@@ -88,7 +88,8 @@ extension URLSession {
         }
     }
 
-    /// Makes later requests use new connections.
+    /// Makes later requests use new connections, and waits for storages and for a background session's agent, as
+    /// ``flush(completionHandler:)`` does.
     public func flush() async {
         await withCheckedContinuation { continuation in
             flush { continuation.resume() }

@@ -150,12 +150,15 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Makes later requests use new connections, and waits for storages; running tasks keep their connections.
     ///
     /// `completionHandler` is called on the delegate queue, once everything stored from the responses so far is in the storages and their
-    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. Source:
+    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. In a background session, it is called once
+    /// its agent has a record of all tasks that were resumed before: a program that exits then loses none. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
-        let (settings, queue) = (core.settings, core.deliveryQueue)
+        let (core, settings, queue) = (core, core.settings, core.deliveryQueue)
         core.renewConnections {
-            settings.afterStorageWrites { queue.addOperation(completionHandler) }
+            settings.afterStorageWrites {
+                core.afterRecording { queue.addOperation(completionHandler) }
+            }
         }
     }
 

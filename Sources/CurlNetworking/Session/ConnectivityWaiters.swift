@@ -48,9 +48,16 @@ final class ConnectivityWaiters {
     }
 }
 
+extension SessionCore {
+    /// Lets tasks that wait for their host try again soon, as after a change of the network. Any thread.
+    func retryUnreachableHosts() {
+        pools.visit { $0.connectivityWaiters.networkChanged() }
+    }
+}
+
 extension URLSession {
     /// Acts as if the system had reported a network change. For tests, which can't cause one.
     package func simulateNetworkChange() {
-        core.pools.visit { $0.connectivityWaiters.networkChanged() }
+        core.retryUnreachableHosts()
     }
 }

@@ -3,6 +3,9 @@ protocol RemoteTasks: AnyObject, Sendable {
     /// Calls `body` once it is certain which tasks there are already; at once where it is.
     func afterAttaching(_ body: @escaping @Sendable () -> Void)
 
+    /// Calls `body` once all tasks that were resumed so far will be done even if this process ends; or can't be done.
+    func afterRecording(_ body: @escaping @Sendable () -> Void)
+
     /// The session takes no more tasks; those that it doesn't know yet are cancelled as well if `cancels`.
     func sessionWasInvalidated(cancellingTasks cancels: Bool)
 

@@ -171,6 +171,11 @@ final class SessionCore: @unchecked Sendable {
         if let remote { remote.afterAttaching(body) } else { body() }
     }
 
+    /// Calls `body` once the other process, if there is one, has a record of all tasks that were resumed so far.
+    func afterRecording(_ body: @escaping @Sendable () -> Void) {
+        if let remote { remote.afterRecording(body) } else { body() }
+    }
+
     // MARK: - Tasks (any thread)
 
     /// The number of a new task. Traps on an invalidated session, as Apple's does.

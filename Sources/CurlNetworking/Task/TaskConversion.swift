@@ -30,6 +30,7 @@ struct TaskConversion {
             }
             if isOver { settle(sink) } else { handle.loader?.sink = sink }
             handle.allow()
+            handle.loader?.phase.transfer?.responseAllowed()
             handle.loader?.run()
         } catch {
             handle.shared.withLock { shared in
@@ -65,19 +66,16 @@ struct TaskConversion {
                 if let handle { TaskConversion(handle).becomeStream() }
             }
         }
+        if let transfer = handle.loader?.phase.transfer, transfer.isSwitched { return becomeStream(over: transfer) }
         let port = StreamPort(writes: false)
         port.owner = handle
         let become = handle.shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
             guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
             let isComplete = shared.machine.stage == .finished
             let stream = ResponseStream(port, handle, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
-            shared.task = URLSessionStreamTask(engine: handle)
-            (shared.hasBecomeAnother, shared.isBeingRead) = (true, true)
-            shared.consumer = .stream(port)
+            shared.becomeStream(port, handle, insteadOf: old)
+            shared.isBeingRead = true
             _ = shared.machine.setBacklogged(stream.isBehind)
-            // It comes when all of the body has been read.
-            shared.mailbox.takeCompletion()
-            _ = shared.mailbox.postFirst(.event(.becameStream(from: old)))
             return (stream, shared.outcome?.error)
         }
         guard let become else { return }
@@ -87,9 +85,38 @@ struct TaskConversion {
         handle.allow()
         handle.loader?.run()
     }
+
+    /// The server has switched protocols: what follows goes both ways.
+    private func becomeStream(over transfer: any Transfer) {
+        let port = StreamPort()
+        port.owner = handle
+        let hasBecome = handle.shared.withLock { shared in
+            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return false }
+            shared.becomeStream(port, handle, insteadOf: old)
+            return true
+        }
+        guard hasBecome else { return }
+        handle.loader?.sink = StreamSink(port)
+        handle.allow()
+        transfer.becomeStream(port)
+        handle.loader?.run()
+    }
 }
 
 extension TaskState {
+    fileprivate mutating func becomeStream(
+        _ port: StreamPort,
+        _ engine: TaskHandle,
+        insteadOf old: URLSessionDataTask
+    ) {
+        task = URLSessionStreamTask(engine: engine)
+        hasBecomeAnother = true
+        consumer = .stream(port)
+        // It comes when all of the body has been read.
+        mailbox.takeCompletion()
+        _ = mailbox.postFirst(.event(.becameStream(from: old)))
+    }
+
     /// Whether the task's delegate is being asked about its response, and the answer still counts.
     fileprivate var mayBecomeAnother: Bool {
         guard case .delegate = consumer else { return false }

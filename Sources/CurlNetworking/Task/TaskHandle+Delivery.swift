@@ -35,10 +35,19 @@ extension TaskHandle {
     func answer(_ disposition: URLSession.ResponseDisposition) {
         guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
         switch disposition {
-        case .allow: allow()
+        case .allow:
+            allow()
+            if asksForUpgrade { submit { self.loader?.phase.transfer?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
         case .becomeDownload: submit { TaskConversion(self).becomeDownload() }
         case .becomeStream: submit { TaskConversion(self).becomeStream() }
+        }
+    }
+
+    /// Whether a 101 waits for the delegate's answer. Any thread.
+    private var asksForUpgrade: Bool {
+        shared.withLock { shared in
+            if case .delegate = shared.consumer { shared.currentRequest?.asksForUpgrade ?? false } else { false }
         }
     }
 

@@ -43,7 +43,8 @@ struct TransferMaker {
                 ? TransferHooks(settings, for: request, of: loader.handle.task, over: loader.ticket?.origin) : nil,
             isMeasured: loader.isMeasured,
             delegate: loader,
-            port: loader.port
+            port: loader.port,
+            decidesOnResponse: loader.sink is DelegateSink
         )
     }
 }

@@ -51,6 +51,8 @@ struct TransferPlan {
         let delegate: any TransferDelegate
         /// The reads and writes of a stream task.
         var port: StreamPort?
+        /// A delegate decides about the response, and may make a stream of it.
+        var decidesOnResponse = false
     }
 
     /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
@@ -62,7 +64,20 @@ struct TransferPlan {
         guard let options = options.take() else { return try makeFTPTransfer(participants, ticket) }
         if let webSocket { return try makeWebSocketTransfer(participants, ticket, options, webSocket) }
         if let port = participants.port { return try makeStreamTransfer(participants, ticket, options, port) }
+        if mayUpgrade(participants, ticket, options) { return try makeUpgradeTransfer(participants, ticket, options) }
         return try makeHTTPTransfer(participants, ticket, options, bufferSize)
+    }
+
+    /// Whether a 101 may make a stream of the connection. A proxy that reads the request doesn't pass its `Upgrade` on (RFC 9110 §7.6.1).
+    private func mayUpgrade(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions
+    ) -> Bool {
+        guard participants.decidesOnResponse, request.asksForUpgrade, options.connectionAuthentication == nil else {
+            return false
+        }
+        return options.usesTunnel || participants.pool.route(for: ticket).server?.isSOCKS ?? true
     }
 
     private func makeHTTPTransfer(
@@ -105,16 +120,8 @@ struct TransferPlan {
             let description = "A web socket's handshake can't be authenticated by NTLM or Negotiate."
             throw URLError(.userAuthenticationRequired, request.url, description)
         }
-        let pool = participants.pool
-        var channel = ChannelOptions(options)
-        pool.prepare(&channel, for: ticket)
-        channel.connectTimeout = participants.settings.idleTimeout(for: request)
-        let multi: Multi
-        do throws(TransferFailure) {
-            multi = try pool.channelMulti()
-        } catch {
-            throw URLError(error, of: participants.hooks, url: request.url)
-        }
+        let (pool, channel) = (participants.pool, makeChannelOptions(participants, ticket, options))
+        let multi = try channelMulti(participants)
         var order = WebSocketTransfer.Order(
             options: channel,
             hooks: participants.hooks,
@@ -131,6 +138,68 @@ struct TransferPlan {
         return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
     }
 
+    private func makeUpgradeTransfer(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions
+    ) throws(URLError) -> UpgradeTransfer {
+        let pool = participants.pool
+        var head = RequestHead(
+            method: options.method,
+            target: options.target,
+            host: ticket.origin.hostField,
+            lines: options.headersWithCredentials
+        )
+        if !head.fields.contains("Connection") {
+            head.fields.append(HeaderField(name: "Connection", value: "Upgrade"))
+        }
+        let multi = try channelMulti(participants)
+        let isSecure = ticket.origin.scheme.isSecure
+        var order = UpgradeTransfer.Order(
+            options: makeChannelOptions(participants, ticket, options),
+            hooks: participants.hooks,
+            multi: multi,
+            head: head,
+            site: makeSite(participants, ticket, isSecure: isSecure)
+        )
+        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
+        return UpgradeTransfer(request, body: body, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    private func makeChannelOptions(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        _ options: TransferOptions
+    ) -> ChannelOptions {
+        var channel = ChannelOptions(options)
+        participants.pool.prepare(&channel, for: ticket)
+        channel.connectTimeout = participants.settings.idleTimeout(for: request)
+        return channel
+    }
+
+    private func channelMulti(_ participants: Participants) throws(URLError) -> Multi {
+        do throws(TransferFailure) {
+            return try participants.pool.channelMulti()
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+    }
+
+    /// - Parameter isSecure: Whether libcurl speaks TLS with the server.
+    private func makeSite(
+        _ participants: Participants,
+        _ ticket: Admission.Ticket,
+        isSecure: Bool
+    ) -> StreamConnection.Site {
+        let settings = participants.settings
+        return StreamConnection.Site(
+            peer: settings.tls.peer(at: ticket.origin, settings.hosts),
+            origin: ticket.origin,
+            handshakeTimeout: settings.idleTimeout(for: request),
+            isEncrypted: isSecure || participants.pool.route(for: ticket).server?.scheme == .https
+        )
+    }
+
     /// - Parameter options: Of these, what is for a proxy.
     private func makeStreamTransfer(
         _ participants: Participants,
@@ -144,22 +213,10 @@ struct TransferPlan {
         pool.prepare(&channel, for: ticket)
         (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
         channel.proxyAuthentication = options.proxyAuthentication
-        let multi: Multi
-        do throws(TransferFailure) {
-            multi = try pool.channelMulti()
-        } catch {
-            throw URLError(error, of: participants.hooks, url: request.url)
-        }
-        let order = StreamTransfer.Order(
-            options: channel,
-            hooks: participants.hooks,
-            multi: multi,
-            peer: settings.tls.peer(at: origin, settings.hosts),
-            origin: origin,
-            handshakeTimeout: settings.idleTimeout(for: request),
-            proxy: pool.route(for: ticket).server,
-            isMeasured: participants.isMeasured
-        )
+        let multi = try channelMulti(participants)
+        let site = makeSite(participants, ticket, isSecure: false)
+        var order = StreamTransfer.Order(options: channel, hooks: participants.hooks, multi: multi, site: site)
+        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
         return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
     }
 

@@ -44,7 +44,8 @@ package final class Channel: TransferHandler {
     }
 
     private let multi: Multi
-    private weak var delegate: (any ChannelDelegate)?
+    /// Whoever speaks on it now.
+    package weak var delegate: (any ChannelDelegate)?
     private let tracer: TransferTracer?
     private var easy: EasyHandle?
     private var state = State.connecting

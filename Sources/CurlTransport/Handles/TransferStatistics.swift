@@ -4,7 +4,7 @@ import Glibc
 /// libcurl's measurements of one transfer.
 ///
 /// Times are counted from the transfer's start; nil if the transfer didn't get that far, or had no such stage.
-package struct TransferStatistics: Sendable, Equatable {
+package struct TransferStatistics: Sendable, Equatable, Codable {
     package var nameLookedUp: Duration?
     /// The TCP connection was established.
     package var connected: Duration?

@@ -2,7 +2,7 @@ import CCurlNetworkingLibcurl
 
 /// The result of a TLS handshake, as numbers of IANA's registry.
 /// https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml
-package struct TLSSession: Sendable, Equatable {
+package struct TLSSession: Sendable, Equatable, Codable {
     /// 0x0304 is TLS 1.3.
     package var protocolVersion: UInt16
     /// 0x1301 is TLS_AES_128_GCM_SHA256.

@@ -66,7 +66,7 @@ enum AgentProcess {
         setsid()
         _ = chdir("/")
         umask(0o077)
-        for number in [SIGPIPE, SIGHUP, SIGCHLD] { signal(number, SIG_IGN) }
+        for number in [SIGPIPE, SIGHUP, SIGCHLD, SIGXFSZ] { signal(number, SIG_IGN) }
         do throws(BackgroundAgent.Failure) {
             let agent = try BackgroundAgent(in: folder, idleTime: idleTime)
             try agent.start(on: socket)

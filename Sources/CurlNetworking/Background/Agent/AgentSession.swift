@@ -119,6 +119,9 @@ final class AgentSession: @unchecked Sendable {
         for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
             channel.send(.question(number, key: question.key, question.query))
         }
+        // Somebody is there to see how they go on, who has perhaps seen to it that they can.
+        transfers?.core.retryUnreachableHosts()
+        for task in orderedTasks { task.retryNow() }
         changed()
     }
 

@@ -22,9 +22,10 @@ final class AgentTask: @unchecked Sendable {
     private var backoff = RetryBackoff()
     /// Of the current attempt, or of the wait for it: what was scheduled for an earlier one is void.
     private var turn = 0
-    /// Since when the clock of the time-out has run; nil while it stands.
-    private var clock: DispatchTime?
+    private var clock: TimeoutClock
     private var hasExpired = false
+    /// Of all attempts.
+    private var metrics: MetricsDescription?
 
     // MARK: Of the current attempt
 
@@ -32,7 +33,6 @@ final class AgentTask: @unchecked Sendable {
     private var body: DownloadFile?
     private var finishedFile: String?
     private var producedResumeData: Data?
-    private var metrics: MetricsDescription?
     /// Whether the record names the file that the attempt writes.
     private var isCheckpointed = false
     private var written: Int64 = 0
@@ -40,6 +40,7 @@ final class AgentTask: @unchecked Sendable {
     init(_ record: TaskRecord, in session: AgentSession) {
         self.record = record
         self.session = session
+        clock = TimeoutClock(earlier: record.elapsed)
         progress = record.ending?.progress ?? TaskProgress(key: record.submission.key)
         if record.ending != nil { phase = .ended }
         if case .upload(let file) = record.submission.kind { progress.counters.expectedToSend = file.length }
@@ -104,10 +105,10 @@ final class AgentTask: @unchecked Sendable {
         switch phase {
         case .running(let task):
             new.isSuspended ? task.suspend() : task.resume()
-            new.isSuspended ? stopClock() : startClock()
+            new.isSuspended ? clock.stop() : startClock()
         case .idle, .retrying:
             if new.isSuspended {
-                stopClock()
+                clock.stop()
                 turn += 1
                 phase = .idle
             } else {
@@ -168,7 +169,7 @@ final class AgentTask: @unchecked Sendable {
         if case .upload(let file) = record.submission.kind, let problem = file.problem {
             return end(problem, resumeData: nil)
         }
-        (finishedFile, producedResumeData, metrics) = (nil, nil, nil)
+        (finishedFile, producedResumeData) = (nil, nil)
         (isCheckpointed, written) = (false, 0)
         dropBody()
         let task: URLSessionTask
@@ -201,22 +202,22 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
+    /// Begins an attempt that waits for its time.
+    func retryNow() {
+        guard case .retrying = phase else { return }
+        backoff.reset()
+        begin()
+    }
+
     // MARK: - The clock of the time-out
 
     private func startClock() {
-        guard clock == nil else { return }
-        let now = DispatchTime.now()
-        clock = now
-        let remaining = Duration(timeInterval: session.resourceTimeout) - .seconds(record.elapsed)
-        session.after(max(remaining, .zero)) { [weak self] in
-            guard let self, clock == now, !hasEnded else { return }
+        guard clock.start() else { return }
+        let started = clock.started
+        session.after(clock.remaining(of: session.resourceTimeout)) { [weak self] in
+            guard let self, clock.started == started, !hasEnded else { return }
             expire()
         }
-    }
-
-    private func stopClock() {
-        guard let started = clock.take() else { return }
-        record.elapsed += Double(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds) / 1e9
     }
 
     private func expire() {
@@ -287,7 +288,8 @@ final class AgentTask: @unchecked Sendable {
     private var failure: URLError?
 
     func collected(_ metrics: URLSessionTaskMetrics) {
-        self.metrics = MetricsDescription(metrics)
+        let latest = MetricsDescription(metrics.metrics)
+        if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
     }
 
     /// The file is the agent's to keep.
@@ -339,16 +341,12 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func end(_ error: URLError?, resumeData: Data?) {
-        stopClock()
+        clock.stop()
         turn += 1
         phase = .ended
         dropBody()
         if error != nil, let file = finishedFile.take() { session.folder.removeFile(file) }
-        if let resumeData {
-            removePartialFile(unlessNamedIn: resumeData)
-        } else {
-            removePartialFile(unlessNamedIn: nil)
-        }
+        removePartialFile(unlessNamedIn: resumeData)
         record.resumeData = resumeData
         let ending = TaskEnding(
             error: error.map(ErrorDescription.init),
@@ -383,6 +381,7 @@ final class AgentTask: @unchecked Sendable {
 
     /// What can't be written down now is written down with the next change; the task goes on meanwhile.
     private func save() {
+        record.elapsed = clock.elapsed()
         do throws(URLError) {
             try session.folder.write(record)
         } catch {

@@ -13,7 +13,7 @@ extension BackgroundClient {
             channel.close()
             refused(refusal)
         case (.accepted(let key), .attached):
-            if engines[key] != nil { accepted.insert(key) }
+            if engines[key] != nil { accept(key) }
         case (.progress(let all), .attached):
             for progress in all { engines[progress.key]?.apply(progress) }
         case (.event(let key, let event), .attached):
@@ -55,7 +55,7 @@ extension BackgroundClient {
         for (key, engine) in engines.sorted(by: { $0.value.identifier < $1.value.identifier })
         where !known.contains(key) {
             if accepted.contains(key) {
-                accepted.remove(key)
+                unaccept(key)
                 engine.fail(AgentLauncher.failure("The agent has lost the task."))
             } else if !isOver(engine) {
                 submit(engine, channel)
@@ -79,7 +79,7 @@ extension BackgroundClient {
         } else if abandoned.contains(key) {
             drop(key, hasEnded: listing.ending != nil, channel)
         } else if let engine = engines[key] {
-            accepted.insert(key)
+            accept(key)
             guard !isOver(engine) else { return }
             if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
             engine.apply(listing.progress)
@@ -103,7 +103,7 @@ extension BackgroundClient {
             ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)
         engine.shared.withLock { $0.task = task }
         engines[key] = engine
-        accepted.insert(key)
+        accept(key)
         core.activate(engine)
         guard let ending = listing.ending else { return }
         untold.insert(key)
@@ -112,7 +112,7 @@ extension BackgroundClient {
 
     private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
         if let engine = engines[key] {
-            accepted.insert(key)
+            accept(key)
             engine.end(ending, files: files)
         } else if abandoned.contains(key) {
             drop(key, hasEnded: true, channel)

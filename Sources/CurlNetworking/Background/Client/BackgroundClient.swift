@@ -42,7 +42,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// Tasks whose end the delegate has yet to hear of.
     var engines: [UUID: BackgroundEngine] = [:]
     /// Those among them of which the agent has a record.
-    var accepted: Set<UUID> = []
+    private(set) var accepted: Set<UUID> = []
+    /// Wait until there are records of these tasks.
+    private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
     /// Acknowledged ends that the agent hasn't confirmed.
     var unconfirmed: Set<UUID> = []
     /// Tasks that have failed here because there was no agent: if one turns up with them, it is to drop them.
@@ -88,6 +90,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func afterAttaching(_ body: @escaping @Sendable () -> Void) {
         queue.async {
             if self.isAttachedOnce { body() } else { self.waiting.append(body) }
+        }
+    }
+
+    func afterRecording(_ body: @escaping @Sendable () -> Void) {
+        queue.async {
+            let keys = Set(self.engines.keys).subtracting(self.accepted)
+            if keys.isEmpty { body() } else { self.unrecorded.append((keys, body)) }
         }
     }
 
@@ -166,12 +175,33 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.sync {
             let key = engine.key
             engines[key] = nil
+            isRecorded(key)
             if accepted.remove(key) != nil {
                 unconfirmed.insert(key)
                 if case .attached(let channel) = phase { channel.send(.acknowledge(key)) }
             }
             if untold.remove(key) != nil, untold.isEmpty { tellFinished() }
         }
+    }
+
+    /// The agent has a record of the task.
+    func accept(_ key: UUID) {
+        accepted.insert(key)
+        isRecorded(key)
+    }
+
+    /// The agent has no record of the task, and won't look for one.
+    func unaccept(_ key: UUID) {
+        accepted.remove(key)
+    }
+
+    /// Nobody has to wait for the task's record any more: it is there, or the task is over.
+    private func isRecorded(_ key: UUID) {
+        guard !unrecorded.isEmpty else { return }
+        for index in unrecorded.indices { unrecorded[index].keys.remove(key) }
+        let ready = unrecorded.filter(\.keys.isEmpty)
+        unrecorded.removeAll(where: \.keys.isEmpty)
+        for waiter in ready { waiter.body() }
     }
 
     /// While the task that was last to be told of is still there, and so is the session.
@@ -267,7 +297,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         unconfirmed = []
         for (key, engine) in engines {
             abandoned.insert(key)
-            accepted.remove(key)
+            unaccept(key)
             engine.fail(error)
         }
         attached()

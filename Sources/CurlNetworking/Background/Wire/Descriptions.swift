@@ -159,24 +159,3 @@ struct UploadFile: Codable, Sendable, Equatable {
         return URLError(.cannotOpenFile, url, "The file to upload has been changed since the task was made.")
     }
 }
-
-/// How long a task took. The hops aren't told.
-struct MetricsDescription: Codable, Sendable, Equatable {
-    var start: Date
-    var end: Date
-    var redirectCount: Int
-
-    init(_ metrics: URLSessionTaskMetrics) {
-        start = metrics.taskInterval.start
-        end = metrics.taskInterval.end
-        redirectCount = metrics.redirectCount
-    }
-
-    var metrics: TaskMetrics {
-        TaskMetrics(
-            hops: [],
-            interval: DateInterval(start: start, end: max(start, end)),
-            redirectCount: max(0, redirectCount)
-        )
-    }
-}

@@ -14,23 +14,29 @@ struct FrameReader {
     }
 
     private var bytes = Data()
+    /// Where the next frame begins. What comes before it is removed when there is more to be added.
+    private var start = 0
 
     /// Whether a frame has begun and isn't complete.
-    var isAmidFrame: Bool { !bytes.isEmpty }
+    var isAmidFrame: Bool { start < bytes.count }
 
     mutating func append(_ new: UnsafeRawBufferPointer) {
+        if start > 0 {
+            bytes = Data(bytes.dropFirst(start))
+            start = 0
+        }
         bytes.append(contentsOf: new)
     }
 
     /// The content of the next complete frame; nil where more has to come.
     mutating func next() throws(Oversized) -> Data? {
-        guard bytes.count >= Self.prefixLength else { return nil }
-        let length = bytes.prefix(Self.prefixLength).reduce(0) { $0 << 8 | Int($1) }
+        guard bytes.count - start >= Self.prefixLength else { return nil }
+        let content = start + Self.prefixLength
+        let length = bytes[start..<content].reduce(0) { $0 << 8 | Int($1) }
         guard length <= Self.maximumLength else { throw Oversized(length: length) }
-        guard bytes.count >= Self.prefixLength + length else { return nil }
-        let content = Data(bytes.dropFirst(Self.prefixLength).prefix(length))
-        bytes = Data(bytes.dropFirst(Self.prefixLength + length))
-        return content
+        guard bytes.count - content >= length else { return nil }
+        start = content + length
+        return Data(bytes[content..<start])
     }
 
     /// `content` as a frame; nil where it is too long for one.

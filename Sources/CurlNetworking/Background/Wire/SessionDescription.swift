@@ -46,7 +46,7 @@ struct SessionDescription: Codable, Sendable {
                 dictionary.map { ("\($0.key.base)", $0.value) },
                 uniquingKeysWith: { first, _ in first }
             )
-            return try? PropertyListSerialization.data(fromPropertyList: named, format: .xml, options: 0)
+            return UntrustedPropertyList.data(named, containers: Self.maximumProxyContainers)
         }
         usesCookies = configuration.httpShouldSetCookies && configuration.httpCookieStorage != nil
         acceptsCookies = configuration.httpCookieStorage != nil && configuration.httpCookieAcceptPolicy != .never
@@ -65,6 +65,8 @@ struct SessionDescription: Codable, Sendable {
         httpVersion = curl.httpVersion
         connections = curl.connections
     }
+
+    private static let maximumProxyContainers = 16
 
     private static func program(_ delegate: (any URLSessionDelegate)?) -> String {
         var status = stat()
@@ -90,8 +92,10 @@ struct SessionDescription: Codable, Sendable {
             configuration.tlsMaximumSupportedProtocolVersion = version
         }
         if let proxies {
-            let dictionary = try PropertyListSerialization.propertyList(from: proxies, format: nil)
-            configuration.connectionProxyDictionary = dictionary as? [String: Any]
+            guard let list = UntrustedPropertyList.dictionary(proxies, containers: Self.maximumProxyContainers) else {
+                throw CocoaError(.propertyListReadCorrupt)
+            }
+            configuration.connectionProxyDictionary = list
         }
         configuration.httpShouldSetCookies = usesCookies
         if !acceptsCookies { configuration.httpCookieAcceptPolicy = .never }

@@ -42,6 +42,18 @@ extension ResponseHead {
         }
     }
 
+    /// The error for that.
+    func unwantedTransferCoding(at url: URL?) -> URLError {
+        let coding = (self["Transfer-Encoding"] ?? "").debugDescription
+        let description = "The response has a transfer coding that wasn't asked for: \(coding)."
+        return URLError(.cannotDecodeContentData, url, description)
+    }
+
+    /// Whether the body comes in chunks, rather than up to the end of the connection.
+    var isChunked: Bool {
+        elements(of: "Transfer-Encoding").contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
+    }
+
     /// The elements of a list field (RFC 9110 §5.6.1), of all its lines.
     private func elements(of name: String) -> [String] {
         fields.lazy.filter { $0.name.isEqualIgnoringASCIICase(to: name) }

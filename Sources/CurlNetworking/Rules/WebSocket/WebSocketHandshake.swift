@@ -35,7 +35,7 @@ struct WebSocketHandshake: Equatable, Sendable {
     /// The request's head. `lines` are those that libcurl would be given: "Name: value", "Name;" for an empty value, "Name:" for none.
     func request(target: String, host: String, lines: [String]) -> String {
         var head = "GET \(target) HTTP/1.1\r\n"
-        let fields = lines.compactMap(Self.field)
+        let fields = lines.compactMap(HeaderField.init(line:))
         if !fields.contains("Host") { head += "Host: \(host)\r\n" }
         for field in fields where !Self.ownFields.contains(where: { $0.isEqualIgnoringASCIICase(to: field.name) }) {
             head += field.value.isEmpty ? "\(field.name):\r\n" : "\(field.name): \(field.value)\r\n"
@@ -45,13 +45,6 @@ struct WebSocketHandshake: Equatable, Sendable {
         if !protocols.isEmpty { head += "Sec-WebSocket-Protocol: \(protocols.joined(separator: ", "))\r\n" }
         if let compression { head += "Sec-WebSocket-Extensions: \(compression.field)\r\n" }
         return head + "\r\n"
-    }
-
-    private static func field(_ line: String) -> HeaderField? {
-        guard let end = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else { return nil }
-        let value = line[line.index(after: end)...].drop { $0 == " " }
-        if line[end] == ":", value.isEmpty { return nil }
-        return HeaderField(name: String(line[..<end]), value: String(value))
     }
 
     // MARK: - The answer

@@ -91,10 +91,20 @@ enum CacheFile {
         body: Data
     ) -> StoredResponse? {
         let isSound = body.withUnsafeBytes { checksum(description, $0) } == header.checksum
-        var reader = ByteReader(description)
-        guard isSound, let response = try? reader.response(body), reader.isAtEnd, response.key == key else {
+        guard isSound, let response = try? response(describedBy: description, body: body), response.key == key else {
             return nil
         }
+        return response
+    }
+
+    /// A description need not be ours, even with the right checksum.
+    static func response(
+        describedBy description: UnsafeRawBufferPointer,
+        body: Data
+    ) throws(ByteReader.Malformed) -> StoredResponse {
+        var reader = ByteReader(description)
+        let response = try reader.response(body)
+        guard reader.isAtEnd else { throw ByteReader.Malformed() }
         return response
     }
 }

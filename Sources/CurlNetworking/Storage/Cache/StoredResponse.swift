@@ -170,20 +170,20 @@ extension StoredResponse {
 }
 
 /// A program's `userInfo` as a property list. Texts, numbers, dates, data, and arrays and dictionaries of them are preserved; everything else
-/// becomes a text.
+/// becomes a text. One with more than a thousand arrays and dictionaries isn't stored.
 enum UserInfo {
+    private static let maximumContainers = 1000
+
     /// Leaves out entries whose name `isOurs`. Empty if nothing is left.
     static func encode(_ info: [AnyHashable: Any], leavingOut isOurs: (String) -> Bool) -> Data {
         var list: [String: Any] = [:]
         for (name, value) in info where !isOurs("\(name)") { list["\(name)"] = storable(value) }
         guard !list.isEmpty else { return Data() }
-        return (try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)) ?? Data()
+        return UntrustedPropertyList.data(list, containers: maximumContainers) ?? Data()
     }
 
     static func decode(_ data: Data) -> [String: Any] {
-        guard !data.isEmpty else { return [:] }
-        let list = try? PropertyListSerialization.propertyList(from: data, options: [], format: nil)
-        return list as? [String: Any] ?? [:]
+        UntrustedPropertyList.dictionary(data, containers: maximumContainers) ?? [:]
     }
 
     private static func storable(_ value: Any) -> Any {

@@ -114,17 +114,8 @@ struct ResumeData: Codable, Equatable, Sendable {
         self = decoded
     }
 
-    /// Foundation's decoder overflows the stack on deep nesting, and traps on some binary lists; such data never reaches it.
     private static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
-        guard data.count <= maximumSize, data.starts(with: "<?xml".utf8) else { return false }
-        return data.withUnsafeBytes { bytes in
-            var containers = 0
-            for index in bytes.indices where bytes[index] == UInt8(ascii: "<") {
-                let tag = bytes[(index + 1)...]
-                if ["dict", "array", "plist"].contains(where: { tag.starts(with: $0.utf8) }) { containers += 1 }
-            }
-            return containers <= maximum
-        }
+        data.count <= maximumSize && UntrustedPropertyList.isHarmless(data, containers: maximum)
     }
 
     // MARK: - To another directory

@@ -235,7 +235,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         // Later the transfer may have no connection to ask.
         if metrics != nil { metrics?.tls = easy?.tlsSession }
         do throws(URLError) {
-            if head.hasUnwantedTransferCoding { throw Self.unwantedTransferCoding(of: head, request.url) }
+            if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
             let received = ReceivedHead(head: head, request: request, tunnel: tunnel)
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
@@ -445,15 +445,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if let failure, let refusal = ending.refusal { return URLError(failure, url: request.url, refusal: refusal) }
         if let failure { return URLError(failure, url: request.url) }
         return head == nil ? URLError(Self.noHead, url: request.url) : nil
-    }
-
-    private static func unwantedTransferCoding(of head: ResponseHead, _ url: URL?) -> URLError {
-        let coding = (head["Transfer-Encoding"] ?? "").debugDescription
-        return URLError(
-            .cannotDecodeContentData,
-            url,
-            "The response has a transfer coding that wasn't asked for: \(coding)."
-        )
     }
 
     /// What libcurl counts as success: the server closed the connection within the head.

@@ -21,6 +21,8 @@ struct Arguments {
     var expect: Int?
     /// How long to hold the state that `slow` and `idle` measure.
     var holding = Duration.seconds(1)
+    /// Bytes of each message.
+    var size = 0
     /// `idle`: suspend every task first.
     var suspend = false
     /// Cache, cookies and credentials as by default, instead of none.
@@ -44,6 +46,7 @@ struct Arguments {
         inFlight = values["--in-flight"].flatMap { Int($0) } ?? 1
         expect = values["--expect"].flatMap { Int($0) }
         holding = .seconds(values["--seconds"].flatMap { Int($0) } ?? 1)
+        size = values["--size"].flatMap { Int($0) } ?? 0
         suspend = values["--suspend"] == "yes"
         usesDefaultConfiguration = values["--session"] == "default"
     }

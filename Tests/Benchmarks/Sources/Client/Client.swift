@@ -44,6 +44,11 @@ struct Client {
         case "slow": Slow(arguments)
         case "handshake": Handshake(arguments)
         case "idle": Idle(arguments)
+        case "stream": try makeStream(arguments)
+        case "echo": Echo(arguments, isCompressed: false)
+        case "deflate": Echo(arguments, isCompressed: true)
+        case "sockets": Sockets(arguments, isOpenBefore: false)
+        case "silence": Sockets(arguments, isOpenBefore: true)
         default: throw Complaint("unknown scenario \(arguments.scenario)")
         }
     }

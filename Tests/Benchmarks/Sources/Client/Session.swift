@@ -5,6 +5,7 @@ import Foundation
 func makeSession(
     connectionsPerHost: Int,
     usesDefaultConfiguration: Bool = false,
+    compressesMessages: Bool = true,
     delegate: (any URLSessionDelegate)? = nil,
     delegateQueue: OperationQueue? = nil
 ) -> URLSession {
@@ -16,6 +17,7 @@ func makeSession(
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
     }
     configuration.httpMaximumConnectionsPerHost = connectionsPerHost
+    if !compressesMessages { turnOffMessageCompression(configuration) }
     return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
 }
 

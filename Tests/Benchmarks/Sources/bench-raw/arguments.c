@@ -33,6 +33,8 @@ arguments parse_arguments(int argc, char **argv)
             result.buffer = atol(value);
         } else if (!strcmp(name, "--seconds")) {
             result.seconds = atol(value);
+        } else if (!strcmp(name, "--size")) {
+            result.size = atol(value);
         } else if (!strcmp(name, "--suspend")) {
             result.suspend = !strcmp(value, "yes");
         } else if (strcmp(name, "--style")) { // Only the Swift clients have styles of calling.

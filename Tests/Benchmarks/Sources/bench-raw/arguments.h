@@ -5,7 +5,7 @@
 
 /// What the driver asks of one child, as `--name value` pairs; the Swift clients take the same ones.
 typedef struct {
-    const char *scenario; ///< get, download, upload, slow, handshake or idle.
+    const char *scenario; ///< get, download, upload, slow, handshake, idle, echo, deflate, sockets or silence.
     const char *url;
     const char *probe;    ///< A URL whose body names the protocol spoken, or NULL.
     const char *warmup;   ///< A small URL fetched once before a large transfer, or NULL.
@@ -15,6 +15,7 @@ typedef struct {
     long expect;          ///< Bytes that every response body must have; -1: not checked.
     long buffer;          ///< CURLOPT_BUFFERSIZE and CURLOPT_UPLOAD_BUFFERSIZE; 0: libcurl's default.
     long seconds;         ///< How long to hold the state that `slow` and `idle` measure.
+    long size;            ///< Bytes of each message, for web sockets.
     bool suspend;         ///< `idle`: pause every transfer first.
 } arguments;
 

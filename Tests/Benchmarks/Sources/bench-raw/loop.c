@@ -72,7 +72,8 @@ static void report_finished(loop *loop)
             continue;
         CURL *easy = message->easy_handle;
         CURLcode code = message->data.result;
-        curl_multi_remove_handle(loop->multi, easy); // Invalidates `message`.
+        if (!loop->keeps_finished)
+            curl_multi_remove_handle(loop->multi, easy); // Invalidates `message`.
         loop->done(loop, easy, code);
     }
 }

@@ -2,6 +2,7 @@
 #define LOOP_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /// libcurl's multi-socket interface on one epoll set: the least work with which a program can drive libcurl.
@@ -10,6 +11,7 @@ typedef struct loop {
     int epoll;
     int64_t deadline_ns;                              ///< libcurl's timer, on the monotonic clock; -1: none.
     void (*done)(struct loop *, CURL *, CURLcode);    ///< Called for each finished transfer, outside of libcurl.
+    bool keeps_finished;                              ///< Their connections are needed: they stay in the multi.
     void *context;
 } loop;
 

@@ -1,6 +1,8 @@
 #include "scenarios.h"
 
 #include "loop.h"
+#include "stream.h"
+#include "socket.h"
 #include "transfer.h"
 
 #include <fcntl.h>
@@ -16,6 +18,7 @@ struct child {
     outcome outcome;
     loop loop;
     transfer *pool;
+    sockets *sockets;
     const char *url;
     long to_start;     ///< Requests of this batch not yet started.
     long running;
@@ -186,6 +189,57 @@ static void idle(child *child)
     free(handles);
 }
 
+/// The head comes before what is expected.
+static void stream(child *child)
+{
+    meter_start(&child->outcome.meter);
+    if (stream_read(child->arguments->url) < child->arguments->expect)
+        note_failure(child, "the stream broke off");
+    meter_stop(&child->outcome.meter);
+}
+
+static void note_wrong(child *child, long count)
+{
+    for (long i = 0; i < count; i++)
+        note_failure(child, "a message came back wrong");
+}
+
+static void echo(child *child)
+{
+    const arguments *arguments = child->arguments;
+    meter_start(&child->outcome.meter);
+    note_wrong(child, sockets_echo(child->sockets, arguments->requests, (size_t)arguments->size));
+    meter_stop(&child->outcome.meter);
+}
+
+/// zlib alone.
+static void deflate_only(child *child)
+{
+    const arguments *arguments = child->arguments;
+    meter_start(&child->outcome.meter);
+    note_wrong(child, deflate_alone(arguments->requests, (size_t)arguments->size));
+    meter_stop(&child->outcome.meter);
+}
+
+/// What each of many open web sockets takes.
+static void open_sockets(child *child)
+{
+    meter_start(&child->outcome.meter);
+    child->sockets = sockets_open(&child->loop, child->arguments->url, child->arguments->requests);
+    note_wrong(child, sockets_wait(child->sockets, child->arguments->seconds * 1000));
+    meter_stop(&child->outcome.meter);
+}
+
+/// The same number of them, while nothing happens.
+static void silence(child *child)
+{
+    child->sockets = sockets_open(&child->loop, child->arguments->url, child->arguments->requests);
+    sockets_wait(child->sockets, 1000);
+    meter_start(&child->outcome.meter);
+    note_wrong(child, sockets_wait(child->sockets, child->arguments->seconds * 1000));
+    meter_stop(&child->outcome.meter);
+}
+
 static void warm_up(child *child)
 {
     const arguments *arguments = child->arguments;
@@ -195,6 +249,14 @@ static void warm_up(child *child)
         run_batch(child, arguments->warmup, 1, 1, -1);
     if (child->slice == get)
         run_batch(child, arguments->url, 2 * arguments->in_flight, arguments->in_flight, arguments->expect);
+    if (child->slice == echo) {
+        child->sockets = sockets_open(&child->loop, arguments->url, arguments->in_flight);
+        note_wrong(child, sockets_echo(child->sockets, 2 * arguments->in_flight, (size_t)arguments->size));
+    }
+    if (child->slice == open_sockets)
+        sockets_open(&child->loop, arguments->url, 1);
+    if (child->slice == deflate_only)
+        note_wrong(child, deflate_alone(32, (size_t)arguments->size));
     child->must_fail = child->slice == handshake;
     if (child->must_fail)
         run_batch(child, arguments->url, 2, 1, -1);
@@ -208,6 +270,9 @@ child *child_open(const arguments *arguments)
     } scenarios[] = {
         {"get", get},   {"download", download},   {"upload", upload},
         {"slow", slow}, {"handshake", handshake}, {"idle", idle},
+        {"stream", stream},
+        {"echo", echo}, {"deflate", deflate_only}, {"sockets", open_sockets},
+        {"silence", silence},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         if (strcmp(arguments->scenario, scenarios[i].name))

@@ -1,2 +1,9 @@
 // What `bench-stock` runs on; the rest of it is `Sources/Client`.
 @_exported import FoundationNetworking
+
+func makeStream(_ arguments: Arguments) throws -> any Scenario {
+    throw Complaint("the stock module has no stream tasks")
+}
+
+/// The stock module compresses none.
+func turnOffMessageCompression(_ configuration: URLSessionConfiguration) {}

@@ -20,6 +20,10 @@
 // - CPU per request is the figure to compare. Wall time shares the cores with nginx and everything else that runs.
 // - The stock module gets fewer requests where it is slow; all figures are per request. A child that crashes, hangs or
 //   gets wrong answers is reported as such, and the rest goes on.
+// - The stream's request is written by hand, and what comes is counted and dropped; the raw client has libcurl make the
+//   connection (CURLOPT_CONNECT_ONLY), and reads with `curl_easy_recv` until it must wait, with `poll`.
+// - Messages over web sockets go to a server in C that sends them back; the raw client writes its frames by hand. Where they
+//   are compressed, the raw client is zlib alone, without a network.
 // - Caches, cookies and credentials are off in the sessions, but for the case of the default configuration; the limit of
 //   connections per host is the number in flight, so that nobody waits in a queue that the raw client does not have.
 // - For the bodies of 1 MiB in memory malloc is told, for all contenders, to keep what was freed; otherwise chance
@@ -70,7 +74,14 @@ struct Bench {
         let site = try Site(in: options.workDirectory)
         let server = try Nginx(serving: site)
         let tools = try Tools()
-        let runner = Runner(options: options, site: site, server: server, tools: tools, trust: Trust(site, tools))
+        let runner = Runner(
+            options: options,
+            site: site,
+            server: server,
+            sockets: try SocketServer(tools),
+            tools: tools,
+            trust: Trust(site, tools)
+        )
         let report = Report(machine: Machine(tools), rows: runner.run(workloads))
         Cleanup.shared.run()
         print(report.markdown)

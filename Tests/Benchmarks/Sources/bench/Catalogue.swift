@@ -50,6 +50,16 @@ enum Catalogue {
                 ]
             ),
             Workload(
+                name: "stream-1g",
+                scenario: .stream,
+                address: .plain(Site.large.path),
+                requests: .init(1),
+                rounds: 5,
+                expect: Site.large.bytes,
+                contenders: [.raw, .ours],
+                rows: [.init(.async, "1 GiB read by a stream task", limit: .timesRaw(1.2))]
+            ),
+            Workload(
                 name: "upload-1g",
                 scenario: .upload,
                 address: .plain(Site.uploadPath),
@@ -95,7 +105,77 @@ enum Catalogue {
         ] + [
             idle(name: "idle-waiting", title: "1,000 tasks waiting for an answer", suspends: false),
             idle(name: "idle-suspended", title: "1,000 suspended tasks", suspends: true),
-        ]
+        ] + sockets
+
+    private static func echo(
+        inFlight: Int,
+        bytes: Int,
+        _ title: String,
+        requests: Workload.Requests,
+        limit: Double
+    ) -> Workload {
+        Workload(
+            name: "socket-\(bytes)-\(inFlight)",
+            scenario: .echo,
+            address: .sockets,
+            requests: requests,
+            inFlight: inFlight,
+            messageSize: bytes,
+            contenders: [.raw, .ours],
+            rows: [.init(.async, title, limit: .timesRaw(limit))]
+        )
+    }
+
+    private static let sockets: [Workload] = [
+        echo(inFlight: 1, bytes: 125, "echo of 125 bytes, 1 web socket", requests: .init(10_000), limit: 3),
+        echo(inFlight: 64, bytes: 125, "echo of 125 bytes, 64 web sockets", requests: .init(20_000), limit: 2),
+        echo(inFlight: 1, bytes: 65_536, "echo of 64 KiB, 1 web socket", requests: .init(3_000), limit: 1.3),
+        Workload(
+            name: "socket-deflate",
+            scenario: .deflate,
+            address: .sockets,
+            requests: .init(1_000),
+            messageSize: 4096,
+            contenders: [.raw, .ours],
+            remark: "raw is zlib alone: the same text compressed and inflated, without a network",
+            rows: [.init(.async, "echo of 4 KiB, compressed, 1 web socket", limit: .timesRaw(1.5))]
+        ),
+        Workload(
+            name: "sockets-1000",
+            scenario: .sockets,
+            address: .sockets,
+            requests: .init(1_000),
+            rounds: 3,
+            contenders: [.raw, .ours],
+            rows: [
+                .init(
+                    .async,
+                    "1,000 open web sockets, memory",
+                    name: "memory",
+                    measure: .memoryPerTransfer,
+                    limit: .timesRaw(2)
+                )
+            ]
+        ),
+        Workload(
+            name: "sockets-idle",
+            scenario: .silence,
+            address: .sockets,
+            requests: .init(1_000),
+            rounds: 3,
+            seconds: 2,
+            contenders: [.raw, .ours],
+            rows: [
+                .init(
+                    .async,
+                    "1,000 open web sockets, nothing happens",
+                    name: "cpu",
+                    measure: .cpuPerIdleSecond,
+                    limit: .absolute(500)
+                )
+            ]
+        ),
+    ]
 
     private static func small(
         inFlight: Int,

@@ -5,6 +5,7 @@ struct Runner {
     var options: Options
     var site: Site
     var server: Nginx
+    var sockets: SocketServer
     var tools: Tools
     var trust: Trust
 
@@ -33,7 +34,7 @@ struct Runner {
 
     /// The outcomes of all rounds, in order.
     private func measure(_ workload: Workload, _ row: Workload.Row) -> [Contender: [Outcome]] {
-        let contenders = Contender.allCases.filter { $0 != .stock || !options.skipStock }
+        let contenders = workload.contenders.filter { $0 != .stock || !options.skipStock }
         var outcomes: [Contender: [Outcome]] = [:]
         func take(_ round: Int, _ contender: Contender, _ child: Child) {
             let outcome = checked(child.slice(), workload)
@@ -103,19 +104,22 @@ struct Runner {
             add("url", server.tls(path))
         case .silent:
             add("url", "http://127.0.0.1:\(silentPort)/")
+        case .sockets:
+            add("url", "http://127.0.0.1:\(sockets.port)/")
         }
         add("style", style.rawValue)
         add("requests", workload.requests[contender])
         add("in-flight", workload.inFlight)
         add("expect", workload.expect)
         add("seconds", workload.seconds)
+        add("size", workload.messageSize)
         switch workload.scenario {
-        case .download, .slow: add("warmup", server.plain(Site.small.path))
+        case .download, .slow, .stream: add("warmup", server.plain(Site.small.path))
         case .upload:
             add("warmup", server.plain(Site.small.path))
             add("file", site.uploadSource.path)
         case .idle: add("suspend", workload.suspends ? "yes" : "no")
-        case .get, .handshake: break
+        case .get, .handshake, .echo, .deflate, .sockets, .silence: break
         }
         if contender == .raw {
             add("buffer", workload.rawBuffer)

@@ -19,6 +19,10 @@ struct Tools {
         caBundle = lines.dropFirst().first
     }
 
+    var socketServer: String {
+        directory.appendingPathComponent("bench-socket-server").path
+    }
+
     func client(_ contender: Contender) -> String {
         directory.appendingPathComponent("bench-\(contender.rawValue)").path
     }

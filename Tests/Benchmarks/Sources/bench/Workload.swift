@@ -30,6 +30,12 @@ enum Limit {
 struct Workload {
     enum Scenario: String {
         case get, download, upload, slow, handshake, idle
+        /// A large response over a connection that a program reads itself.
+        case stream
+        /// Messages over web sockets that come back; the same compressed, for which the raw client is zlib alone.
+        case echo, deflate
+        /// Many web sockets that are opened; and that are open while nothing happens.
+        case sockets, silence
     }
 
     /// Which of the servers of this run is addressed.
@@ -41,6 +47,8 @@ struct Workload {
         case untrusted(String)
         /// A server that accepts and never answers.
         case silent
+        /// A web-socket server that sends every message back.
+        case sockets
     }
 
     /// What the URLSessions have besides the transport. The raw client has nothing.
@@ -114,15 +122,19 @@ struct Workload {
     var keepsFreedMemory = false
     /// How long `slow` and `idle` hold the state that they measure.
     var seconds = 1
+    /// Bytes of each message over a web socket.
+    var messageSize: Int?
+    /// Who takes part. The stock module has no web sockets on Debian 12, and no stream tasks.
+    var contenders = Contender.allCases
     /// `idle`: suspend every task first.
     var suspends = false
     /// What a reader of the table must know; printed once, below it.
     var remark: String?
     var rows: [Row]
 
-    /// The state that `slow` and `idle` measure can be entered once per process.
+    /// The states that these measure can be entered once per process.
     var needsFreshProcess: Bool {
-        scenario == .slow || scenario == .idle
+        [.slow, .idle, .sockets, .silence].contains(scenario)
     }
 
     func id(of row: Row) -> String {

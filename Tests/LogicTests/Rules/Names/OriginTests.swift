@@ -68,6 +68,14 @@ struct OriginTests {
         #expect(try Origin(Sample.url(text)) == nil)
     }
 
+    @Test("An internationalised host that is too long for any name is none, so that nobody has to convert it")
+    func longHosts() throws {
+        let long = String(repeating: "%E4%BE%8B", count: 341)
+        #expect(try Origin(#require(URL(string: "http://\(long)/"))) == nil)
+        let short = String(repeating: "%E4%BE%8B", count: 20)
+        #expect(try Origin(#require(URL(string: "http://\(short)/")))?.host.hasPrefix("xn--") == true)
+    }
+
     @Test("Only https is secure")
     func security() throws {
         #expect(try #require(Origin(Sample.url("https://a/"))).isSecure)

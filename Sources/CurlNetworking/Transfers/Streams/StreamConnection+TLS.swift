@@ -1,14 +1,14 @@
 import CurlTransport
 import Foundation
 
-extension StreamTransfer {
+extension StreamConnection {
     // MARK: - The beginning
 
     func startTLS() {
         guard case .none = security else {
-            return fail(URLError(.secureConnectionFailed, request.url, "The stream speaks TLS already."))
+            return fail(URLError(.secureConnectionFailed, url, "The stream speaks TLS already."))
         }
-        var peer = peer
+        var peer = site.peer
         peer.asks = port.owner?.delegates.session != nil
         let tls: TLSClient
         do throws(TransferFailure) {
@@ -65,10 +65,10 @@ extension StreamTransfer {
         security = .asking(tls, asking)
         let answered = Answered(self)
         let sender = ChallengeSender { [weak owner] answer in
-            owner?.submit { answered.transfer?.answered(asking, answer) }
+            owner?.submit { answered.connection?.answered(asking, answer) }
         }
         let challenge = URLAuthenticationChallenge(
-            protectionSpace: HandshakeSpace(question, at: origin),
+            protectionSpace: HandshakeSpace(question, at: site.origin),
             proposedCredential: nil,
             previousFailureCount: 0,
             failureResponse: nil,
@@ -78,25 +78,25 @@ extension StreamTransfer {
         owner.ask(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
     }
 
-    /// Carries the transfer through other threads; it is touched on the loop alone.
+    /// Carries the connection through other threads; it is touched on the loop alone.
     private final class Answered: @unchecked Sendable {
-        weak var transfer: StreamTransfer?
+        weak var connection: StreamConnection?
 
-        init(_ transfer: StreamTransfer) {
-            self.transfer = transfer
+        init(_ connection: StreamConnection) {
+            self.connection = connection
         }
     }
 
     private func answered(_ asking: Asking, _ answer: ChallengeAnswer) {
         guard case .asking(let tls, let current) = security, current === asking else { return }
         if answer.disposition == .cancelAuthenticationChallenge {
-            return fail(.cancelled(request.url).with(phase: .securing))
+            return fail(.cancelled(url).with(phase: .securing))
         }
         do throws(URLError) {
             switch asking.question {
             case .clientCertificate: try present(answer, tls)
             case .serverTrust(let chain, let result, let reason):
-                let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
+                let trust = ServerTrust(host: site.origin.host, chain: chain, verification: result, reason: reason)
                 try check(trust, result, answer)
                 tls.trustServer()
             }
@@ -114,7 +114,7 @@ extension StreamTransfer {
         do throws(TransferFailure) {
             try tls.present(identity?.certificate)
         } catch {
-            throw URLError(error, url: request.url)
+            throw URLError(error, url: url)
         }
     }
 
@@ -122,7 +122,7 @@ extension StreamTransfer {
     private func check(_ trust: ServerTrust, _ result: Int, _ answer: ChallengeAnswer) throws(URLError) {
         if answer.disposition == .rejectProtectionSpace {
             let description = "The delegate rejected the server's certificate."
-            let error = URLError(.serverCertificateUntrusted, request.url, description)
+            let error = URLError(.serverCertificateUntrusted, url, description)
             throw error.with(phase: .securing).with(peerTrust: trust)
         }
         if answer.disposition == .useCredential, let accepted = answer.credential?.trust, accepted.host == trust.host,
@@ -131,7 +131,7 @@ extension StreamTransfer {
             return
         }
         guard result != 0 else { return }
-        throw URLError(TransferFailure.untrusted(result, trust.reason), url: request.url).with(peerTrust: trust)
+        throw URLError(TransferFailure.untrusted(result, trust.reason), url: url).with(peerTrust: trust)
     }
 
     // MARK: - The end

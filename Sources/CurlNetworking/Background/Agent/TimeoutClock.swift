@@ -1,0 +1,44 @@
+import Dispatch
+import Foundation
+
+/// For how long agents have worked on a task, which ends with `timeoutIntervalForResource`. It counts the time that passes while the machine
+/// is awake: setting the system's clock changes nothing.
+struct TimeoutClock {
+    /// In seconds.
+    private let earlier: TimeInterval
+    private var counted: TimeInterval = 0
+    /// Since when it runs; nil while it stands.
+    private(set) var started: DispatchTime?
+
+    /// - Parameter earlier: What was counted by agents before, in seconds.
+    init(earlier: TimeInterval) {
+        self.earlier = earlier
+    }
+
+    /// False where it runs already.
+    mutating func start(at now: DispatchTime = .now()) -> Bool {
+        guard started == nil else { return false }
+        started = now
+        return true
+    }
+
+    mutating func stop(at now: DispatchTime = .now()) {
+        counted += running(at: now)
+        started = nil
+    }
+
+    /// In seconds.
+    func elapsed(at now: DispatchTime = .now()) -> TimeInterval {
+        earlier + counted + running(at: now)
+    }
+
+    /// What is left of `timeout` seconds.
+    func remaining(of timeout: TimeInterval, at now: DispatchTime = .now()) -> Duration {
+        max(Duration(timeInterval: timeout) - .seconds(elapsed(at: now)), .zero)
+    }
+
+    private func running(at now: DispatchTime) -> TimeInterval {
+        guard let started, now > started else { return 0 }
+        return Double(now.uptimeNanoseconds - started.uptimeNanoseconds) / 1e9
+    }
+}

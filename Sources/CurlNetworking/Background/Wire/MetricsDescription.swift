@@ -1,0 +1,76 @@
+import CurlTransport
+import Foundation
+
+/// How long a task took, with all of its hops: those of every attempt.
+struct MetricsDescription: Codable, Sendable, Equatable {
+    var start: Date
+    var end: Date
+    var redirectCount: Int
+    private(set) var hops: [HopDescription]
+
+    /// An agent may try for days: of the hops, the last ones are kept.
+    static let maximumHops = 50
+
+    init(_ metrics: TaskMetrics) {
+        start = metrics.interval.start
+        end = metrics.interval.end
+        redirectCount = metrics.redirectCount
+        hops = metrics.hops.suffix(Self.maximumHops).compactMap(HopDescription.init)
+    }
+
+    /// The task was attempted once more.
+    mutating func add(_ next: MetricsDescription) {
+        end = next.end
+        redirectCount = next.redirectCount
+        hops = Array((hops + next.hops).suffix(Self.maximumHops))
+    }
+
+    var metrics: TaskMetrics {
+        TaskMetrics(
+            hops: hops.map(\.hop),
+            interval: DateInterval(start: start, end: max(start, end)),
+            redirectCount: max(0, redirectCount)
+        )
+    }
+}
+
+/// One request and its response. The request's body isn't told again.
+struct HopDescription: Codable, Sendable, Equatable {
+    var request: RequestDescription
+    var start: Date
+    var statistics: TransferStatistics?
+    var tls: TLSSession?
+    var isProxyConnection: Bool
+    var head: ResponseHead?
+    var bodySent: Date?
+    /// In bytes.
+    var sentBodySize: Int64
+    var receivedBodySize: Int64
+
+    /// nil for a request without a URL.
+    init?(_ hop: HopMetrics) {
+        guard var request = RequestDescription(hop.request) else { return nil }
+        request.body = nil
+        self.request = request
+        start = hop.start
+        statistics = hop.statistics
+        tls = hop.tls
+        isProxyConnection = hop.isProxyConnection
+        head = hop.head
+        bodySent = hop.bodySent
+        sentBodySize = hop.sentBodySize
+        receivedBodySize = hop.receivedBodySize
+    }
+
+    var hop: HopMetrics {
+        var hop = HopMetrics(request.request, start: start)
+        hop.statistics = statistics
+        hop.tls = tls
+        hop.isProxyConnection = isProxyConnection
+        hop.head = head
+        hop.bodySent = bodySent
+        hop.sentBodySize = sentBodySize
+        hop.receivedBodySize = receivedBodySize
+        return hop
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+
+/// Finds a response's body in bytes as they arrive (RFC 9112 §6 and §7), on connections on which libcurl doesn't.
+struct MessageBody {
+    struct Violation: Error, Equatable {
+        let description: String
+
+        init(_ description: String) {
+            self.description = description
+        }
+    }
+
+    private enum State {
+        /// So many bytes are left; nil for all up to the connection's end.
+        case bytes(UInt64?)
+        /// In the line that begins a chunk; with the size so far, nil before the first digit.
+        case chunkSize(UInt64?)
+        /// In the rest of that line, which nobody needs.
+        case chunkExtension(UInt64)
+        case chunk(UInt64)
+        /// The line end after a chunk.
+        case chunkEnd
+        /// In a line after the last chunk; with its length so far.
+        case trailer(Int)
+        case complete
+    }
+
+    private var state: State
+    /// Of what surrounds the chunks, since the last one that had bytes.
+    private var overhead = 0
+
+    /// In bytes: chunk extensions and trailers are kept by nobody, but mustn't go on for ever.
+    private static let mostOverhead = 100 * 1024
+
+    /// The body after `head`, the answer to a request with `method`.
+    init(after head: ResponseHead, method: String) throws(Violation) {
+        if method == "HEAD" || [204, 304].contains(head.status) {
+            state = .complete
+        } else if head.status == 101 {
+            // Another protocol follows (RFC 9112 §6.3).
+            state = .bytes(nil)
+        } else if head["Transfer-Encoding"] != nil {
+            state = head.isChunked ? .chunkSize(nil) : .bytes(nil)
+        } else if let field = head["Content-Length"] {
+            guard let length = head.contentLength else {
+                throw Violation("The response's Content-Length is no number: \(field.debugDescription).")
+            }
+            state = length == 0 ? .complete : .bytes(UInt64(length))
+        } else {
+            state = .bytes(nil)
+        }
+    }
+
+    var isComplete: Bool { if case .complete = state { true } else { false } }
+
+    /// Whether the connection's end is that of the body.
+    var mayEnd: Bool {
+        switch state {
+        case .bytes(nil), .complete: true
+        case .bytes, .chunkSize, .chunkExtension, .chunk, .chunkEnd, .trailer: false
+        }
+    }
+
+    /// Removes from `input` what belongs to the message, up to the next bytes of the body and with them. nil where `input` has no more.
+    mutating func next(_ input: inout UnsafeRawBufferPointer) throws(Violation) -> UnsafeRawBufferPointer? {
+        while !input.isEmpty {
+            switch state {
+            case .complete:
+                return nil
+            case .bytes(let left):
+                let piece = input.take(left)
+                state = Self.state(after: left.map { $0 - UInt64(piece.count) })
+                return piece
+            case .chunk(let left):
+                let piece = input.take(left)
+                let rest = left - UInt64(piece.count)
+                state = rest == 0 ? .chunkEnd : .chunk(rest)
+                overhead = 0
+                return piece
+            case .chunkSize, .chunkExtension, .chunkEnd, .trailer:
+                try consume(input[0])
+                input = UnsafeRawBufferPointer(rebasing: input.dropFirst())
+            }
+        }
+        return nil
+    }
+
+    private static func state(after left: UInt64?) -> State {
+        left == 0 ? .complete : .bytes(left)
+    }
+
+    private mutating func consume(_ byte: UInt8) throws(Violation) {
+        overhead += 1
+        guard overhead <= Self.mostOverhead else { throw Violation("The response's chunks have too much around them.") }
+        let (isEnd, isReturn) = (byte == UInt8(ascii: "\n"), byte == UInt8(ascii: "\r"))
+        switch state {
+        case .chunkSize(let size):
+            if let digit = Self.digit(byte) {
+                guard (size ?? 0) <= UInt64(Int64.max) >> 4 else {
+                    throw Violation("A chunk of the response is too large.")
+                }
+                state = .chunkSize((size ?? 0) << 4 | digit)
+            } else if let size, isEnd {
+                begin(size)
+            } else if let size, isReturn || [UInt8(ascii: ";"), UInt8(ascii: " "), UInt8(ascii: "\t")].contains(byte) {
+                state = .chunkExtension(size)
+            } else {
+                throw Violation("A chunk of the response has no size.")
+            }
+        case .chunkExtension(let size):
+            if isEnd { begin(size) }
+        case .chunkEnd:
+            guard isEnd || isReturn else { throw Violation("A chunk of the response is longer than it says.") }
+            if isEnd { state = .chunkSize(nil) }
+        case .trailer(let length):
+            if isEnd {
+                state = length == 0 ? .complete : .trailer(0)
+            } else if !isReturn {
+                state = .trailer(length + 1)
+            }
+        case .bytes, .chunk, .complete:
+            break
+        }
+    }
+
+    private mutating func begin(_ size: UInt64) {
+        state = size == 0 ? .trailer(0) : .chunk(size)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt64? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(byte - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Removes the first bytes, at most `count` of them; nil for all.
+    fileprivate mutating func take(_ count: UInt64?) -> UnsafeRawBufferPointer {
+        let length = count.map { Int(clamping: Swift.min($0, UInt64(self.count))) } ?? self.count
+        defer { self = UnsafeRawBufferPointer(rebasing: dropFirst(length)) }
+        return UnsafeRawBufferPointer(rebasing: prefix(length))
+    }
+}

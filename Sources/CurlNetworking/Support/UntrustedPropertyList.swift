@@ -1,0 +1,32 @@
+import Foundation
+
+/// Property lists that somebody else may have written.
+///
+/// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists; such data never reaches it. So whatever is read
+/// back is written as XML, and with a limit on its arrays and dictionaries.
+enum UntrustedPropertyList {
+    /// - Parameter maximum: The most arrays and dictionaries, and so the deepest nesting.
+    static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
+        guard data.starts(with: "<?xml".utf8) else { return false }
+        return data.withUnsafeBytes { bytes in
+            var containers = 0
+            for index in bytes.indices where bytes[index] == UInt8(ascii: "<") {
+                let tag = bytes[(index + 1)...]
+                if ["dict", "array", "plist"].contains(where: { tag.starts(with: $0.utf8) }) { containers += 1 }
+            }
+            return containers <= maximum
+        }
+    }
+
+    /// nil for anything but a harmless list whose root is a dictionary.
+    static func dictionary(_ data: Data, containers maximum: Int) -> [String: Any]? {
+        guard isHarmless(data, containers: maximum) else { return nil }
+        return (try? PropertyListSerialization.propertyList(from: data, format: nil)) as? [String: Any]
+    }
+
+    /// What `dictionary` reads back; nil where a property list can't hold it, or it has more than `maximum` arrays and dictionaries.
+    static func data(_ dictionary: [String: Any], containers maximum: Int) -> Data? {
+        let data = try? PropertyListSerialization.data(fromPropertyList: dictionary, format: .xml, options: 0)
+        return data.flatMap { isHarmless($0, containers: maximum) ? $0 : nil }
+    }
+}

@@ -1,0 +1,61 @@
+import CurlTransport
+import Foundation
+
+/// The metrics of a request and its response on a channel, of which libcurl knows the connection alone. Loop only.
+struct ExchangeLog {
+    /// nil if nobody wants any.
+    private(set) var metrics: HopMetrics?
+    private let begin: MonotonicTime
+    private var sent: MonotonicTime?
+    private var answered: MonotonicTime?
+    private var headSizes = (request: 0, response: 0)
+
+    /// - Parameter throughProxy: nil if nobody wants metrics.
+    init(_ request: URLRequest, throughProxy: Bool?, at now: MonotonicTime) {
+        begin = now
+        guard let throughProxy else { return }
+        metrics = HopMetrics(request)
+        metrics?.isProxyConnection = throughProxy
+    }
+
+    mutating func opened(_ channel: Channel, requestHeadSize: Int, at now: MonotonicTime) {
+        guard metrics != nil else { return }
+        (sent, headSizes.request) = (now, requestHeadSize)
+        metrics?.tls = channel.tlsSession
+    }
+
+    /// - Parameter total: Of the request's body, in bytes.
+    mutating func sent(body total: Int64) {
+        guard metrics != nil else { return }
+        metrics?.sentBodySize = total
+        metrics?.bodySent = Date()
+    }
+
+    /// Bytes of the response have come.
+    mutating func answered(at now: MonotonicTime) {
+        answered = answered ?? now
+    }
+
+    mutating func head(_ head: ResponseHead, size: Int) {
+        metrics?.head = head
+        headSizes.response = size
+    }
+
+    /// - Parameter count: More of the decoded body, in bytes.
+    mutating func received(body count: Int) {
+        metrics?.receivedBodySize += Int64(count)
+    }
+
+    /// Takes libcurl's statistics while there are some.
+    mutating func settle(_ channel: Channel, at now: MonotonicTime) {
+        guard metrics != nil, var statistics = channel.statistics else { return }
+        statistics.requestStarted = sent.map { $0 - begin }
+        statistics.responseStarted = answered.map { $0 - begin }
+        statistics.total = now - begin
+        statistics.newConnections = 1
+        statistics.applicationProtocol = "http/1.1"
+        statistics.requestHeadSize = Int64(headSizes.request)
+        statistics.responseHeadSize = Int64(headSizes.response)
+        metrics?.statistics = statistics
+    }
+}

@@ -1,0 +1,144 @@
+import CurlTransport
+import Foundation
+
+/// Receives what a `ResponseBody` finds. All calls on the loop.
+protocol ResponseBodyOwner: AnyObject {
+    var isPaused: Bool { get }
+    /// Whether more may be delivered now.
+    var mayDeliver: Bool { get }
+    /// The next bytes of the decoded body, valid until this returns. Throws if they can't be kept.
+    func received(_ bytes: UnsafeRawBufferPointer) throws(URLError)
+    /// Called after each turn of decoding.
+    func bodyAdvanced()
+    /// The last call.
+    func bodyEnded(_ error: URLError?)
+}
+
+/// The body of a response that arrives on a channel: found between what frames it, and decoded. Loop only.
+final class ResponseBody {
+    private enum State {
+        case arriving
+        /// All of it is here, and some may have yet to be decoded.
+        case complete
+        case closed
+    }
+
+    private var message: MessageBody
+    private var decoding: BodyDecoding?
+    private var state = State.arriving
+    private let url: URL?
+    private unowned let owner: any ResponseBodyOwner
+
+    init(
+        of head: ResponseHead,
+        to request: URLRequest,
+        on loop: EventLoop,
+        owner: any ResponseBodyOwner
+    ) throws(URLError) {
+        url = request.url
+        self.owner = owner
+        do throws(MessageBody.Violation) {
+            message = try MessageBody(after: head, method: request.httpMethod ?? "GET")
+        } catch {
+            throw Self.error(error, request.url)
+        }
+        guard !message.isComplete, head.status != 101 else { return }
+        switch head.contentCoding {
+        case .none: break
+        case .codings(let codings):
+            decoding = BodyDecoding(codings, of: head, at: request.url, on: loop, owner: self)
+        case .tooMany(let count):
+            throw URLError(.cannotDecodeContentData, request.url, "The response's body has \(count) content codings.")
+        }
+    }
+
+    private static func error(_ violation: MessageBody.Violation, _ url: URL?) -> URLError {
+        let failure = TransferFailure(code: .weirdServerReply, text: violation.description, phase: .receiving)
+        return URLError(failure, url: url)
+    }
+
+    /// Whether more is to be read from the connection.
+    var wantsBytes: Bool {
+        guard case .arriving = state else { return false }
+        return decoding?.isBusy != true
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        guard case .arriving = state else { return }
+        var input = bytes
+        do {
+            while let piece = try nextPiece(&input) {
+                if let decoding { try decoding.receive(piece) } else { try owner.received(piece) }
+            }
+        } catch {
+            return end(error)
+        }
+        if message.isComplete { complete() }
+    }
+
+    private func nextPiece(_ input: inout UnsafeRawBufferPointer) throws(URLError) -> UnsafeRawBufferPointer? {
+        do throws(MessageBody.Violation) {
+            return try message.next(&input)
+        } catch {
+            throw Self.error(error, url)
+        }
+    }
+
+    /// The connection has ended.
+    func reachedEnd() {
+        guard case .arriving = state else { return }
+        guard message.mayEnd else {
+            let text = "The server closed the connection before the response's body was complete."
+            return end(URLError(TransferFailure(code: .partialFile, text: text, phase: .receiving), url: url))
+        }
+        complete()
+    }
+
+    /// Goes on decoding, if the owner had enough.
+    func proceed() {
+        decoding?.proceed()
+    }
+
+    private func complete() {
+        state = .complete
+        guard decoding?.isBusy != true else { return }
+        do throws(URLError) {
+            try decoding?.finish()
+            end(nil)
+        } catch {
+            end(error)
+        }
+    }
+
+    private func end(_ error: URLError?) {
+        close()
+        owner.bodyEnded(error)
+    }
+
+    /// Nothing is reported any more.
+    func close() {
+        state = .closed
+        decoding?.end()
+        decoding = nil
+    }
+}
+
+extension ResponseBody: BodyDecodingOwner {
+    var mayDecode: Bool { owner.mayDeliver }
+
+    func decoded(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        try owner.received(bytes)
+    }
+
+    func decodingAdvanced() {
+        guard let decoding else { return }
+        if !decoding.isBusy, case .complete = state { return complete() }
+        owner.bodyAdvanced()
+        // The owner had enough, but has caught up already.
+        if decoding.isStopped, !owner.isPaused { decoding.proceed() }
+    }
+
+    func decodingFailed(_ error: URLError) {
+        end(error)
+    }
+}

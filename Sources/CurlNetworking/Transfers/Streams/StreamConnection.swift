@@ -1,0 +1,334 @@
+import CurlTransport
+import Foundation
+
+/// Whose connection it is. Loop only.
+protocol StreamConnectionOwner: AnyObject {
+    /// It is over, and the channel is closed. The last call.
+    func streamFinished(_ error: URLError?)
+}
+
+/// An open connection that a stream task's port reads from and writes to. Loop only.
+///
+/// This file holds the bytes, `StreamConnection+TLS.swift` how TLS begins and ends.
+final class StreamConnection {
+    /// What stands between the channel and the port.
+    enum Security {
+        case none
+        case handshake(TLSClient)
+        /// The delegate is being asked. An answer names the object.
+        case asking(TLSClient, Asking)
+        case established(TLSClient)
+        /// Our side has ended TLS, and waits for the other to do so.
+        case ending(TLSClient)
+    }
+
+    /// A question of a handshake that waits for its answer.
+    final class Asking: Sendable {
+        let question: HandshakeQuestion
+
+        init(_ question: HandshakeQuestion) {
+            self.question = question
+        }
+    }
+
+    /// The other side, and what may be done on the way there.
+    struct Site {
+        /// With whom TLS is spoken, if it is.
+        let peer: TLSClient.Peer
+        let origin: Origin
+        /// How long a TLS handshake may take.
+        let handshakeTimeout: Duration
+        /// libcurl speaks TLS on the connection, with the server or with a proxy: the socket alone is of no use.
+        let isEncrypted: Bool
+    }
+
+    let url: URL?
+    let port: StreamPort
+    let site: Site
+    let loop: EventLoop
+    private unowned let owner: any StreamConnectionOwner
+
+    /// nil once the connection is over.
+    private var channel: Channel?
+    var security = Security.none
+    /// How many bytes the channel has of the write that the port is at.
+    private var sendingCount = 0
+    /// All that was to be written is on its way: the connection's write side follows it.
+    private var finishesWhenSent = false
+    private(set) var hasReachedEnd = false
+    /// What was decrypted while nobody could read: between the two ends of TLS.
+    var leftover = Data()
+    private var isServing = false
+    private var handshakeDeadline: Deadline?
+
+    /// - Parameter channel: Open.
+    init(
+        _ channel: Channel,
+        _ port: StreamPort,
+        to site: Site,
+        url: URL?,
+        loop: EventLoop,
+        owner: any StreamConnectionOwner
+    ) {
+        self.channel = channel
+        self.port = port
+        self.site = site
+        self.url = url
+        self.loop = loop
+        self.owner = owner
+    }
+
+    /// The port's reads and writes begin.
+    /// - Parameter bytes: What the channel has brought already.
+    func open(after bytes: Data = Data()) {
+        channel?.delegate = self
+        if !bytes.isEmpty { port.received(bytes) }
+        port.open(over: self)
+    }
+
+    var phase: TransferPhase {
+        switch security {
+        case .handshake, .asking: .securing
+        case .none, .established, .ending: channel?.phase ?? .receiving
+        }
+    }
+
+    /// Closes it. Nothing is reported any more.
+    func close() {
+        channel.take()?.close()
+        security = .none
+        stopHandshakeClock()
+    }
+
+    private func finish(_ error: URLError?) {
+        guard channel != nil else { return }
+        close()
+        owner.streamFinished(error)
+    }
+
+    func fail(_ error: URLError) {
+        finish(error)
+    }
+
+    func fail(_ failure: TransferFailure) {
+        finish(URLError(failure, url: url))
+    }
+
+    // MARK: - Bytes
+
+    /// Goes on with whatever can go on: in a loop, for one thing leads to another.
+    private func serve() {
+        guard !isServing else { return }
+        isServing = true
+        while moveOn() {}
+        isServing = false
+    }
+
+    /// True where something has moved.
+    private func moveOn() -> Bool {
+        guard let channel else { return false }
+        let hasRead = decrypt()
+        let hasWritten = write(to: channel)
+        guard self.channel != nil else { return false }
+        channel.setReading(wantsBytes)
+        return hasRead || hasWritten
+    }
+
+    private var wantsBytes: Bool {
+        switch security {
+        case .none, .established: port.wantedCount > 0
+        case .handshake, .ending: true
+        case .asking: false
+        }
+    }
+
+    /// Gives the port what it wants. True where something came of it.
+    private func decrypt() -> Bool {
+        guard case .established(let tls) = security, port.wantedCount > 0 else { return false }
+        do throws(TransferFailure) {
+            let (reading, bytes) = try read(tls, most: port.wantedCount)
+            flush(tls)
+            switch reading {
+            case .bytes:
+                port.received(bytes)
+                return true
+            case .closed:
+                port.receivedEnd()
+                return true
+            case .needsInput where hasReachedEnd:
+                throw TransferFailure(code: .recvError, text: Self.truncation, phase: .receiving)
+            case .needsInput:
+                return false
+            }
+        } catch {
+            fail(error)
+            return false
+        }
+    }
+
+    private static let truncation = "The server closed the connection without ending TLS: something may be missing."
+
+    /// Decrypted at once, in bytes: four records (RFC 8446 §5.1).
+    private static let decryptedAtOnce = 64 * 1024
+
+    func read(_ tls: TLSClient, most count: Int) throws(TransferFailure) -> (TLSClient.Reading, Data) {
+        var data = Data(count: min(count, Self.decryptedAtOnce))
+        var length = 0
+        var reading = TLSClient.Reading.needsInput
+        while length < data.count {
+            reading = try data.withUnsafeMutableBytes { buffer in
+                Result { () throws(TransferFailure) in
+                    try tls.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.dropFirst(length)))
+                }
+            }.get()
+            guard case .bytes(let count) = reading, count > 0 else { break }
+            length += count
+        }
+        if length > 0 { reading = .bytes(length) }
+        return (reading, data.prefix(length))
+    }
+
+    /// How many bytes the channel gets at once: it copies them.
+    private static let sentAtOnce = 128 * 1024
+
+    private func write(to channel: Channel) -> Bool {
+        guard sendingCount == 0, let data = port.unwritten else { return false }
+        let piece = data.prefix(Self.sentAtOnce)
+        sendingCount = piece.count
+        switch security {
+        case .established(let tls):
+            do throws(TransferFailure) {
+                try piece.withUnsafeBytes { bytes in
+                    Result { () throws(TransferFailure) in try tls.write(bytes) }
+                }.get()
+            } catch {
+                fail(error)
+                return false
+            }
+            flush(tls)
+        case .none, .handshake, .asking, .ending:
+            piece.withUnsafeBytes { channel.send($0) }
+            channel.flush()
+        }
+        return true
+    }
+
+    /// Sends what TLS has to say.
+    func flush(_ tls: TLSClient) {
+        guard let channel else { return }
+        let output = tls.takeOutput()
+        guard !output.isEmpty else { return }
+        output.withUnsafeBytes { channel.send($0) }
+        channel.flush()
+    }
+
+    // MARK: - Time
+
+    /// A handshake waits for the other side as long as a request would.
+    func startHandshakeClock() {
+        let deadline =
+            handshakeDeadline
+            ?? Deadline { [unowned self] in
+                fail(URLError(.timedOut, url, "The TLS handshake took too long.").with(phase: .securing))
+            }
+        handshakeDeadline = deadline
+        loop.schedule(deadline, at: loop.now + site.handshakeTimeout)
+    }
+
+    func stopHandshakeClock() {
+        if let handshakeDeadline { loop.cancel(handshakeDeadline) }
+    }
+}
+
+extension StreamConnection: ChannelDelegate {
+    /// The tunnel was there before.
+    func channelOpened(_ channel: Channel) {}
+
+    func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
+        switch security {
+        case .none:
+            port.received(Data(bytes))
+        case .handshake(let tls), .asking(let tls, _), .established(let tls), .ending(let tls):
+            do throws(TransferFailure) {
+                try tls.receive(bytes)
+            } catch {
+                return fail(error)
+            }
+            goOnWithTLS()
+        }
+        serve()
+    }
+
+    func channelReachedEnd(_ channel: Channel) {
+        hasReachedEnd = true
+        switch security {
+        case .none: port.receivedEnd()
+        case .established: serve()
+        case .handshake, .asking: fail(.init(code: .sslConnectError, text: Self.earlyEnd, phase: .securing))
+        case .ending: endOfTLS()
+        }
+    }
+
+    private static let earlyEnd = "The server closed the connection amid the TLS handshake."
+
+    func channelSentAll(_ channel: Channel) {
+        let count = sendingCount
+        sendingCount = 0
+        if count > 0 { port.wrote(count) }
+        if finishesWhenSent, self.channel != nil, channel.unsentCount == 0 {
+            finishesWhenSent = false
+            channel.finishSending()
+        }
+        serve()
+    }
+
+    func channel(_ channel: Channel, failed failure: TransferFailure) {
+        fail(failure)
+    }
+}
+
+extension StreamConnection: StreamCarrier {
+    func portChanged() {
+        serve()
+    }
+
+    func closeWriting() {
+        guard let channel else { return }
+        if case .established(let tls) = security {
+            tls.close()
+            finishesWhenSent = true
+            return flush(tls)
+        }
+        channel.finishSending()
+    }
+
+    func begin(_ transition: StreamPort.Queue.Transition) {
+        switch transition {
+        case .startTLS: startTLS()
+        case .stopTLS: stopTLS()
+        case .capture: capture()
+        }
+    }
+
+    func end() {
+        finish(port.failure)
+    }
+
+    private func capture() {
+        guard let channel, let owner = port.owner else { return }
+        var tls: TLSClient?
+        if case .established(let client) = security { tls = client }
+        guard !site.isEncrypted, let socket = channel.descriptor,
+            let connection = CapturedConnection(socket, tls, surplus: port.surplus)
+        else {
+            let description =
+                "The connection can't be taken from libcurl, which speaks TLS on it, or there are no descriptors left."
+            return fail(URLError(.cannotLoadFromNetwork, url, description))
+        }
+        port.noteCapture()
+        owner.tell(.captured(CapturedStreams(connection)))
+        close()
+        port.fail(.captured)
+        self.owner.streamFinished(nil)
+    }
+}

@@ -1,0 +1,369 @@
+import CurlTransport
+import Foundation
+
+/// A request that asks for another protocol (RFC 9110 §7.8), whose delegate may turn a 101 into a stream in both directions. Loop only.
+///
+/// libcurl can't send on a connection after a 101, so this speaks HTTP/1.1 itself, on a channel; any other response is an ordinary one.
+final class UpgradeTransfer: Transfer, ChannelDelegate {
+    /// What `start()` needs.
+    struct Order {
+        let options: ChannelOptions
+        let hooks: TransferHooks?
+        let multi: Multi
+        let head: RequestHead
+        let site: StreamConnection.Site
+        /// nil where nobody wants metrics.
+        var throughProxy: Bool?
+    }
+
+    private enum State {
+        case idle(Order)
+        case connecting
+        /// Some of the request may have yet to be sent.
+        case awaitingAnswer
+        /// The server switches before it has the whole request, which it gets nevertheless.
+        case sendingRest(ResponseHead, Data)
+        /// Somebody decides what becomes of the response.
+        case held(ResponseHead, Data)
+        /// A 101 whose delegate has yet to answer.
+        case switched(Data)
+        case receiving(ResponseBody)
+        case open(StreamConnection)
+        case over
+    }
+
+    let request: URLRequest
+    let loop: EventLoop
+    unowned let delegate: any TransferDelegate
+    private let site: StreamConnection.Site
+    private let sending: UpgradeRequest
+    private var state: State
+    private var channel: Channel?
+    private var inquiry: HandshakeInquiry?
+    private(set) var isPaused = false
+    private var reader = HeadReader()
+    private var tunnel: ProxyTunnel?
+    private var ending = TransferEnding()
+    private(set) var connection = ConnectionReport()
+    private var log: ExchangeLog
+    private var activity: MonotonicTime
+
+    let source = HopMetrics.Source.network
+
+    init(
+        _ request: URLRequest,
+        body: (any RequestBody)?,
+        _ order: Order,
+        loop: EventLoop,
+        delegate: any TransferDelegate
+    ) {
+        self.request = request
+        self.loop = loop
+        self.delegate = delegate
+        site = order.site
+        sending = UpgradeRequest(order.head, body: body)
+        state = .idle(order)
+        log = ExchangeLog(request, throughProxy: order.throughProxy, at: loop.now)
+        activity = loop.now
+        ending.isOfNetwork = true
+        if order.options.usesTunnel { tunnel = ProxyTunnel() }
+    }
+
+    // MARK: - Transfer
+
+    func start() throws(URLError) {
+        guard case .idle(let order) = state else { return }
+        do throws(TransferFailure) {
+            channel = try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: self)
+        } catch {
+            sending.close()
+            throw URLError(error, of: order.hooks, url: request.url)
+        }
+        inquiry = order.options.inquiry
+        state = .connecting
+    }
+
+    func cancel() {
+        settleMetrics()
+        close()
+    }
+
+    private func close() {
+        switch state {
+        case .open(let connection): connection.close()
+        case .receiving(let body): body.close()
+        default: break
+        }
+        state = .over
+        sending.close()
+        channel.take()?.close()
+        inquiry?.close()
+    }
+
+    func setPaused(_ isPaused: Bool) -> Bool {
+        self.isPaused = isPaused
+        if isPaused { ending.wasPaused = true }
+        activity = loop.now
+        switch state {
+        case .open(let connection): connection.port.setPaused(isPaused)
+        case .awaitingAnswer, .sendingRest:
+            updateReading()
+            if !isPaused { sendMore() }
+        case .receiving(let body):
+            updateReading()
+            if !isPaused { body.proceed() }
+        case .idle, .connecting, .held, .switched, .over: break
+        }
+        return true
+    }
+
+    var metrics: HopMetrics? { log.metrics }
+
+    /// A stream may be silent for as long as it likes.
+    var lastActivity: MonotonicTime? {
+        if case .open = state { nil } else { activity }
+    }
+
+    func noteActivity() {
+        activity = loop.now
+    }
+
+    var phase: TransferPhase {
+        switch state {
+        case .idle: .preparing
+        case .connecting: channel?.phase ?? .preparing
+        case .awaitingAnswer, .sendingRest: .sending
+        case .open(let connection): connection.phase
+        case .held, .switched, .receiving, .over: .receiving
+        }
+    }
+
+    func bodyBecameReadable() {
+        sendMore()
+    }
+
+    // MARK: - The request
+
+    func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        activity = loop.now
+        channel.trace(.headerIn, line)
+        return tunnel?.consume(lines: line) == false ? .abort : .accepted
+    }
+
+    func channelOpened(_ channel: Channel) {
+        guard case .connecting = state else { return }
+        activity = loop.now
+        state = .awaitingAnswer
+        connection.establishment = .established(negotiated: nil)
+        let bytes = Array(sending.text.utf8)
+        log.opened(channel, requestHeadSize: bytes.count, at: loop.now)
+        bytes.withUnsafeBytes { bytes in
+            channel.trace(.headerOut, bytes)
+            channel.send(bytes)
+        }
+        updateReading()
+        if sending.hasBody { channel.flush() } else { sendMore() }
+    }
+
+    func channelSentAll(_ channel: Channel) {
+        activity = loop.now
+        sendMore()
+    }
+
+    /// Goes on with the request's body, one piece at a time.
+    private func sendMore() {
+        guard let channel, channel.isOpen, channel.unsentCount == 0 || !sending.hasBody, !isPaused else { return }
+        switch state {
+        case .awaitingAnswer, .sendingRest, .held, .receiving: break
+        case .idle, .connecting, .switched, .open, .over: return
+        }
+        guard !sending.isComplete else { return }
+        do throws(URLError) {
+            let before = sending.sentCount
+            let step = try sending.write(to: channel)
+            if sending.sentCount > before {
+                log.sent(body: sending.sentCount)
+                delegate.transfer(self, sent: sending.sentCount)
+            }
+            channel.flush()
+            if case .complete = step, case .sendingRest(let head, let rest) = state { decide(about: head, rest) }
+        } catch {
+            fail(error)
+        }
+    }
+
+    // MARK: - The response's head
+
+    func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
+        activity = loop.now
+        switch state {
+        case .awaitingAnswer: receiveHead(bytes)
+        case .receiving(let body): body.receive(bytes)
+        case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
+        }
+        if case .over = state { return }
+        delegate.transferSettled(self)
+    }
+
+    private func receiveHead(_ bytes: UnsafeRawBufferPointer) {
+        log.answered(at: loop.now)
+        var rest = bytes
+        let event = reader.consume(&rest)
+        channel?.trace(.headerIn, UnsafeRawBufferPointer(rebasing: bytes.dropLast(rest.count)))
+        for head in reader.takeInformational() { delegate.transfer(self, receivedInformational: head) }
+        switch event {
+        case .incomplete: break
+        case .unparsable: fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
+        case .malformed:
+            fail(URLError(.badServerResponse, request.url, "The response's head is not valid or too large."))
+        case .complete(let head):
+            log.head(head, size: reader.size)
+            ending.head = head
+            if head.status == 101, !sending.isComplete {
+                state = .sendingRest(head, Data(rest))
+                updateReading()
+            } else {
+                decide(about: head, Data(rest))
+            }
+        }
+    }
+
+    private func decide(about head: ResponseHead, _ rest: Data) {
+        state = .held(head, rest)
+        connection.answeredVersion = head.version
+        updateReading()
+        do throws(URLError) {
+            if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
+            let received = ReceivedHead(head: head, request: request, tunnel: tunnel)
+            proceed(to: try delegate.transfer(self, received: received))
+        } catch {
+            fail(error)
+        }
+    }
+
+    func proceed(to route: BodyRoute) {
+        guard case .held(let head, let rest) = state else { return }
+        switch route {
+        case .hold: break
+        // Something else follows, over a connection of its own.
+        case .discard: finish(nil)
+        case .deliver where head.status == 101: state = .switched(rest)
+        case .deliver: receiveBody(after: head, rest)
+        }
+    }
+
+    // MARK: - The response's body
+
+    private func receiveBody(after head: ResponseHead, _ rest: Data) {
+        do throws(URLError) {
+            let body = try ResponseBody(of: head, to: request, on: loop, owner: self)
+            state = .receiving(body)
+            rest.withUnsafeBytes { body.receive($0) }
+            updateReading()
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func updateReading() {
+        let isReading =
+            switch state {
+            case .awaitingAnswer: !isPaused
+            case .receiving(let body): !isPaused && body.wantsBytes
+            case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: false
+            }
+        if case .open = state { return }
+        channel?.setReading(isReading)
+    }
+
+    // MARK: - The delegate's answer to a 101
+
+    func responseAllowed() {
+        guard case .switched(let rest) = state, let head = ending.head else { return }
+        receiveBody(after: head, rest)
+        if case .receiving = state { delegate.transferSettled(self) }
+    }
+
+    var isSwitched: Bool { if case .switched = state { true } else { false } }
+
+    func becomeStream(_ port: StreamPort) {
+        guard case .switched(let rest) = state, let channel = channel.take() else { return }
+        settleMetrics()
+        let connection = StreamConnection(channel, port, to: site, url: request.url, loop: loop, owner: self)
+        state = .open(connection)
+        if isPaused { port.setPaused(true) }
+        // A stream lives long: others needn't wait for its end.
+        delegate.transferLeftConnection(self)
+        guard case .open = state else { return }
+        connection.open(after: rest)
+    }
+
+    // MARK: - The end
+
+    func channelReachedEnd(_ channel: Channel) {
+        switch state {
+        case .receiving(let body): body.reachedEnd()
+        case .awaitingAnswer:
+            let text = "The server closed the connection before the response's head was complete."
+            fail(URLError(TransferFailure(code: .gotNothing, text: text, phase: .receiving), url: request.url))
+        case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
+        }
+    }
+
+    func channel(_ channel: Channel, failed failure: TransferFailure) {
+        if case .connecting = state, failure.code != .operationTimedOut { ending.refusal = tunnel?.refusal }
+        if let refusal = ending.refusal {
+            finish(URLError(failure, url: request.url, refusal: refusal))
+        } else {
+            finish(URLError(failure, url: request.url))
+        }
+    }
+
+    private func fail(_ error: URLError) {
+        finish(error.with(phase: phase))
+    }
+
+    /// The last report.
+    private func finish(_ error: URLError?) {
+        if case .over = state { return }
+        settleMetrics()
+        ending.handshakeQuestion = inquiry?.question
+        close()
+        ending.error = error
+        delegate.transferFinished(self, ending)
+    }
+
+    private func settleMetrics() {
+        if let channel { log.settle(channel, at: loop.now) }
+    }
+}
+
+extension UpgradeTransfer: ResponseBodyOwner {
+    var mayDeliver: Bool { !isPaused && delegate.transferMayDeliver(self) }
+
+    func received(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
+        log.received(body: bytes.count)
+        try delegate.transfer(self, received: bytes)
+    }
+
+    func bodyAdvanced() {
+        activity = loop.now
+        delegate.transferSettled(self)
+        updateReading()
+    }
+
+    func bodyEnded(_ error: URLError?) {
+        if let error { fail(error) } else { finish(nil) }
+    }
+}
+
+extension UpgradeTransfer: StreamConnectionOwner {
+    func streamFinished(_ error: URLError?) {
+        state = .over
+        sending.close()
+        inquiry?.close()
+        ending.error = error
+        ending.isOfNetwork = false
+        delegate.transferFinished(self, ending)
+    }
+}

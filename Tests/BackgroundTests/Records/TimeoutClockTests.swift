@@ -1,0 +1,63 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The clock of a background task's time-out")
+struct TimeoutClockTests {
+    private let start = DispatchTime(uptimeNanoseconds: 1_000_000_000)
+
+    private func after(_ seconds: UInt64) -> DispatchTime {
+        DispatchTime(uptimeNanoseconds: start.uptimeNanoseconds + seconds * 1_000_000_000)
+    }
+
+    @Test("It counts while it runs, and goes on from what agents before have counted")
+    func counting() {
+        var clock = TimeoutClock(earlier: 100)
+        #expect(clock.elapsed(at: after(50)) == 100)
+        let isStarted = clock.start(at: after(50))
+        #expect(isStarted)
+        let isStartedAgain = clock.start(at: after(55))
+        #expect(!isStartedAgain)
+        #expect(clock.elapsed(at: after(60)) == 110)
+        clock.stop(at: after(60))
+        #expect(clock.elapsed(at: after(1000)) == 110)
+        _ = clock.start(at: after(1000))
+        #expect(clock.elapsed(at: after(1001)) == 111)
+        #expect(clock.remaining(of: 120, at: after(1001)) == .seconds(9))
+        #expect(clock.remaining(of: 120, at: after(5000)) == .zero)
+    }
+
+    @Test("It never counts backwards, whatever it is asked for")
+    func backwards() {
+        var clock = TimeoutClock(earlier: 1)
+        _ = clock.start(at: after(10))
+        #expect(clock.elapsed(at: after(3)) == 1)
+        clock.stop(at: after(3))
+        #expect(clock.elapsed(at: after(20)) == 1)
+    }
+
+    @Test("A record of it has no date: what the system's clock is set to means nothing to another agent")
+    func record() throws {
+        let url = try #require(URL(string: "http://h/"))
+        let request = try #require(RequestDescription(URLRequest(url: url)))
+        let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+        let submission = TaskSubmission(
+            key: UUID(),
+            identifier: 1,
+            kind: .download,
+            request: request,
+            resumeData: nil,
+            cookies: [],
+            wish: wish
+        )
+        var record = TaskRecord(submission)
+        record.elapsed = 42
+        let read = try WireCoding.decoder.decode(TaskRecord.self, from: WireCoding.encoder.encode(record))
+        #expect(read.elapsed == 42)
+        #expect(read.fault == nil)
+        record.elapsed = -1
+        #expect(record.fault != nil)
+    }
+}

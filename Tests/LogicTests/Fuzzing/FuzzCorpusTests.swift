@@ -1,0 +1,26 @@
+import Foundation
+import Testing
+
+/// Everything that fuzzing has found or needed once, read again.
+struct FuzzCorpusTests {
+    @Test("reads everything in the corpus without a finding", arguments: FuzzTarget.all.map(\.name))
+    func replays(_ name: String) throws {
+        let target = try #require(FuzzTarget.all.first { $0.name == name })
+        let folder = Self.corpus.appendingPathComponent(name, isDirectory: true)
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        #expect(!files.isEmpty)
+        for file in files { try Data(contentsOf: file).withUnsafeBytes(target.run) }
+    }
+
+    @Test("has no folder in the corpus that no target reads")
+    func folders() throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: Self.corpus.path)
+        #expect(Set(folders).subtracting(FuzzTarget.all.map(\.name)) == [])
+        #expect(Set(FuzzTarget.all.map(\.name)).count == FuzzTarget.all.count)
+    }
+
+    private static let corpus = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent()
+        .appendingPathComponent("../../Fuzz/Corpus", isDirectory: true)
+        .standardizedFileURL
+}

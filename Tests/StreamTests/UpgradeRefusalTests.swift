@@ -1,0 +1,202 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+/// Without a 101, a request with `Upgrade` is like any other: what a delegate hears is compared with the same request without the field.
+@Suite("Requests with Upgrade that the server doesn't grant", .timeLimit(.minutes(1)))
+struct UpgradeRefusalTests {
+    /// What is compared.
+    private struct Course: Equatable {
+        let status: Int?
+        let fields: [String: String]
+        let body: Data?
+        let error: URLError.Code?
+        let received: Int64
+    }
+
+    private func course(
+        of request: URLRequest,
+        upgrade: String?,
+        from handler: @escaping LoopbackServer.Handler
+    ) async throws -> Course {
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate, handler: handler)
+        defer { rig.stop() }
+        var request = request
+        request.url = request.url.flatMap { rig.url($0.path) }
+        if let upgrade { request.setValue(upgrade, forHTTPHeaderField: "Upgrade") }
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        let error = try await delegate.completion(of: task)
+        let response = task.response as? HTTPURLResponse
+        var fields: [String: String] = [:]
+        for (name, value) in response?.allHeaderFields ?? [:] { fields["\(name)"] = "\(value)" }
+        fields["Date"] = nil
+        return Course(
+            status: response?.statusCode,
+            fields: fields,
+            body: delegate.body(of: task),
+            error: error?.code,
+            received: task.countOfBytesReceived
+        )
+    }
+
+    private func compare(
+        _ method: String = "GET",
+        body: Data? = nil,
+        _ handler: @escaping LoopbackServer.Handler
+    ) async throws {
+        var request = URLRequest(url: try #require(URL(string: "http://host.test/first")))
+        request.httpMethod = method
+        request.httpBody = body
+        let ordinary = try await course(of: request, upgrade: nil, from: handler)
+        let upgrading = try await course(of: request, upgrade: "echo", from: handler)
+        #expect(upgrading == ordinary)
+    }
+
+    private enum Answer: CaseIterable {
+        case length, empty, chunked, largeChunks, untilClose, noContent, notModified, refused, gzip, gzipInChunks
+        case hints, oldVersion, large
+    }
+
+    private static let coded = CodedBodies.gzip
+
+    private static func response(_ answer: Answer) -> LoopbackServer.Response {
+        switch answer {
+        case .length: .text("hello")
+        case .empty: .status(200)
+        case .chunked: .chunked(["a", "bc", "def"], trailers: ["Checksum": "1"])
+        case .largeChunks: .chunked(.generated(length: 3_000_000, seed: 1))
+        case .untilClose: .text("hello").untilClose()
+        case .noContent: .status(204)
+        case .notModified: .status(304)
+        case .refused: .text("Upgrade to something else", status: 426).header("Upgrade", "other")
+        case .gzip: .data(coded).header("Content-Encoding", "gzip")
+        case .gzipInChunks:
+            .chunked([.bytes(coded.prefix(100)), .bytes(coded.dropFirst(100))]).header("Content-Encoding", "gzip")
+        case .hints:
+            .raw([
+                .bytes("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab")
+            ])
+        case .oldVersion: .raw([.bytes("HTTP/1.0 200 OK\r\nA: b\r\n\r\nall of it"), .close])
+        case .large: .generated(length: 5_000_000, seed: 2)
+        }
+    }
+
+    @Test("Every response and its body come as without the field", arguments: Answer.allCases)
+    private func responses(_ answer: Answer) async throws {
+        try await compare { _ in Self.response(answer) }
+    }
+
+    @Test("HEAD has no body, whatever its length says")
+    func head() async throws {
+        try await compare("HEAD") { _ in .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")]) }
+    }
+
+    private static let mistakes: [LoopbackServer.Fault] = [
+        .beforeAnyByte, .insideHead, .afterHead(length: 10), .insideBody(after: 5, of: 10), .insideChunk(after: 5),
+        .malformedChunk, .garbage,
+    ]
+
+    @Test("What a server does wrong is the same error", arguments: mistakes.indices)
+    func faults(_ index: Int) async throws {
+        try await compare { _ in .fault(Self.mistakes[index]) }
+    }
+
+    @Test("Bodies in either direction are what they were, and so is an echo of them", arguments: ["POST", "PUT"])
+    func uploads(_ method: String) async throws {
+        try await compare(method, body: GeneratedBody.bytes(seed: 3, range: 0..<300_000)) { .data($0.body) }
+        try await compare(method, body: Data()) { .text("\($0.header("Content-Length") ?? "none")") }
+    }
+
+    @Test("A body without a length is sent in chunks")
+    func streamedBody() async throws {
+        let rig = try Rig(delegate: RecordingDelegate()) { .data($0.body) }
+        defer { rig.stop() }
+        let delegate = try #require(rig.session.delegate as? RecordingDelegate)
+        var request = URLRequest(url: rig.url("/"))
+        request.httpMethod = "POST"
+        let body = GeneratedBody.bytes(seed: 4, range: 0..<200_000)
+        request.httpBodyStream = InputStream(data: body)
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == body)
+        #expect(rig.server.requests.first?.header("Transfer-Encoding") == "chunked")
+        #expect(task.countOfBytesSent == 200_000)
+    }
+
+    @Test("A redirect is followed, with the field")
+    func redirect() async throws {
+        try await compare { request in
+            request.path == "/first" ? .redirect(to: "/second") : .text("\(request.path)")
+        }
+    }
+
+    @Test("A challenge is answered, and cookies are stored")
+    func challenge() async throws {
+        try await compare { request in
+            request.header("Authorization") == nil && request.header("Cookie") == nil
+                ? .redirect(to: "/second").header("Set-Cookie", "a=b") : .text(request.header("Cookie") ?? "none")
+        }
+        let rig = try Rig(delegate: nil) { request in
+            request.header("Authorization") == nil
+                ? .status(401).header("WWW-Authenticate", "Basic realm=\"r\"") : .text("let in")
+        }
+        defer { rig.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        var components = try #require(URLComponents(url: rig.url("/"), resolvingAgainstBaseURL: false))
+        (components.user, components.password) = ("user", "secret")
+        var request = URLRequest(url: try #require(components.url))
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        let task = session.dataTask(with: request)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.onlyBody == Data("let in".utf8))
+    }
+
+    @Test("A delegate that is slow, or suspends the task, holds the server up")
+    func backPressure() async throws {
+        let gate = Gate()
+        let delegate = RecordingDelegate(
+            keepsBodies: false,
+            onResponse: { task, _, answer in
+                task.suspend()
+                answer(.allow)
+                gate.open()
+            }
+        )
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: 1 << 40) }
+        defer { rig.stop() }
+        var request = URLRequest(url: rig.url("/"))
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        try await gate.wait()
+        try await rig.server.waitUntilBlocked()
+        #expect(task.countOfBytesReceived < 4 << 20)
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        try await rig.server.waitUntilNoConnections()
+    }
+
+    @Test("A response that becomes a stream without a 101 can only be read")
+    func readOnly() async throws {
+        let recorder = StreamRecorder()
+        let rig = try Rig(delegate: recorder) { _ in .text("hello") }
+        defer { rig.stop() }
+        var request = URLRequest(url: rig.url("/"))
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        rig.session.dataTask(with: request).resume()
+        try await recorder.wait(for: .becameStream)
+        let task = try #require(recorder.record.value.streamTask)
+        await #expect(throws: URLError.self) { try await task.write("a") }
+        #expect(try await task.rest() == "hello")
+        #expect(try await recorder.completion() == nil)
+    }
+}

@@ -1,0 +1,282 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Requests with Upgrade, whose 101 becomes a stream", .timeLimit(.minutes(1)))
+struct UpgradeTests {
+    private static let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
+
+    /// Sends back what it gets, and ends when the client does.
+    private static let echo: LoopbackServer.Conversation = { event in
+        if case .received(let data) = event { [.bytes(data)] } else { [] }
+    }
+
+    private static func server(
+        _ head: String = head,
+        _ conversation: @escaping LoopbackServer.Conversation = echo
+    ) throws -> LoopbackServer {
+        var options = LoopbackServer.Options()
+        options.allowsHalfClose = true
+        return try LoopbackServer(options: options) { _ in .raw([.bytes(head), .converse(conversation)]) }
+    }
+
+    private func request(_ url: URL) -> URLRequest {
+        var request = URLRequest(url: url)
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        return request
+    }
+
+    private func stream(_ recorder: StreamRecorder) async throws -> URLSessionStreamTask {
+        try await recorder.wait(for: .becameStream)
+        return try #require(recorder.record.value.streamTask)
+    }
+
+    @Test("It goes both ways, until both sides have ended")
+    func both() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let data = session.dataTask(with: request(server.url("/path?query")))
+        data.resume()
+        let task = try await stream(recorder)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 101)
+        #expect(task.taskIdentifier == data.taskIdentifier && data.state == .completed && task.state == .running)
+        try await task.write("hello")
+        #expect(try await task.text(5) == "hello")
+        try await task.write("goodbye")
+        task.closeWrite()
+        #expect(try await task.rest() == "goodbye")
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.becameStream, .writeClosed, .readClosed, .completed(nil)])
+        try await server.waitUntilNoConnections()
+        let received = try #require(server.requests.first)
+        #expect(received.target == "/path?query")
+        #expect(received.header("Upgrade") == "echo" && received.header("Connection") == "Upgrade")
+        #expect(received.header("Host") == "127.0.0.1:\(server.port)")
+    }
+
+    @Test("What comes in the same packet as the head is read first")
+    func behindTheHead() async throws {
+        let server = try Self.server(Self.head + "early")
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: request(server.url("/"))).resume()
+        let task = try await stream(recorder)
+        try await task.write("late")
+        #expect(try await task.text(9) == "earlylate")
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A 101 has no body, whatever its fields say", arguments: ["Content-Length: 3", "Transfer-Encoding: chunked"])
+    func bodyLength(_ field: String) async throws {
+        let server = try Self.server(Self.head.dropLast(2) + field + "\r\n\r\n")
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: request(server.url("/"))).resume()
+        let task = try await stream(recorder)
+        try await task.write("hello")
+        #expect(try await task.text(5) == "hello")
+        task.closeWrite()
+        #expect(try await task.rest() == "")
+        #expect(try await recorder.completion() == nil)
+    }
+
+    @Test("A server that closes the connection after its 101 ends the reads, and fails what is written")
+    func closed() async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "bye"), .close]) }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: request(server.url("/"))).resume()
+        let task = try await stream(recorder)
+        #expect(try await task.rest() == "bye")
+        #expect(recorder.events == [.becameStream, .readClosed])
+        await #expect(throws: URLError.self) { while true { try await task.write("a") } }
+        #expect(try await recorder.completion()?.code == .networkConnectionLost)
+    }
+
+    @Test("The server's end leaves the stream open for writing")
+    func halfClosed() async throws {
+        let received = Watched("")
+        let server = try HalfClosingServer(greeting: Self.head + "all") { data in
+            received.update { $0 += String(decoding: data, as: UTF8.self) }
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+        session.dataTask(with: request(url)).resume()
+        let task = try await stream(recorder)
+        #expect(try await task.rest() == "all")
+        try await task.write("still here")
+        task.closeWrite()
+        #expect(try await recorder.completion() == nil)
+        try await received.wait { $0.hasSuffix("\r\n\r\nstill here") }
+    }
+
+    @Test("A request's body is sent before the protocol changes, though the server answers at the head")
+    func body() async throws {
+        let received = Watched(Data())
+        let server = try LoopbackServer(answering: .atHead) { _ in
+            .raw([
+                .bytes(Self.head), .waitForBody,
+                .converse { event in
+                    if case .received(let data) = event { received.update { $0 += data } }
+                    return []
+                },
+            ])
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        var request = request(server.url("/"))
+        request.httpMethod = "POST"
+        request.httpBody = GeneratedBody.bytes(seed: 1, range: 0..<3_000_000)
+        session.dataTask(with: request).resume()
+        let task = try await stream(recorder)
+        try await task.write("after")
+        try await received.wait { $0 == Data("after".utf8) }
+        #expect(server.requests.first?.body == request.httpBody)
+        task.cancel()
+    }
+
+    @Test("A delegate that allows the response gets what follows as its body", arguments: [true, false])
+    func allowed(_ isDownload: Bool) async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "one "), .bytes("two"), .close]) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(isDownload ? .becomeDownload : .allow) })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: request(server.url("/")))
+        task.resume()
+        try await delegate.record.wait { !$0.completions.isEmpty }
+        #expect(delegate.record.value.error == nil)
+        #expect(delegate.onlyBody == Data("one two".utf8))
+    }
+
+    @Test("Handlers and async calls have nobody to ask: what follows is the body")
+    func handlers() async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }
+        defer { server.stop() }
+        let session = URLSession.forTest(delegate: StreamRecorder())
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(for: request(server.url("/")))
+        #expect(data == Data("hello".utf8) && (response as? HTTPURLResponse)?.statusCode == 101)
+    }
+
+    @Test("Without being asked, a 101 becomes a stream that can only be read")
+    func unasked() async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        await #expect(throws: URLError.self) { try await task.write("a") }
+        #expect(try await task.rest() == "hello")
+        #expect(try await recorder.completion() == nil)
+    }
+
+    @Test("TLS can be started on it, and its streams can be captured")
+    func security() async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site, upgrades: true)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+        session.dataTask(with: request(url)).resume()
+        let task = try await stream(recorder)
+        try await task.write("start\n")
+        #expect(try await task.line() == "plain: start")
+        task.startSecureConnection()
+        try await task.write("secret\n")
+        #expect(try await task.line() == "TLS: secret")
+        task.captureStreams()
+        try await recorder.wait(for: .captured)
+        let (input, output) = try #require(recorder.record.value.streams)
+        input.open()
+        output.open()
+        #expect(output.write(Array("more\n".utf8), maxLength: 5) == 5)
+        var buffer = [UInt8](repeating: 0, count: 10)
+        var text = ""
+        while !text.hasSuffix("\n") {
+            let count = input.read(&buffer, maxLength: 10)
+            guard count > 0 else { break }
+            text += String(decoding: buffer[..<count], as: UTF8.self)
+        }
+        #expect(text == "TLS: more\n")
+        input.close()
+        output.close()
+    }
+
+    @Test("Over https it goes both ways within TLS; its connection can't be captured")
+    func https() async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: true)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        session.dataTask(with: request(url)).resume()
+        let task = try await stream(recorder)
+        #expect(recorder.record.value.challenges == [NSURLAuthenticationMethodServerTrust])
+        try await task.write("hello\n")
+        #expect(try await task.line() == "plain: hello")
+        task.captureStreams()
+        #expect(try await recorder.completion()?.code == .cannotLoadFromNetwork)
+    }
+
+    @Test("It goes through SOCKS, and over https through an HTTP proxy", arguments: [true, false])
+    func proxies(_ isSOCKS: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: !isSOCKS)
+        defer { server.stop() }
+        let proxy = isSOCKS ? try Dante.shared().server(.socks5h) : try Squid.shared().server(.open)
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(nginx, delegate: recorder) { $0.proxy = .server(proxy) }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "\(isSOCKS ? "http" : "https")://127.0.0.1:\(server.port)/"))
+        session.dataTask(with: request(url)).resume()
+        let task = try await stream(recorder)
+        try await task.write("hello\n")
+        #expect(try await task.line() == "plain: hello")
+        task.cancel()
+    }
+
+    @Test("A suspended task leaves the stream alone, and goes on with it")
+    func suspended() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: request(server.url("/"))).resume()
+        let task = try await stream(recorder)
+        task.suspend()
+        let text = Watched("")
+        task.readData(ofMinLength: 5, maxLength: 5, timeout: 0) { data, _, _ in
+            text.update { $0 = String(decoding: data ?? Data(), as: UTF8.self) }
+        }
+        task.write(Data("hello".utf8), timeout: 0) { _ in }
+        task.resume()
+        try await text.wait { $0 == "hello" }
+        task.cancel()
+    }
+}
