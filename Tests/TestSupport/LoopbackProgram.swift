@@ -4,14 +4,16 @@ import CurlNetworkingLoopbackServer
 
 /// Starts a real server, one of Debian's, on loopback ports that were free a moment ago, and waits until it listens.
 package enum LoopbackProgram {
-    /// The server ends with the test process, however that ends, or with the returned object.
+    /// The server ends with the test process, however that ends, or with the returned object. Then its directory is removed.
     ///
     /// - Parameters:
     ///   - package: Debian's name for what has to be installed.
+    ///   - directory: The server's own; nil if it needs none.
     ///   - command: The program's words for these ports; the first is its path. Asked again for other ports when another program
     ///     has taken one of them meanwhile.
     package static func start(
         _ package: String,
+        in directory: TemporaryDirectory? = nil,
         ports count: Int = 1,
         _ command: ([Int]) throws -> [String]
     ) throws -> (ports: [Int], process: ChildProcess) {
@@ -24,19 +26,30 @@ package enum LoopbackProgram {
                 )
             }
             guard Set(ports).count == count else { continue }
-            let process = try ChildProcess(["sh", "-c", script, "sh"] + words, mergesErrors: true)
+            let arguments = ["sh", directory?.url.path ?? ""] + words
+            let process = try ChildProcess(["sh", "-c", script] + arguments, mergesErrors: true)
             if ports.allSatisfy(waitForListener) { return (ports, process) }
         }
         throw ChildProcess.Failure(description: "\(package) doesn't listen")
     }
 
-    /// Runs the server, and a watchdog that ends it when the tests have ended, whichever way.
+    /// Runs the server, and a watchdog that ends it and removes its directory when the tests have ended, whichever way. The server has a
+    /// moment to write its last words; a directory may be one that nobody can write to.
     private static let script = """
+        directory=$1; shift
         exec 9<&0
         (
             exec >/dev/null 2>&1
             cat <&9 >/dev/null
             kill -TERM $$
+            [ -n "$directory" ] || exit
+            for _ in 1 2 3 4 5 6 7 8 9 10; do
+                kill -0 $$ || break
+                sleep 0.1
+            done
+            kill -KILL $$
+            chmod -R u+w "$directory"
+            rm -rf "$directory"
         ) &
         exec 9<&- </dev/null
         exec "$@"

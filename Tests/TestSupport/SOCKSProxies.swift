@@ -16,7 +16,7 @@ package final class Dante: Sendable {
     private init() throws {
         let directory = try TemporaryDirectory()
         let file = directory.url.appendingPathComponent("danted.conf")
-        let (ports, process) = try LoopbackProgram.start("dante-server") { ports in
+        let (ports, process) = try LoopbackProgram.start("dante-server", in: directory) { ports in
             try """
             logoutput: stderr
             internal: 127.0.0.1 port = \(ports[0])

@@ -31,7 +31,8 @@ package final class Squid: Sendable {
         let digests = try directory.file("digests", Data("user:squid:\(Self.digestHash)\n".utf8))
         let identity = try Nginx.shared().site
         let file = directory.url.appendingPathComponent("squid.conf")
-        let (ports, process) = try LoopbackProgram.start("squid-openssl", ports: Door.allCases.count) { ports in
+        let (ports, process) = try LoopbackProgram.start("squid-openssl", in: directory, ports: Door.allCases.count) {
+            ports in
             let doors = Dictionary(uniqueKeysWithValues: zip(Door.allCases, ports))
             try Self.configuration(doors, identity, passwords: passwords.path, digests: digests.path)
                 .write(to: file, atomically: true, encoding: .utf8)

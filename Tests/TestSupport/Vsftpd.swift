@@ -31,7 +31,7 @@ package final class Vsftpd: Sendable {
         // vsftpd refuses everybody a root that they can write to.
         try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: root.path)
         let file = directory.url.appendingPathComponent("vsftpd.conf")
-        let (ports, process) = try LoopbackProgram.start("vsftpd") { ports in
+        let (ports, process) = try LoopbackProgram.start("vsftpd", in: directory) { ports in
             try Self.configuration(ports[0], root, empty, identity)
                 .write(to: file, atomically: true, encoding: .utf8)
             return [Self.path, file.path]

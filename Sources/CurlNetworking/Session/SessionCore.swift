@@ -61,6 +61,8 @@ final class SessionCore: @unchecked Sendable {
         case released(WeakTask)
         /// Resumed or cancelled, and kept to its end.
         case active(any SessionMember)
+        /// Stands for tasks that the session may yet learn of.
+        case reservation
     }
 
     fileprivate struct WeakTask {
@@ -156,15 +158,15 @@ final class SessionCore: @unchecked Sendable {
 
     /// The session doesn't end until `letGo`: there may be tasks that it doesn't know yet.
     func holdOpen() {
-        shared.withLock { $0.tasks[Self.placeholder] = .released(WeakTask(task: nil)) }
+        shared.withLock { $0.tasks[Self.reservation] = .reservation }
     }
 
     func letGo() {
-        if !isFree(identifier: Self.placeholder) { remove(identifier: Self.placeholder) }
+        if !isFree(identifier: Self.reservation) { remove(identifier: Self.reservation) }
     }
 
-    /// No task's number.
-    private static let placeholder = 0
+    /// The number under which a place is reserved in the list of tasks; no task has it.
+    private static let reservation = 0
 
     /// Calls `body` once the list of tasks is complete.
     func afterAttaching(_ body: @escaping @Sendable () -> Void) {
@@ -250,6 +252,7 @@ final class SessionCore: @unchecked Sendable {
             case .created(let task): task
             case .released(let weak): weak.task
             case .active(let member): member.listedTask
+            case .reservation: nil
             }
         }
     }

@@ -138,14 +138,9 @@ final class TransportSecurityStore: Sendable {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while content.count < largestFile {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0 {
-                let error = SystemError.current
-                if error.code == EINTR { continue }
-                throw error
-            }
-            guard count > 0 else { break }
+            let count = try buffer.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }.get()
             content += buffer[..<count]
+            if count < buffer.count { break }
         }
         return TransportSecurityHosts(String(decoding: content, as: UTF8.self), now: Date())
     }
@@ -155,17 +150,13 @@ final class TransportSecurityStore: Sendable {
         let temporary = file.path + ".\(UUID().uuidString).tmp"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemError.current }
-        var bytes = Array(text.utf8)[...]
-        var error: SystemError?
-        while !bytes.isEmpty, error == nil {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count > 0 { bytes = bytes.dropFirst(count) } else if errno != EINTR { error = .current }
+        do throws(SystemError) {
+            defer { close(descriptor) }
+            try Array(text.utf8).withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
+            guard fsync(descriptor) == 0, rename(temporary, file.path) == 0 else { throw .current }
+        } catch {
+            unlink(temporary)
+            throw error
         }
-        if error == nil, fsync(descriptor) != 0 { error = .current }
-        close(descriptor)
-        if error == nil, rename(temporary, file.path) != 0 { error = .current }
-        guard let error else { return }
-        unlink(temporary)
-        throw error
     }
 }

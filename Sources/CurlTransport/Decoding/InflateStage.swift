@@ -37,24 +37,22 @@ struct InflateFunctions: Sendable {
 }
 
 /// Decodes gzip, with one or more members, and deflate, with or without the zlib wrapper.
-final class InflateStage: DecodingStage {
+final class InflateStage: MemberStage {
     enum Format { case gzip, deflate }
 
-    private enum State {
-        /// Waiting for the first two bytes, which tell whether there is a wrapper; holds the first once it has arrived.
-        case choosing(UInt8?)
-        case decoding
-        /// A member is complete.
-        case between(MemberBoundary)
-        /// The last member is complete: the rest is dropped.
-        case over
+    /// Whether deflate data has the zlib wrapper.
+    private enum Wrapper {
+        /// Waiting for the first two bytes, which tell; holds the first once it has arrived.
+        case unknown(UInt8?)
+        case known
     }
 
     private let functions: InflateFunctions
     /// At a fixed address, since zlib keeps a pointer to it.
     private let stream: InflateFunctions.Stream
     private let format: Format
-    private var state: State
+    private var wrapper: Wrapper
+    var position = MemberPosition.within
 
     // zlib.h; windows are 32 KiB.
     private static let zlibWindow: Int32 = 15
@@ -70,7 +68,7 @@ final class InflateStage: DecodingStage {
         guard let functions = InflateFunctions.loaded else { return nil }
         self.functions = functions
         self.format = format
-        state = format == .gzip ? .decoding : .choosing(nil)
+        wrapper = format == .gzip ? .known : .unknown(nil)
         stream = .allocate(capacity: 1)
         stream.initialize(to: clibcurl_zlib_stream())
         let size = Int32(MemoryLayout<clibcurl_zlib_stream>.size)
@@ -86,22 +84,13 @@ final class InflateStage: DecodingStage {
         stream.deallocate()
     }
 
-    var isComplete: Bool {
-        switch state {
-        case .choosing, .decoding: false
-        case .between, .over: true
-        }
-    }
-
-    func decode(
+    func decodeMember(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        switch state {
-        case .choosing(let first): try choose(input, first, into: output)
-        case .decoding: try inflate(input, into: output)
-        case .between(let boundary): try look(for: boundary, in: input, into: output)
-        case .over: (input.count, 0)
+        switch wrapper {
+        case .unknown(let first): try choose(input, first, into: output)
+        case .known: try inflate(input, into: output)
         }
     }
 
@@ -118,16 +107,19 @@ final class InflateStage: DecodingStage {
         let code = functions.inflate(stream, 0)
         switch code {
         case Self.ok, Self.bufferError: break
-        case Self.streamEnd: state = format == .gzip ? .between(.gzip) : .over
+        case Self.streamEnd: position = format == .gzip ? .between(.gzip) : .over
         case Self.needsDictionary: throw DecodingFailure("it needs a dictionary")
         default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
         }
         return (Int(inputSize - stream.pointee.avail_in), Int(outputSize - stream.pointee.avail_out))
     }
 
+    func beginMember() throws(DecodingFailure) {
+        try restart(Self.gzipWindow)
+    }
+
     private func restart(_ window: Int32) throws(DecodingFailure) {
         guard functions.reset(stream, window) == Self.ok else { throw DecodingFailure("zlib can't start again") }
-        state = .decoding
     }
 
     // MARK: - deflate
@@ -139,44 +131,18 @@ final class InflateStage: DecodingStage {
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
         guard let byte = input.first else { return (0, 0) }
         guard let first else {
-            state = .choosing(byte)
+            wrapper = .unknown(byte)
             return (1, 0)
         }
         try restart(Self.isWrapping(first, byte) ? Self.zlibWindow : Self.rawWindow)
+        wrapper = .known
         // zlib consumes both: they produce less than there is room for.
-        let (_, produced) = try inflate(pieces: [first, byte], into: output)
+        let (_, produced) = try decodeMember(pieces: [first, byte], into: output)
         return (1, produced)
     }
 
     /// RFC 1950 §2.2. No encoder starts bare deflate data like this: the padding before its first stored block would have to be non-zero.
     private static func isWrapping(_ first: UInt8, _ second: UInt8) -> Bool {
         first & 0x0F == 8 && first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(second)) % 31 == 0
-    }
-
-    private func inflate(
-        pieces bytes: [UInt8],
-        into output: UnsafeMutableRawBufferPointer
-    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        try bytes.withUnsafeBytes { bytes in Result { () throws(DecodingFailure) in try inflate(bytes, into: output) } }
-            .get()
-    }
-
-    // MARK: - gzip
-
-    private func look(
-        for boundary: MemberBoundary,
-        in input: UnsafeRawBufferPointer,
-        into output: UnsafeMutableRawBufferPointer
-    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        var boundary = boundary
-        switch boundary.feed(input) {
-        case .undecided: state = .between(boundary)
-        case .other: state = .over
-        case .member(let end):
-            try restart(Self.gzipWindow)
-            // The start of a member's header: it produces no output.
-            return (end, try inflate(pieces: boundary.bytes, into: output).produced)
-        }
-        return (input.count, 0)
     }
 }

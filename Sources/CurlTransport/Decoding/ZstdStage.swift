@@ -41,18 +41,10 @@ struct ZstdFunctions: Sendable {
 }
 
 /// Decodes zstd, with one or more frames.
-final class ZstdStage: DecodingStage {
-    private enum State {
-        case decoding
-        /// A frame is complete.
-        case between(MemberBoundary)
-        /// The last frame is complete: the rest is dropped.
-        case over
-    }
-
+final class ZstdStage: MemberStage {
     private let functions: ZstdFunctions
     private let context: ZstdFunctions.Context
-    private var state = State.decoding
+    var position = MemberPosition.within
 
     /// ZSTD_d_windowLogMax.
     private static let windowLogParameter: Int32 = 100
@@ -70,25 +62,7 @@ final class ZstdStage: DecodingStage {
         _ = functions.free(context)
     }
 
-    var isComplete: Bool {
-        switch state {
-        case .decoding: false
-        case .between, .over: true
-        }
-    }
-
-    func decode(
-        _ input: UnsafeRawBufferPointer,
-        into output: UnsafeMutableRawBufferPointer
-    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        switch state {
-        case .decoding: try decompress(input, into: output)
-        case .between(let boundary): try look(for: boundary, in: input, into: output)
-        case .over: (input.count, 0)
-        }
-    }
-
-    private func decompress(
+    func decodeMember(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
@@ -96,27 +70,9 @@ final class ZstdStage: DecodingStage {
         var to = clibcurl_zstd_output(bytes: output.baseAddress, size: output.count, position: 0)
         let code = functions.decompress(context, &to, &from)
         guard functions.isError(code) == 0 else { throw DecodingFailure(functions.errorName(code), default: "") }
-        if code == 0 { state = .between(.zstd) }
+        if code == 0 { position = .between(.zstd) }
         return (from.position, to.position)
     }
 
-    private func look(
-        for boundary: MemberBoundary,
-        in input: UnsafeRawBufferPointer,
-        into output: UnsafeMutableRawBufferPointer
-    ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        var boundary = boundary
-        switch boundary.feed(input) {
-        case .undecided: state = .between(boundary)
-        case .other: state = .over
-        case .member(let end):
-            state = .decoding
-            // The start of a frame's header: it produces no output.
-            let decoded = boundary.bytes.withUnsafeBytes { magic in
-                Result { () throws(DecodingFailure) in try decompress(magic, into: output) }
-            }
-            return (end, try decoded.get().produced)
-        }
-        return (input.count, 0)
-    }
+    func beginMember() {}
 }

@@ -16,8 +16,8 @@ package final class Multi {
     private var id: UInt32 = 0
     private var isClosed = false
 
-    /// Each element knows its index. Unchecked for the reason that a `Deadline` gives.
-    @exclusivity(unchecked) private var running: [EasyHandle] = []
+    /// Unchecked for the reason that a `Deadline` gives.
+    @exclusivity(unchecked) private var running = RunningTransfers()
 
     /// Those that stand, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
@@ -74,7 +74,7 @@ package final class Multi {
         loop.preconditionOnLoop()
         guard !isClosed else { return }
         isClosed = true
-        while let easy = running.last { remove(easy) }
+        while let easy = running.all.last { remove(easy) }
         closeHandle()
         loop.unregister(id)
         unsettled.removeAll()
@@ -127,7 +127,7 @@ package final class Multi {
     }
 
     private func closeIdleHandle() {
-        guard running.isEmpty, let idleDeadline else { return }
+        guard running.all.isEmpty, let idleDeadline else { return }
         if loop.now < idleClock.end { return loop.schedule(idleDeadline, at: idleClock.end) }
         closeHandle()
     }
@@ -140,17 +140,17 @@ package final class Multi {
     /// Called by the loop, also within libcurl.
     func connectionEnded() {
         idleClock.connectionEnded()
-        if running.isEmpty { becameIdle() }
+        if running.all.isEmpty { becameIdle() }
     }
 
     /// Adds the connections that its transfers are running on.
     package func add(to usage: inout ConnectionUsage) {
         loop.preconditionOnLoop()
-        for easy in running { usage.add(easy) }
+        for easy in running.all { usage.add(easy) }
     }
 
     /// How many transfers are running.
-    package var transferCount: Int { running.count }
+    package var transferCount: Int { running.all.count }
 
     // MARK: - Transfers
 
@@ -174,14 +174,13 @@ package final class Multi {
         guard code == CURLM_OK else {
             easy.stop()
             easy.leaveTLSSessions()
-            if running.isEmpty { becameIdle() }
+            if running.all.isEmpty { becameIdle() }
             throw TransferFailure(
                 code: code == CURLM_OUT_OF_MEMORY ? .outOfMemory : .failedInit,
                 text: String(cString: curl_multi_strerror(code))
             )
         }
-        easy.position = running.count
-        running.append(easy)
+        running.add(easy)
         loop.transferCount += 1
         return easy
     }
@@ -207,19 +206,15 @@ package final class Multi {
         curl_multi_remove_handle(handle, easy.handle)
         easy.leaveTLSSessions()
         loop.transferCount -= 1
-        let last = running.removeLast()
-        if last !== easy {
-            running[easy.position] = last
-            last.position = easy.position
-        }
-        if running.isEmpty, !isClosed { becameIdle() }
+        running.remove(easy)
+        if running.all.isEmpty, !isClosed { becameIdle() }
     }
 
     /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
     /// response, and don't look again at that point. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
-        guard let handle, running.count > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
+        guard let handle, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
         else { return }
         // It looks whenever a transfer leaves.
         if curl_multi_add_handle(handle, guest) == CURLM_OK { curl_multi_remove_handle(handle, guest) }

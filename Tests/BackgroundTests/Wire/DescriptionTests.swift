@@ -57,6 +57,31 @@ struct DescriptionTests {
         #expect(same.curl.temporaryDirectory == folder)
     }
 
+    @Test("Every option goes to the agent, or is known not to")
+    func everyOption() throws {
+        func names(_ value: Any) -> Set<String> { Set(Mirror(reflecting: value).children.compactMap(\.label)) }
+        // Where files are, what the program's own process does, its code, and what only other tasks or the agent itself need.
+        let others: Set = [
+            "temporaryDirectory", "ignoresBrokenPipeSignal", "eventLoops", "configureTransfer", "trace", "webSockets",
+            "background",
+        ]
+        let sent = names(AgentOptions(CurlOptions()))
+        #expect(sent.isDisjoint(with: others))
+        #expect(sent.union(others) == names(CurlOptions()))
+    }
+
+    @Test("The numbers among the options come out as they went in")
+    func numbers() throws {
+        var options = CurlOptions()
+        (options.maximumConnections, options.maximumKeptConnections) = (11, 12)
+        options.maximumStreamsPerConnection = 13
+        options.connections.idleLifetime = .seconds(14)
+        let same = try copy(AgentOptions(options)).options
+        #expect(same.maximumConnections == 11 && same.maximumKeptConnections == 12)
+        #expect(same.maximumStreamsPerConnection == 13)
+        #expect(same.connections.idleLifetime == .seconds(14))
+    }
+
     @Test(
         "Names of records are a number and a key, and nothing else",
         arguments: ["1.task", "0-\(UUID()).task", "-1-\(UUID()).task", "../1.task", ""]

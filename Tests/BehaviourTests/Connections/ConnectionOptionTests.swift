@@ -119,7 +119,7 @@ struct ConnectionOptionTests {
         let rig = try Rig(delegate: delegate) {
             $0.path == "/" ? .data(content) : .text("hello").after([.pause(.seconds(4))])
         } configure: {
-            $0.curl.hosts["*"].connections.lowSpeedLimit = .init(bytesPerSecond: 1000, duration: .seconds(1))
+            $0.curl.hosts["*"].connections.lowSpeedLimit = .init(bytesPerSecond: 1000, duration: .seconds(3))
         }
         defer { rig.stop() }
         let task = rig.session.dataTask(with: rig.url("/"))

@@ -77,39 +77,40 @@ struct TimeoutTests {
 
     @Test("Every byte sent starts the idle time-out anew")
     func resetBySending() async throws {
-        let trickle = (0..<6).flatMap { _ in
-            [LoopbackServer.Step.stopReading, .pause(.milliseconds(500)), .resumeReading, .pause(.milliseconds(5))]
+        // The whole takes longer than the time-out, and a stall must take a dozen pauses' time to be taken for silence.
+        let trickle = (0..<13).flatMap { _ in
+            [LoopbackServer.Step.stopReading, .pause(.milliseconds(250)), .resumeReading, .pause(.milliseconds(5))]
         }
         var options = LoopbackServer.Options()
         options.bodyLimit = 0
         let rig = try Rig(answering: .atHead, options: options) { _ in
             .text("done").after(trickle + [.waitForBody])
         } configure: {
-            $0.timeoutIntervalForRequest = 2
+            $0.timeoutIntervalForRequest = 3
         }
         defer { rig.stop() }
         let elapsed = try await Self.elapsed {
             let request = URLRequest(rig.url("/"), method: "PUT")
-            let (data, _) = try await rig.session.upload(for: request, from: Data(count: 64 << 20))
+            let (data, _) = try await rig.session.upload(for: request, from: Data(count: 160 << 20))
             #expect(data == Data("done".utf8))
         }
-        #expect(elapsed > .seconds(2))
+        #expect(elapsed > .seconds(3))
     }
 
     @Test("Every byte received starts the idle time-out anew")
     func resetByBytes() async throws {
-        let trickle = (0..<6).flatMap { [LoopbackServer.Step.bytes("\($0)"), .pause(.milliseconds(500))] }
+        let trickle = (0..<32).flatMap { _ in [LoopbackServer.Step.bytes("x"), .pause(.milliseconds(100))] }
         let rig = try Rig { _ in
             .pieces(trickle)
         } configure: {
-            $0.timeoutIntervalForRequest = 2
+            $0.timeoutIntervalForRequest = 3
         }
         defer { rig.stop() }
         let elapsed = try await Self.elapsed {
             let (data, _) = try await rig.session.data(from: rig.url("/"))
-            #expect(data == Data("012345".utf8))
+            #expect(data.count == 32)
         }
-        #expect(elapsed > .seconds(2))
+        #expect(elapsed > .seconds(3))
     }
 
     @Test("A request's own time-out goes before the configuration's")
@@ -175,7 +176,7 @@ struct TimeoutTests {
             default: .pieces([.bytes("hel"), .waitFor(answers), .bytes("lo")])
             }
         } configure: {
-            $0.timeoutIntervalForResource = 2
+            $0.timeoutIntervalForResource = 3.5
             $0.useOneConnection()
         }
         defer { rig.stop() }
@@ -194,7 +195,7 @@ struct TimeoutTests {
         }
         task.suspend()
         suspended.open()
-        // Twice as long as the task may take.
+        // Longer than the task may take.
         let other = URLSession.forTest()
         defer { other.invalidateAndCancel() }
         #expect(await other.load(URLRequest(rig.url("/clock"), timeout: 4)).error?.code == .timedOut)

@@ -57,26 +57,15 @@ struct SessionFolder {
         let new = url.appendingPathComponent(name + ".new").path
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure() }
-        let isWritten = Self.write(data, to: descriptor) && fdatasync(descriptor) == 0
-        let error = SystemError.current
-        close(descriptor)
-        guard isWritten, rename(new, url.appendingPathComponent(name).path) == 0 else {
-            let error = isWritten ? SystemError.current : error
+        do throws(SystemError) {
+            defer { close(descriptor) }
+            try data.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
+            guard fdatasync(descriptor) == 0, rename(new, url.appendingPathComponent(name).path) == 0 else {
+                throw .current
+            }
+        } catch {
             unlink(new)
             throw failure(error)
-        }
-    }
-
-    private static func write(_ data: Data, to descriptor: Int32) -> Bool {
-        data.withUnsafeBytes { bytes in
-            var rest = bytes
-            while !rest.isEmpty {
-                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return false }
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            }
-            return true
         }
     }
 

@@ -47,10 +47,12 @@ struct ResponseDescription: Codable, Sendable, Equatable {
         guard let response = response as? HTTPURLResponse, let url = response.url else { return nil }
         self.url = url
         status = response.statusCode
-        fields = Dictionary(
-            response.allHeaderFields.map { ("\($0.key)", "\($0.value)") },
-            uniquingKeysWith: { first, _ in first }
-        )
+        fields = Self.texts(of: response.allHeaderFields)
+    }
+
+    /// Header fields as texts, whatever the program or Foundation has for them. Of two with the same text as their name, one is left.
+    static func texts(of fields: [AnyHashable: Any]) -> [String: String] {
+        Dictionary(fields.map { ("\($0.key)", "\($0.value)") }, uniquingKeysWith: { first, _ in first })
     }
 
     var response: HTTPURLResponse? {

@@ -18,27 +18,14 @@ struct SessionDescription: Codable, Sendable {
     var isDiscretionary: Bool
     var launchCommand: [String]
     var resumableSize: Int64
-
-    var tls: CurlOptions.TLSOptions
-    var strictTransportSecurity: CurlOptions.StrictTransportSecurity
-    var proxy: CurlOptions.Proxy
-    var hosts: CurlOptions.HostTable
-    var names: CurlOptions.Names
-    var maximumConnections: Int?
-    var maximumKeptConnections: Int?
-    var maximumStreamsPerConnection: Int?
-    var httpVersion: CurlOptions.HTTPVersion
-    var connections: CurlOptions.ConnectionOptions
+    var options: AgentOptions
 
     init(_ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?) {
         program = Self.program(delegate)
         requestTimeout = configuration.timeoutIntervalForRequest
         resourceTimeout = configuration.timeoutIntervalForResource
         maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
-        headers = Dictionary(
-            (configuration.httpAdditionalHeaders ?? [:]).map { ("\($0.key)", "\($0.value)") },
-            uniquingKeysWith: { first, _ in first }
-        )
+        headers = ResponseDescription.texts(of: configuration.httpAdditionalHeaders ?? [:])
         minimumTLS = configuration.tlsMinimumSupportedProtocolVersion.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         proxies = configuration.connectionProxyDictionary.flatMap { dictionary in
@@ -54,16 +41,7 @@ struct SessionDescription: Codable, Sendable {
         let curl = configuration.curl
         launchCommand = configuration.sessionSendsLaunchEvents ? curl.background.launchCommand : []
         resumableSize = curl.background.resumableSize
-        tls = curl.tls
-        strictTransportSecurity = curl.strictTransportSecurity
-        proxy = curl.proxy
-        hosts = curl.hosts
-        names = curl.names
-        maximumConnections = curl.maximumConnections
-        maximumKeptConnections = curl.maximumKeptConnections
-        maximumStreamsPerConnection = curl.maximumStreamsPerConnection
-        httpVersion = curl.httpVersion
-        connections = curl.connections
+        options = AgentOptions(curl)
     }
 
     private static let maximumProxyContainers = 16
@@ -102,21 +80,53 @@ struct SessionDescription: Codable, Sendable {
         if !usesCookies, !acceptsCookies { configuration.httpCookieStorage = nil }
         // Only what the program has in its storage is a credential of its own; the agent asks for it.
         configuration.urlCredentialStorage = nil
-        var curl = CurlOptions()
+        var curl = options.options
         curl.temporaryDirectory = folder
-        curl.tls = tls
-        curl.strictTransportSecurity = strictTransportSecurity
-        curl.proxy = proxy
-        curl.hosts = hosts
-        curl.names = names
-        curl.maximumConnections = maximumConnections
-        curl.maximumKeptConnections = maximumKeptConnections
-        curl.maximumStreamsPerConnection = maximumStreamsPerConnection
-        curl.httpVersion = httpVersion
-        curl.connections = connections
         try curl.validate()
         configuration.curl = curl
         try configuration.validateTLSVersions()
         return configuration
+    }
+}
+
+/// The options that an agent works by. A test says which the others are.
+struct AgentOptions: Codable, Sendable {
+    var tls: CurlOptions.TLSOptions
+    var strictTransportSecurity: CurlOptions.StrictTransportSecurity
+    var proxy: CurlOptions.Proxy
+    var hosts: CurlOptions.HostTable
+    var names: CurlOptions.Names
+    var maximumConnections: Int?
+    var maximumKeptConnections: Int?
+    var maximumStreamsPerConnection: Int?
+    var httpVersion: CurlOptions.HTTPVersion
+    var connections: CurlOptions.ConnectionOptions
+
+    init(_ options: CurlOptions) {
+        tls = options.tls
+        strictTransportSecurity = options.strictTransportSecurity
+        proxy = options.proxy
+        hosts = options.hosts
+        names = options.names
+        maximumConnections = options.maximumConnections
+        maximumKeptConnections = options.maximumKeptConnections
+        maximumStreamsPerConnection = options.maximumStreamsPerConnection
+        httpVersion = options.httpVersion
+        connections = options.connections
+    }
+
+    var options: CurlOptions {
+        var options = CurlOptions()
+        options.tls = tls
+        options.strictTransportSecurity = strictTransportSecurity
+        options.proxy = proxy
+        options.hosts = hosts
+        options.names = names
+        options.maximumConnections = maximumConnections
+        options.maximumKeptConnections = maximumKeptConnections
+        options.maximumStreamsPerConnection = maximumStreamsPerConnection
+        options.httpVersion = httpVersion
+        options.connections = connections
+        return options
     }
 }

@@ -90,11 +90,9 @@ struct StreamQueue<Reader, Writer> {
     private var waiting = Fifo<Operation>()
     private var current = (read: Read?.none, write: Write?.none)
     /// When the current ones will have taken too long.
-    private var ends = (read: MonotonicTime?.none, write: MonotonicTime?.none)
+    private var ends = StreamTimeouts()
     /// Bytes that no read had room for, or whose read has timed out.
     private(set) var surplus = Data()
-    /// Since when the time-outs stand still.
-    private var pause: MonotonicTime?
     private var actions = Fifo<Action>()
 
     /// - Parameter writes: Whether there is anything to write to.
@@ -132,13 +130,7 @@ struct StreamQueue<Reader, Writer> {
 
     /// The task is suspended, or goes on: meanwhile nothing is read or written, and the time-outs stand still.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
-        if isPaused {
-            pause = pause ?? now
-        } else if let pause = pause.take() {
-            let gap = now - pause
-            ends.read = ends.read.map { $0 + gap }
-            ends.write = ends.write.map { $0 + gap }
-        }
+        ends.setPaused(isPaused, at: now)
         goOn(at: now)
     }
 
@@ -197,8 +189,7 @@ struct StreamQueue<Reader, Writer> {
 
     /// When `timePassed` is to be called; nil for never.
     var nextEnd: MonotonicTime? {
-        guard moves else { return nil }
-        return [ends.read, ends.write].compactMap { $0 }.min()
+        moves ? ends.next : nil
     }
 
     mutating func timePassed(_ now: MonotonicTime) {
@@ -214,7 +205,7 @@ struct StreamQueue<Reader, Writer> {
         connection = .over(failure)
         if let read = current.read.take() { actions.append(.finishRead(read.reader, .failed(failure, read.bytes))) }
         if let write = current.write.take() { actions.append(.finishWrite(write.writer, failure)) }
-        ends = (nil, nil)
+        ends.clear()
         for var queue in [reads, writes, waiting] {
             while let operation = queue.popFirst() { turnDown(operation, failure) }
         }
@@ -230,7 +221,7 @@ struct StreamQueue<Reader, Writer> {
 
     private var moves: Bool {
         switch connection {
-        case .open, .closed: pause == nil
+        case .open, .closed: !ends.isPaused
         case .awaited, .inTransition, .over: false
         }
     }

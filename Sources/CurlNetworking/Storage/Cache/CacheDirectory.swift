@@ -90,8 +90,9 @@ final class CacheDirectory: Sendable {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         // The lock ends with the process: whoever gets it knows that the file was abandoned.
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, head.withUnsafeBytes({ Self.write($0, to: descriptor) }),
-            body.withUnsafeBytes({ Self.write($0, to: descriptor) })
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0,
+            case .success = head.withUnsafeBytes({ DescriptorBytes.write($0, to: descriptor) }),
+            case .success = body.withUnsafeBytes({ DescriptorBytes.write($0, to: descriptor) })
         else {
             unlink(temporary)
             return nil
@@ -209,25 +210,7 @@ final class CacheDirectory: Sendable {
     }
 
     private static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
-        var offset = 0
-        while offset < buffer.count {
-            let count = Glibc.read(descriptor, buffer.baseAddress.map { $0 + offset }, buffer.count - offset)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            offset += count
-        }
-        return true
-    }
-
-    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
-        var offset = 0
-        while offset < bytes.count {
-            let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + offset }, bytes.count - offset)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            offset += count
-        }
-        return true
+        DescriptorBytes.read(descriptor, into: buffer) == .success(buffer.count)
     }
 }
 

@@ -57,16 +57,10 @@ final class DownloadFile {
 
     /// Appends all of `bytes`. Blocks for as long as the file system takes.
     func write(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count < 0 {
-                let error = SystemError.current
-                if error.code == EINTR { continue }
-                throw URLError(.cannotWriteToFile, url, "The download could not be written: \(error).", error)
-            }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            length += Int64(count)
+        do throws(SystemError) {
+            try DescriptorBytes.write(bytes, to: descriptor, counting: &length).get()
+        } catch {
+            throw URLError(.cannotWriteToFile, url, "The download could not be written: \(error).", error)
         }
     }
 

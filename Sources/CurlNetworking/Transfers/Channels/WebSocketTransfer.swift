@@ -29,6 +29,16 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case over
     }
 
+    /// What the metrics tell of the request and its answer.
+    private struct Handshake {
+        let begin: MonotonicTime
+        var sent: MonotonicTime?
+        var answered: MonotonicTime?
+        /// The sizes of the heads, in bytes.
+        var requestSize = 0
+        var responseSize = 0
+    }
+
     private let request: URLRequest
     private let exchange: WebSocketExchange
     private let loop: EventLoop
@@ -47,10 +57,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     private(set) var connection = ConnectionReport()
     private(set) var metrics: HopMetrics?
-    private let begin: MonotonicTime
-    private var sent: MonotonicTime?
-    private var answered: MonotonicTime?
-    private var headSizes = (request: 0, response: 0)
+    private var handshake: Handshake
     private var activity: MonotonicTime
 
     init(
@@ -65,7 +72,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         self.loop = loop
         self.delegate = delegate
         state = .idle(order)
-        begin = loop.now
+        handshake = Handshake(begin: loop.now)
         activity = loop.now
         ending.isOfNetwork = true
         if order.options.usesTunnel { tunnel = ProxyTunnel() }
@@ -152,11 +159,11 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func channelOpened(_ channel: Channel) {
         guard case .connecting(let order) = state else { return }
         activity = loop.now
-        sent = loop.now
+        handshake.sent = loop.now
         state = .awaitingAnswer(order)
         metrics?.tls = channel.tlsSession
         let bytes = Array(order.head.utf8)
-        headSizes.request = bytes.count
+        handshake.requestSize = bytes.count
         bytes.withUnsafeBytes { bytes in
             channel.trace(.headerOut, bytes)
             channel.send(bytes)
@@ -182,7 +189,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// The next bytes of the answer's head, and perhaps what follows it.
     private func receive(_ bytes: UnsafeRawBufferPointer, _ order: Order) {
         activity = loop.now
-        if answered == nil { answered = loop.now }
+        if handshake.answered == nil { handshake.answered = loop.now }
         var rest = bytes[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
             line.append(contentsOf: rest[...end])
@@ -214,11 +221,11 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private func consumeLine() -> Bool {
         let event = line.withUnsafeBytes { line in
             channel?.trace(.headerIn, line)
-            headSizes.response += line.count
+            handshake.responseSize += line.count
             return parser.consume(lines: line)
         }
         // What is no answer of HTTP at all needn't ever come to an empty line.
-        let isFirst = headSizes.response == line.count
+        let isFirst = handshake.responseSize == line.count
         let isAnswer = !isFirst || line.starts(with: "HTTP/1.".utf8)
         line.removeAll(keepingCapacity: true)
         for head in parser.informational { delegate.transfer(self, receivedInformational: head) }
@@ -352,14 +359,14 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private func settleMetrics() {
         guard metrics != nil, let channel, var statistics = channel.statistics else { return }
         if case .open = state { return }
-        statistics.requestStarted = sent.map { $0 - begin }
+        statistics.requestStarted = handshake.sent.map { $0 - handshake.begin }
         statistics.requestSent = statistics.requestStarted
-        statistics.responseStarted = answered.map { $0 - begin }
-        statistics.total = loop.now - begin
+        statistics.responseStarted = handshake.answered.map { $0 - handshake.begin }
+        statistics.total = loop.now - handshake.begin
         statistics.newConnections = 1
         statistics.applicationProtocol = "http/1.1"
-        statistics.requestHeadSize = Int64(headSizes.request)
-        statistics.responseHeadSize = Int64(headSizes.response)
+        statistics.requestHeadSize = Int64(handshake.requestSize)
+        statistics.responseHeadSize = Int64(handshake.responseSize)
         metrics?.statistics = statistics
         metrics?.head = head
     }

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a task tells at its end")
+struct TaskStateTests {
+    private static func state(_ consumer: Consumer, _ outcome: Outcome) -> TaskState {
+        var state = TaskState(consumer: consumer, currentRequest: nil)
+        _ = state.machine.resume()
+        _ = state.machine.finish()
+        state.outcome = outcome
+        state.metrics = TaskMetrics(hops: [], interval: DateInterval(), redirectCount: 0)
+        return state
+    }
+
+    private static func names(_ steps: [TaskEnd]) -> [String] {
+        steps.map { step in
+            switch step {
+            case .downloaded: "file"
+            case .metrics: "metrics"
+            case .result: "result"
+            case .over: "over"
+            }
+        }
+    }
+
+    @Test("Metrics come before the result, and only where a delegate hears of them", arguments: [true, false])
+    func metrics(tellsMetrics: Bool) {
+        var state = Self.state(.delegate, .delivered)
+        let steps = state.end(tellsMetrics: tellsMetrics)
+        #expect(Self.names(steps) == (tellsMetrics ? ["metrics"] : []) + ["result"])
+        #expect(state.machine.stage == .completed && state.metrics == nil)
+    }
+
+    @Test("A Swift task that has its result is told no more, but its delegate hears of metrics")
+    func informed() {
+        var state = Self.state(.informed, .delivered)
+        let steps = state.end(tellsMetrics: true)
+        #expect(Self.names(steps) == ["metrics", "over"])
+    }
+
+    @Test("Streams that were captured are the last that is told of a task")
+    func captured() {
+        let port = StreamPort()
+        port.noteCapture()
+        var state = Self.state(.stream(port), .delivered)
+        let steps = state.end(tellsMetrics: true)
+        #expect(Self.names(steps) == ["over"])
+        #expect(state.machine.stage == .completed)
+    }
+
+    @Test("Resume data comes before everything else, once for each that has asked")
+    func resumeData() {
+        var state = TaskState(consumer: .downloadDelegate, currentRequest: nil)
+        let inTime = (0..<2).map { _ in state.add(resumeDataHandler: { _ in }) }
+        _ = state.machine.finish()
+        let late = state.add(resumeDataHandler: { _ in })
+        #expect(inTime == [true, true] && !late)
+        let schedules = state.post(resumeData: nil)
+        #expect(schedules && state.resumeDataHandlers.isEmpty)
+        _ = state.mailbox.post(.completed)
+        let messages = (0..<3).map { _ in state.mailbox.next().map(MailboxTests.name) }
+        #expect(messages == ["resume data", "resume data", "completed"])
+    }
+
+    @Test("The first wish that counts makes the task the session's; those before it do nothing")
+    func wishes() throws {
+        var state = TaskState(consumer: .delegate, currentRequest: nil)
+        let task = URLSessionDataTask(engine: TaskEngineTests.Engine(try Sample.request()))
+        let early = [state.note({ $0.machine.suspend() }, for: task), state.note({ _ in false }, for: task)]
+        #expect(early == [.none, .none] && state.task == nil)
+        let first = state.note({ $0.machine.cancel(.discardingBody) }, for: task)
+        #expect(first == .activation && state.task === task)
+        let second = state.note({ _ in true }, for: task)
+        #expect(second == .change)
+    }
+}
