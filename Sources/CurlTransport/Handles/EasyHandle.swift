@@ -12,8 +12,6 @@ package final class EasyHandle {
     let handle: UnsafeMutableRawPointer
     let errorBuffer: UnsafeMutablePointer<CChar>
     private var lists = OptionLists()
-    /// Retained, since libcurl reads its list until the transfer is over.
-    private var sharedHeaders: HeaderList?
     /// Receives libcurl's debug output, from `install` to the handle's end.
     private var tracer: TransferTracer?
     /// Header lines may belong to a proxy's response to CONNECT.
@@ -109,7 +107,7 @@ package final class EasyHandle {
     /// The same for header lines that other handles send, too.
     func set(_ headers: HeaderList) throws(TransferFailure) {
         guard let list = headers.list else { return try set(CURLOPT_HTTPHEADER, list: headers.lines) }
-        sharedHeaders = headers
+        lists.shared = headers
         try check(clibcurl_easy_set_list(handle, CURLOPT_HTTPHEADER, list))
     }
 

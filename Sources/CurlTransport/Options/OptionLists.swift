@@ -5,6 +5,8 @@ struct OptionLists: ~Copyable {
     /// Most transfers have a single list, their header fields, and so need no array.
     private var first: List?
     private var others: [List] = []
+    /// Retained, since libcurl reads its list until the transfer is over.
+    var shared: HeaderList?
 
     typealias List = UnsafeMutablePointer<curl_slist>
 
