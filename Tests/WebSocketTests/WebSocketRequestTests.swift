@@ -37,6 +37,8 @@ struct WebSocketRequestTests {
         #expect(sent.header("Upgrade") == "websocket")
         #expect(sent.header("Content-Length") == nil)
         #expect(task.currentRequest?.url == server.webSocketURL("/chat?room=1"))
+        // Cookies are written aside.
+        await session.flush()
         let result = await session.load(server.url("/login"))
         #expect(result.error == nil)
         let cookies = server.requests[2].header("Cookie") ?? ""

@@ -147,6 +147,10 @@ struct DelegateMessenger {
             )
         case .willCache(let stored, let answer):
             guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
+            guard !isDeaf(delegate, to: .caching) else {
+                answer(stored.proposal)
+                return false
+            }
             delegate.urlSession(
                 session,
                 dataTask: dataTask,

@@ -44,13 +44,20 @@ struct DownloadRun {
             continuation.yield(.download($0))
         }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        _ = await centre.restore()
+        // Earlier runs' downloads that nothing has come of yet. One that turns out to be cancelled is begun anew: it is asked for again.
+        var restored = Set(await centre.restore().map(\.id))
         for item in items { centre.start(item) }
 
         var signal: Int32?
         for await event in events {
             switch event {
             case .download(let download):
+                if case .cancelled = download.state, restored.remove(download.id) != nil {
+                    reporter.note(download)
+                    centre.resume(download.id)
+                    continue
+                }
+                if download.gained > 0 { restored.remove(download.id) }
                 if let delay = note(download) {
                     Task {
                         try? await Task.sleep(for: delay)

@@ -84,18 +84,25 @@ struct MessageOperationTests {
         let queue = CountingQueue()
         queue.maxConcurrentOperationCount = 1
         let delegate = TerseDelegate()
-        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .text("hello") }
-        defer { rig.stop() }
-        var counts: [Int] = []
-        for number in 1...3 {
-            let before = queue.count.value
-            rig.session.dataTask(with: rig.url("/")).resume()
-            try await delegate.story.wait { $0.count == 2 * number }
-            counts.append(queue.count.value - before)
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) {
+            $0.path == "/later" ? .fault(.beforeAnyByte, then: .hang) : .text("hello")
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 1
         }
-        #expect(delegate.story.value == Array(repeating: ["data", "completed"], count: 3).flatMap(\.self))
+        defer { rig.stop() }
         // Whether it has the methods is found out with the first task.
-        #expect(counts.dropFirst() == [2, 2])
+        rig.session.dataTask(with: rig.url("/")).resume()
+        try await delegate.story.wait { $0.count == 2 }
+        queue.isSuspended = true
+        let before = queue.count.value
+        rig.session.dataTask(with: rig.url("/")).resume()
+        rig.session.dataTask(with: rig.url("/later")).resume()
+        // Once the third task has the connection, all messages about the second one wait.
+        try await rig.server.waitForRequests(3)
+        queue.isSuspended = false
+        try await delegate.story.wait { $0.count == 4 }
+        #expect(delegate.story.value == ["data", "completed", "data", "completed"])
+        #expect(queue.count.value - before == 2)
     }
 
     @Test("A task's own delegate passes on what it lacks, also when that is known")
