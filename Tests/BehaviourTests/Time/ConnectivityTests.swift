@@ -122,7 +122,8 @@ struct ConnectivityTests {
         let host = try Host()
         let count = Watched(0)
         let delegate = TimelineDelegate(onWaiting: { count.update { $0 += 1 } })
-        let session = Self.session(delegate) { $0.timeoutIntervalForResource = 3 }
+        // Amid the third wait: attempts are made within a second and a half, and not again before two and a half.
+        let session = Self.session(delegate) { $0.timeoutIntervalForResource = 2 }
         defer { session.invalidateAndCancel() }
         session.dataTask(with: try host.url("/")).resume()
         try await delegate.wait(for: "waiting")
