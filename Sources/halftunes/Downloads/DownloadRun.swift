@@ -44,7 +44,7 @@ struct DownloadRun {
             continuation.yield(.download($0))
         }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        // Earlier runs' downloads that nothing has come of yet. One that turns out to be cancelled is begun anew: it is asked for again.
+        // Earlier runs' downloads. One that turns out to be cancelled is begun anew, once: it has been asked for again since.
         var restored = Set(await centre.restore().map(\.id))
         for item in items { centre.start(item) }
 
@@ -57,7 +57,6 @@ struct DownloadRun {
                     centre.resume(download.id)
                     continue
                 }
-                if download.gained > 0 { restored.remove(download.id) }
                 if let delay = note(download) {
                     Task {
                         try? await Task.sleep(for: delay)
