@@ -1,6 +1,5 @@
-import CurlNetworkingLocks
 import Foundation
-import Glibc
+import CurlNetworkingLocks
 
 /// Another instance of this program, in a process of its own.
 final class ChildProcess: Sendable {
@@ -27,12 +26,10 @@ final class ChildProcess: Sendable {
 
     var identifier: Int32 { process.processIdentifier }
 
-    /// - Parameter environment: Added to this process's.
-    func start(_ arguments: [String], environment: [String: String] = [:]) throws {
+    func start(_ arguments: [String]) throws {
         let output = Pipe()
         process.executableURL = try Self.executable
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.terminationHandler = { [self] process in
@@ -48,11 +45,6 @@ final class ChildProcess: Sendable {
 
     func terminate() {
         if process.isRunning { process.terminate() }
-    }
-
-    /// As `kill -9` does.
-    func kill() {
-        if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
     }
 
     /// This program's executable, even if the shell found it in the search path.

@@ -57,23 +57,19 @@ extension DownloadCentre: URLSessionDownloadDelegate {
             folder.removePauseFile(of: item)
             return change(download) { $0.rejectOrigin(task: task.taskIdentifier, message: error.localizedDescription) }
         }
-        let resumeData = (error as? URLError)?.downloadTaskResumeData
-        if (error as? URLError)?.code == .cancelled {
-            change(download) { $0.cancelledElsewhere(task: task.taskIdentifier, resumeData: resumeData) }
-        }
         change(download) {
             $0.fail(
                 task: task.taskIdentifier,
                 message: error.localizedDescription,
                 isTransient: Self.isTransient(error),
-                resumeData: resumeData
+                resumeData: (error as? URLError)?.downloadTaskResumeData
             )
         }
     }
 
-    /// The download that owns this task; nil if it has continued without it. A task that isn't known is an earlier run's, and is taken up.
-    func owner(of task: URLSessionDownloadTask) -> Download? {
-        guard let id = tasks[task.taskIdentifier]?.id ?? adopt(task), let download = downloads[id],
+    /// The download that owns this task; nil if it has continued without it.
+    private func owner(of task: URLSessionDownloadTask) -> Download? {
+        guard let id = task.taskDescription.flatMap(URL.init(string:)), let download = downloads[id],
             download.task == task.taskIdentifier
         else { return nil }
         return download

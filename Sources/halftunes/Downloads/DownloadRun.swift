@@ -14,7 +14,6 @@ struct DownloadRun {
     private let items: [DownloadItem]
     private let folder: DownloadFolder
     private let places: Int
-    private let transfers: DownloadCentre.Transfers
     private var reporter: any DownloadReporter
 
     private var latest: [URL: Download] = [:]
@@ -22,17 +21,10 @@ struct DownloadRun {
     /// The downloads that may still finish.
     private var pending: Set<URL>
 
-    init(
-        _ items: [DownloadItem],
-        folder: DownloadFolder,
-        places: Int,
-        transfers: DownloadCentre.Transfers = .here,
-        reporter: any DownloadReporter
-    ) {
+    init(_ items: [DownloadItem], folder: DownloadFolder, places: Int, reporter: any DownloadReporter) {
         self.items = items
         self.folder = folder
         self.places = places
-        self.transfers = transfers
         self.reporter = reporter
         pending = Set(items.map(\.url))
     }
@@ -40,23 +32,14 @@ struct DownloadRun {
     /// Returns the program's exit code.
     mutating func run() async -> Int32 {
         let (events, continuation) = AsyncStream<Event>.makeStream()
-        let centre = DownloadCentre(folder: folder, places: places, transfers: transfers) {
-            continuation.yield(.download($0))
-        }
+        let centre = DownloadCentre(folder: folder, places: places) { continuation.yield(.download($0)) }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        // Earlier runs' downloads. One that turns out to be cancelled is begun anew, once: it has been asked for again since.
-        var restored = Set(await centre.restore().map(\.id))
         for item in items { centre.start(item) }
 
         var signal: Int32?
         for await event in events {
             switch event {
             case .download(let download):
-                if case .cancelled = download.state, restored.remove(download.id) != nil {
-                    reporter.note(download)
-                    centre.resume(download.id)
-                    continue
-                }
                 if let delay = note(download) {
                     Task {
                         try? await Task.sleep(for: delay)
@@ -85,12 +68,7 @@ struct DownloadRun {
         latest[download.id] = download
         guard case .failed(let failure) = download.state, failure.isTransient, let delay = delay(for: download) else {
             reporter.note(download)
-            if !download.isBusy {
-                pending.remove(download.id)
-            } else if items.contains(where: { $0.url == download.id }) {
-                // What an earlier run's download came to was no reason to leave it at that.
-                pending.insert(download.id)
-            }
+            if !download.isBusy { pending.remove(download.id) }
             return nil
         }
         reporter.note(download, retryingIn: delay)
@@ -117,11 +95,6 @@ struct DownloadRun {
         case 0: break
         case 1: lines.append("The file is \(folder.destination(of: finished[0]).path)")
         default: lines.append("\(finished.count) files are in \(folder.url.path)")
-        }
-        let running = latest.values.count(where: \.isBusy)
-        if running > 0 {
-            let subject = running == 1 ? "1 download goes" : "\(running) downloads go"
-            lines.append("\(subject) on in the background. The same command shows how far; 'halftunes stop' cancels.")
         }
         let resumable = latest.values.count { $0.resumeData != nil }
         if resumable > 0 {
