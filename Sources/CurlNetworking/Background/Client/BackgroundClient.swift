@@ -259,13 +259,15 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     private func greet(_ descriptor: Int32) {
-        let channel = Channel(descriptor, on: queue) { [self] message in
-            receive(message)
-        } ended: { [self] reason in
-            lost(reason)
-        }
-        guard let channel else {
-            return fail(AgentLauncher.failure("The agent in \(folder.url.path) is another user's."))
+        let channel: Channel
+        do throws(SystemError) {
+            channel = try Channel(descriptor, on: queue) { [self] message in
+                receive(message)
+            } ended: { [self] reason in
+                lost(reason)
+            }
+        } catch {
+            return fail(AgentLauncher.noChannel(to: folder, error))
         }
         phase = .greeting(channel)
         if !channel.send(.hello(Hello(identifier: identifier, settings: settings))) {
