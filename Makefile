@@ -22,7 +22,7 @@ help:
 	@awk '/^## / { text = substr($$0, 4) } /^[a-z-]+:/ && text { printf "make %-22s %s\n", substr($$1, 1, length($$1) - 1), text; text = "" }' \
 		$(MAKEFILE_LIST)
 
-## The main job: search, download, pause, resume in another process, cancel, check.
+## The main job: search, download, pause, resume in another process, cancel, go on when killed, check.
 demo: setup-build
 	$(SWIFT) run $(FLAGS) halftunes demo
 

@@ -16,7 +16,10 @@ func say(_ line: String) {
     _ = write(STDOUT_FILENO, bytes, bytes.count)
 }
 
-final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
+/// What both delegates do. It isn't one itself: a method that a subclass adds is not found through the conformance of its base class.
+///
+/// `@unchecked Sendable`: nothing of it changes.
+class Listener: NSObject, @unchecked Sendable {
     let output: URL
 
     init(_ output: URL) {
@@ -62,6 +65,21 @@ final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelega
     }
 }
 
+/// Isn't asked.
+final class PlainListener: Listener, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {}
+
+/// Is asked, and doesn't answer.
+final class HoldingListener: Listener, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        say("challenge \(challenge.protectionSpace.authenticationMethod)")
+    }
+}
+
 let arguments = CommandLine.arguments
 guard arguments.count == 4 else { exit(64) }
 let configuration = URLSessionConfiguration.background(withIdentifier: arguments[2])
@@ -70,9 +88,11 @@ configuration.curl.background.idleTime = .milliseconds(200)
 configuration.curl.background.resumableSize = 1
 let command = ProcessInfo.processInfo.environment["LAUNCH_COMMAND"] ?? ""
 if !command.isEmpty { configuration.curl.background.launchCommand = ["sh", "-c", command] }
+let output = URL(fileURLWithPath: arguments[3], isDirectory: true)
+let holds = ProcessInfo.processInfo.environment["HOLD_CHALLENGES"] == "1"
 let session = URLSession(
     configuration: configuration,
-    delegate: Listener(URL(fileURLWithPath: arguments[3], isDirectory: true)),
+    delegate: holds ? HoldingListener(output) : PlainListener(output),
     delegateQueue: nil
 )
 for task in await session.allTasks.sorted(by: { $0.taskIdentifier < $1.taskIdentifier }) {

@@ -170,7 +170,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
             -> Void
     ) {
-        core.afterAttaching {
+        core.afterTelling {
             self.core.deliveryQueue.addOperation {
                 let (data, uploads, downloads) = self.tasksByKind
                 completionHandler(data, uploads, downloads)
@@ -192,7 +192,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        core.afterAttaching {
+        core.afterTelling {
             self.core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
         }
     }

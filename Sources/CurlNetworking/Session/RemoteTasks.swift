@@ -3,6 +3,9 @@ protocol RemoteTasks: AnyObject, Sendable {
     /// Calls `body` once it is certain which tasks there are already; at once where it is.
     func afterAttaching(_ body: @escaping @Sendable () -> Void)
 
+    /// The same, once the delegate has also been told of those that ended before this process was there.
+    func afterTelling(_ body: @escaping @Sendable () -> Void)
+
     /// Calls `body` once all tasks that were resumed so far will be done even if this process ends; or can't be done.
     func afterRecording(_ body: @escaping @Sendable () -> Void)
 

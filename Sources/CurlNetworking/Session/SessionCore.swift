@@ -173,6 +173,11 @@ final class SessionCore: @unchecked Sendable {
         if let remote { remote.afterAttaching(body) } else { body() }
     }
 
+    /// Calls `body` once the list of tasks is complete, and the delegate has been told of those that ended before this process was there.
+    func afterTelling(_ body: @escaping @Sendable () -> Void) {
+        if let remote { remote.afterTelling(body) } else { body() }
+    }
+
     /// Calls `body` once the other process, if there is one, has a record of all tasks that were resumed so far.
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
         if let remote { remote.afterRecording(body) } else { body() }

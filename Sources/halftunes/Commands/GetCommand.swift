@@ -16,7 +16,8 @@ struct GetCommand {
             defer { for stand in stands { stand.stop() } }
             return await download(Self.items(urls), to: folder)
         }
-        let source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: folder.pauseFiles)
+        let paused = folder.pauseFiles.map(\.item.url)
+        let source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: paused)
         defer { source.stop() }
         let items = DownloadItem.items(for: try await source.search.search(term, limit: invocation.limit))
         guard !items.isEmpty else {
@@ -28,7 +29,13 @@ struct GetCommand {
 
     private func download(_ items: [DownloadItem], to folder: DownloadFolder) async -> Int32 {
         let reporter: any DownloadReporter = Console.isTerminal ? TerminalReporter() : PlainReporter()
-        var run = DownloadRun(items, folder: folder, places: invocation.parallel, reporter: reporter)
+        var run = DownloadRun(
+            items,
+            folder: folder,
+            places: invocation.parallel,
+            transfers: invocation.isBackground ? .background : .here,
+            reporter: reporter
+        )
         return await run.run()
     }
 

@@ -8,6 +8,7 @@ extension Invocation.Verb {
         case .get: Help.get
         case .play: Help.play
         case .serve: Help.serve
+        case .stop: Help.stop
         case .resume: Help.resume
         }
     }
@@ -24,6 +25,7 @@ private enum Help {
                halftunes get --search TERM          download the previews of all that match
                halftunes play FILE                  play what was downloaded
                halftunes serve                      the embedded catalogue as a server
+               halftunes stop                       cancel what goes on in the background
                halftunes COMMAND --help             more about a command
 
         The catalogue is an embedded one, which needs no network: its previews are made as they are sent.
@@ -32,6 +34,9 @@ private enum Help {
         Keys:  / search   ↑ ↓ or j k move   d or enter download   p pause   r resume   c cancel
                enter play what is downloaded, and again to stop   q quit
         The last line tells which of them apply to the selected song.
+
+        Downloads go on when the program quits, crashes or is killed; started again for the same directory, it
+        shows how far they are. Those from the embedded catalogue, which ends with the program, go on then.
 
         options:
           -o, --output DIR     where downloads go (the current directory)
@@ -45,8 +50,9 @@ private enum Help {
 
     static let demo = """
         Tells the whole story without a keyboard, in a few seconds: a search that cancels the one before,
-        four downloads at once, one of them paused and resumed by another process, one cancelled, and every
-        file compared with the catalogue's SHA-256. Succeeds only if all of that held.
+        four downloads at once, one of them paused and resumed by another process, one cancelled; downloads
+        in the background, whose program is killed and whose files the next one gets; and every file compared
+        with the catalogue's SHA-256. Succeeds only if all of that held.
 
         usage: halftunes demo [-o DIR]
 
@@ -76,9 +82,13 @@ private enum Help {
         goes on from there, and so it does after the program was killed. What is there already is not
         downloaded again.
 
+        With --background another process downloads, which goes on after Ctrl-C, and after the program was
+        killed. The same command shows how far it is, and puts what is complete into its place.
+
         options:
           -s, --search TERM    search for songs, and get their previews
           -o, --output DIR     where the files go (the current directory)
+          -b, --background     go on without the program
           -j, --parallel N     how many downloads run at once (4)
               --limit N        how many songs to find at most (50)
               --api URL        an iTunes Search API, in place of the embedded catalogue
@@ -107,6 +117,16 @@ private enum Help {
         options:
               --port N         where to listen on 127.0.0.1; 0 is any free port (\(CatalogueServer.usualPort))
               --rate BYTES     how fast to send each preview, per second (1000000)
+
+        """
+
+    static let stop = """
+        Cancels all downloads that go on in the background, for one directory.
+
+        usage: halftunes stop [-o DIR]
+
+        options:
+          -o, --output DIR     where the files would have gone (the current directory)
 
         """
 

@@ -36,13 +36,14 @@ extension Invocation {
                 Console.write(verb.help, to: 2)
                 return ExitCode.usage
             }
-            var command = try InteractiveCommand(self)
+            var command = try await InteractiveCommand(self)
             return try await command.run()
         case .demo: return try await DemoCommand(self).run()
         case .search: return try await SearchCommand(self).run()
         case .get: return try await GetCommand(self).run()
         case .play: return try await PlayCommand(self).run()
         case .serve: return try await ServeCommand(self).run()
+        case .stop: return try await StopCommand(self).run()
         case .resume: return try await ResumeCommand(self).run()
         }
     }

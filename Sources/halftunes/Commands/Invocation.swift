@@ -9,6 +9,7 @@ struct Invocation: Equatable {
         case get
         case play
         case serve
+        case stop
         /// Resumes what is paused in one file; used by the demo, which has another process do it.
         case resume
     }
@@ -17,6 +18,8 @@ struct Invocation: Equatable {
     var wantsHelp = false
     var operands: [String] = []
     var directory: String?
+    /// Whether the downloads go on without the program.
+    var isBackground = false
     /// nil for the embedded catalogue.
     var api: URL?
     var searchTerm: String?
@@ -46,6 +49,9 @@ extension Invocation {
             switch argument {
             case .operand(let operand): operands.append(operand)
             case .option("-h"), .option("--help"): wantsHelp = true
+            case .option("-b"), .option("--background"):
+                guard verb == .get else { throw UsageError("Only 'get' takes --background.") }
+                isBackground = true
             case .option(let name):
                 guard let option = Option(name), verb.options.contains(option) else {
                     throw UsageError("There is no option \(name) here.")
@@ -102,7 +108,7 @@ extension Invocation {
             }
         case .play, .resume:
             guard operands.count == 1, operands != [""] else { throw UsageError("'\(verb.rawValue)' takes one file.") }
-        case .interactive, .demo, .serve:
+        case .interactive, .demo, .serve, .stop:
             if let operand = operands.first { throw UsageError("'\(operand)' is too much here.") }
         }
     }
@@ -149,7 +155,7 @@ extension Invocation.Verb {
     fileprivate var options: Set<Invocation.Option> {
         switch self {
         case .interactive: [.output, .api, .parallel, .limit, .rate]
-        case .demo: [.output]
+        case .demo, .stop: [.output]
         case .search: [.api, .limit]
         case .get: [.output, .api, .search, .parallel, .limit, .rate]
         case .serve: [.port, .rate]

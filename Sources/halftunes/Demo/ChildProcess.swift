@@ -1,5 +1,6 @@
-import Foundation
 import CurlNetworkingLocks
+import Foundation
+import Glibc
 
 /// Another instance of this program, in a process of its own.
 final class ChildProcess: Sendable {
@@ -26,25 +27,42 @@ final class ChildProcess: Sendable {
 
     var identifier: Int32 { process.processIdentifier }
 
-    func start(_ arguments: [String]) throws {
+    /// - Parameter environment: Added to this process's.
+    func start(_ arguments: [String], environment: [String: String] = [:]) throws {
         let output = Pipe()
         process.executableURL = try Self.executable
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.terminationHandler = { [self] process in
             ended(status: process.terminationReason == .exit ? process.terminationStatus : nil)
         }
-        output.fileHandleForReading.readabilityHandler = { [self] handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            received(data)
-        }
         try process.run()
+        let thread = Thread { [self] in follow(output.fileHandleForReading) }
+        thread.stackSize = 256 << 10
+        thread.start()
+    }
+
+    /// Reads to the end. On a thread of its own: a `readabilityHandler` may crash the program when the other end hangs up
+    /// (swift-corelibs-libdispatch issue 949).
+    private func follow(_ output: FileHandle) {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(output.fileDescriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            received(Data(buffer.prefix(max(0, count))))
+            if count <= 0 { return }
+        }
     }
 
     func terminate() {
         if process.isRunning { process.terminate() }
+    }
+
+    /// As `kill -9` does.
+    func kill() {
+        if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
     }
 
     /// This program's executable, even if the shell found it in the search path.

@@ -8,6 +8,8 @@ struct DemoCommand {
     private static let secondTerm = "bach"
     /// In bytes per second, for each download.
     private static let rate = 600_000
+    private static let backgroundTerm = "folk"
+    private static let backgroundRate = 4_000_000
     private static let patience = Duration.seconds(60)
 
     private let directory: String?
@@ -37,8 +39,42 @@ struct DemoCommand {
         var act = DemoDownloads(items, folder: folder, server: server, screen: screen, patience: Self.patience)
         await act.run(&story)
 
+        if story.interruption == nil {
+            screen.heading("Kill")
+            try await background(folder, &story, screen)
+        }
+        story.leftovers = Self.leftovers(in: folder, of: story)
+
         screen.heading("Result")
         return conclude(story, after: began.duration(to: .now), screen)
+    }
+
+    /// Downloads in the background, by programs whose state is in a folder of the demo's own.
+    private func background(_ folder: DownloadFolder, _ story: inout DemoStory, _ screen: DemoScreen) async throws {
+        let server = try CatalogueServer(rate: Self.backgroundRate)
+        defer { server.stop() }
+        let service = SearchService(api: server.url)
+        let items = Self.items(for: try await service.search(Self.backgroundTerm, limit: DemoBackground.downloads))
+        let state = try BackgroundState()
+        let words = ["get", "--background", "--search", Self.backgroundTerm, "--limit", "\(DemoBackground.downloads)"]
+        var act = DemoBackground(
+            items,
+            command: words + ["--api", server.url.absoluteString, "--output", folder.url.path],
+            state: state,
+            server: server,
+            screen: screen,
+            patience: Self.patience
+        )
+        await act.run(&story)
+        act.record(&story, folder)
+        folder.tidy()
+        await state.remove()
+    }
+
+    private static func leftovers(in folder: DownloadFolder, of story: DemoStory) -> [String] {
+        let expected = Set(story.chapters.filter { $0.role != .dropped }.map(\.item.fileName))
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []
+        return names.filter { !expected.contains($0) }
     }
 
     /// Prints which claims held, and returns the program's exit code.

@@ -147,9 +147,6 @@ struct DemoDownloads {
             chapters[index].digest = try? SHA256.digest(ofFile: folder.destination(of: item))
         }
         story.chapters = chapters
-        let expected = Set(chapters.filter { $0.role != .dropped }.map(\.item.fileName))
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []
-        story.leftovers = names.filter { !expected.contains($0) }
         guard let moved = chapters.first(where: { $0.role == .moved }) else { return }
         let loopback = server.loopback
         story.rangeRequests = loopback.requests.filter { $0.path == moved.item.url.path }.compactMap { request in

@@ -56,6 +56,11 @@ struct DemoScreen {
         )
     }
 
+    /// What another process wrote, without bars.
+    func say(_ line: String, process: Int32) {
+        say("process \(process): \(line)")
+    }
+
     private static func isWorthALine(_ line: PlainLine) -> Bool {
         if case .progress = line { false } else { true }
     }

@@ -9,6 +9,8 @@ struct DemoStory {
         case moved
         /// Cancelled.
         case dropped
+        /// Downloaded in the background, by a program that was killed.
+        case survived
     }
 
     struct Chapter {
@@ -30,6 +32,24 @@ struct DemoStory {
         var bytesSent: Int64
     }
 
+    /// A program that was killed amid its background downloads.
+    struct Kill {
+        var process: Int32
+        /// How far each download was, by its file's name.
+        var positions: [String: Int64] = [:]
+        var wasKilled = false
+        /// Nobody downloads any more.
+        var isAgentGone = false
+        /// What the server had sent of each file by then, and how many requests there were for it.
+        var sent: [String: Int64] = [:]
+        var requests = 0
+        /// Those that there were in the end.
+        var requestsAtEnd: Int?
+        /// The files that the next program got.
+        var delivered: Set<String> = []
+        var nextStatus: Int32?
+    }
+
     var isFirstSearchCancelled = false
     var found = 0
     /// The most downloads seen receiving bytes at the same time.
@@ -40,6 +60,7 @@ struct DemoStory {
     var childStatus: Int32?
     var childResumedAt: Int64?
     var rangeRequests: [RangeRequest] = []
+    var kill: Kill?
     /// Files in the folder that shouldn't be there.
     var leftovers: [String] = []
     /// Why it was cut short.
@@ -57,6 +78,8 @@ struct DemoStory {
             ("one was paused, and another process went on where it stopped", isResumedWhereItWas),
             ("the server saw a request for the rest, and sent only that", isRestRequested),
             ("one was cancelled and is gone", !dropped.isEmpty && dropped.allSatisfy { $0.isGone }),
+            ("when a program was killed, its downloads were finished without it", isFinishedWithoutProgram),
+            ("the next program got them, and asked the server for nothing", isDeliveredLater),
             ("every finished file has the catalogue's SHA-256", !finished.isEmpty && finished.allSatisfy(\.isIntact)),
             ("nothing else is left behind", leftovers.isEmpty),
         ]
@@ -68,6 +91,24 @@ struct DemoStory {
         guard let pausedAt, let childResumedAt else { return false }
         // Bytes may have been written after the last progress report.
         return childStatus == ExitCode.success && pausedAt > 0 && childResumedAt >= pausedAt
+    }
+
+    private var survivors: [Chapter] { chapters.filter { $0.role == .survived } }
+
+    private var isFinishedWithoutProgram: Bool {
+        guard let kill, kill.wasKilled, kill.isAgentGone, !survivors.isEmpty else { return false }
+        return kill.requests == survivors.count
+            && survivors.allSatisfy { chapter in
+                guard let bytes = chapter.bytes, let position = kill.positions[chapter.item.fileName] else {
+                    return false
+                }
+                return position > 0 && position < bytes && kill.sent[chapter.item.fileName] ?? 0 >= bytes
+            }
+    }
+
+    private var isDeliveredLater: Bool {
+        guard let kill, kill.nextStatus == ExitCode.success, kill.requestsAtEnd == kill.requests else { return false }
+        return !survivors.isEmpty && survivors.allSatisfy { kill.delivered.contains($0.item.fileName) }
     }
 
     private var isRestRequested: Bool {
@@ -105,6 +146,10 @@ struct DemoStory {
             return "resumed at \(ByteCount.exact(childResumedAt)) by process \(child)"
         case .dropped:
             return chapter.isGone ? "cancelled at \(ByteCount.exact(chapter.download?.received ?? 0))" : "not cancelled"
+        case .survived:
+            guard let kill, kill.wasKilled else { return "not finished" }
+            let position = kill.positions[chapter.item.fileName] ?? 0
+            return "without its program, killed at \(ByteCount.exact(position))"
         }
     }
 }

@@ -59,6 +59,15 @@ struct Download: Sendable {
         expected = paused.expected
     }
 
+    /// A download that an earlier run has begun in the background, as the task with this number.
+    init(_ item: DownloadItem, running task: Int, received: Int64, expected: Int64?) {
+        self.item = item
+        state = .running(task: task, origin: nil)
+        self.received = received
+        self.expected = expected
+        pace = Pace(since: received)
+    }
+
     /// A file of its name and this length was there before, and is correct as far as one can tell.
     init(_ item: DownloadItem, foundComplete length: Int64) {
         self.item = item
@@ -106,6 +115,14 @@ struct Download: Sendable {
         switch state {
         case .waiting, .running, .pausing, .checking: true
         case .paused, .finished, .cancelled, .failed: false
+        }
+    }
+
+    /// Whether it needs this program to get further, even if another process downloads it.
+    var isInHand: Bool {
+        switch state {
+        case .pausing, .checking: true
+        case .waiting, .running, .paused, .finished, .cancelled, .failed: false
         }
     }
 }
@@ -187,6 +204,13 @@ extension Download {
         case .checking, .finished, .cancelled:
             return false
         }
+    }
+
+    /// The task was cancelled by somebody else: by `halftunes stop`, or by an earlier run, perhaps in order to go on later.
+    mutating func cancelledElsewhere(task: Int, resumeData: Data?) -> Bool {
+        guard case .running(task, _) = state else { return false }
+        state = resumeData == nil ? .cancelled : .paused(resumeData: resumeData)
+        return true
     }
 
     mutating func fail(task: Int, message: String, isTransient: Bool, resumeData: Data? = nil) -> Bool {

@@ -29,7 +29,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
 
     /// The file must be moved before this method returns. The body of an error response isn't the file that was asked for.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
-        guard let item = owner(of: downloadTask)?.item else { return }
+        guard let item = lastOwner(of: downloadTask)?.item else { return }
         let identifier = downloadTask.taskIdentifier
         let status = Self.status(of: downloadTask)
         guard Self.isSuccess(status) else {
@@ -52,27 +52,41 @@ extension DownloadCentre: URLSessionDownloadDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         defer { forgetTask(task.taskIdentifier) }
         guard let error, let download = task as? URLSessionDownloadTask else { return }
+        let resumeData = (error as? URLError)?.downloadTaskResumeData
+        let isCancelled = (error as? URLError)?.code == .cancelled
+        // An earlier run's task that was stopped for good leaves nothing to take up.
+        if isCancelled, resumeData == nil, tasks[task.taskIdentifier] == nil { return }
+        guard let item = lastOwner(of: download)?.item else { return }
         // Invalid resume data produces a task without a request.
-        if download.originalRequest == nil, let item = owner(of: download)?.item {
+        if download.originalRequest == nil {
             folder.removePauseFile(of: item)
             return change(download) { $0.rejectOrigin(task: task.taskIdentifier, message: error.localizedDescription) }
+        }
+        if isCancelled {
+            change(download) { $0.cancelledElsewhere(task: task.taskIdentifier, resumeData: resumeData) }
         }
         change(download) {
             $0.fail(
                 task: task.taskIdentifier,
                 message: error.localizedDescription,
                 isTransient: Self.isTransient(error),
-                resumeData: (error as? URLError)?.downloadTaskResumeData
+                resumeData: resumeData
             )
         }
     }
 
     /// The download that owns this task; nil if it has continued without it.
-    private func owner(of task: URLSessionDownloadTask) -> Download? {
-        guard let id = task.taskDescription.flatMap(URL.init(string:)), let download = downloads[id],
+    func owner(of task: URLSessionDownloadTask) -> Download? {
+        guard let id = tasks[task.taskIdentifier]?.id, let download = downloads[id],
             download.task == task.taskIdentifier
         else { return nil }
         return download
+    }
+
+    /// The same for a task that ends. One that isn't known yet is an earlier run's that has ended since: it is taken up now.
+    private func lastOwner(of task: URLSessionDownloadTask) -> Download? {
+        if tasks[task.taskIdentifier] == nil { adopt(task) }
+        return owner(of: task)
     }
 
     private func change(_ task: URLSessionDownloadTask, _ step: (inout Download) -> Bool) {

@@ -7,7 +7,16 @@ import Foundation
 /// in order, and `report` is called in that order.
 final class DownloadCentre: NSObject, @unchecked Sendable {
     // @unchecked is true because what changes is touched on `queue` only.
+    /// Who downloads.
+    enum Transfers {
+        /// This process, until it closes the centre.
+        case here
+        /// The agent of a background session, which goes on when this process has ended.
+        case background
+    }
+
     let folder: DownloadFolder
+    let transfers: Transfers
     let queue = DispatchQueue(label: "halftunes.downloads")
     private let places: Int
     private let report: @Sendable (Download) -> Void
@@ -18,23 +27,35 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     private(set) var downloads: [URL: Download] = [:]
     /// The downloads waiting for a place, in order.
     private var waiting: [URL] = []
-    var tasks: [Int: URLSessionDownloadTask] = [:]
-    /// The tasks for which a checkpoint has been requested.
+    /// With the downloads they are for.
+    var tasks: [Int: (task: URLSessionDownloadTask, id: URL)] = [:]
+    /// The tasks of which a note was kept.
     private var checkpointed: Set<Int> = []
     /// Called when nothing is moving any more.
     private var whenAtRest: [() -> Void] = []
     private var isClosing = false
 
     /// - Parameters:
-    ///   - places: How many downloads run at once.
+    ///   - places: How many downloads run at once; in the background, how many from one server.
     ///   - report: Called on the queue, for every change of every download.
-    init(folder: DownloadFolder, places: Int, report: @escaping @Sendable (Download) -> Void) {
+    init(
+        folder: DownloadFolder,
+        places: Int,
+        transfers: Transfers = .here,
+        report: @escaping @Sendable (Download) -> Void
+    ) {
         self.folder = folder
-        self.places = places
+        self.transfers = transfers
+        // The agent gets all of them at once: those that wait for a place need this process no more than the others.
+        self.places = transfers == .background ? .max : places
         self.report = report
         super.init()
 
-        let configuration = URLSessionConfiguration.ephemeral
+        let configuration =
+            switch transfers {
+            case .here: URLSessionConfiguration.ephemeral
+            case .background: BackgroundDownloads.configuration(for: folder.url)
+            }
         configuration.httpMaximumConnectionsPerHost = places
         configuration.timeoutIntervalForRequest = 30
         configuration.urlCache = nil
@@ -46,6 +67,22 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     // MARK: - Requests
+
+    /// Takes up what earlier runs have begun in the background: returns those downloads, and reports them.
+    func restore() async -> [Download] {
+        await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                guard case .background = transfers, let session else { return continuation.resume(returning: []) }
+                // Called on the delegate queue, which is ours.
+                session.getAllTasks { [self] tasks in
+                    for case let task as URLSessionDownloadTask in tasks where self.tasks[task.taskIdentifier] == nil {
+                        adopt(task)
+                    }
+                    continuation.resume(returning: Array(downloads.values))
+                }
+            }
+        }
+    }
 
     /// Shows a download that was paused in an earlier run. Does nothing if it is already known.
     func add(_ pauseFile: PauseFile) {
@@ -114,22 +151,27 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
             guard var download = downloads[id] else { return }
             let task = download.task
             guard download.cancel() else { return }
-            if let task { tasks[task]?.cancel() }
+            if let task { tasks[task]?.task.cancel() }
             update(download)
         }
     }
 
-    /// Pauses all running downloads, and returns when they have been recorded; the centre takes no more requests.
+    /// Pauses all running downloads, and returns when they have been recorded; the centre takes no more requests. In the background they
+    /// are recorded by the agent, and go on.
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
                 isClosing = true
                 whenAtRest.append { continuation.resume() }
-                for id in downloads.keys { pause(id) }
+                if case .here = transfers { for id in downloads.keys { pause(id) } }
                 queue.async { [self] in settle() }
             }
         }
-        queue.sync { session?.finishTasksAndInvalidate() }
+        let session = queue.sync { self.session }
+        switch transfers {
+        case .here: session?.finishTasksAndInvalidate()
+        case .background: await session?.flush()
+        }
     }
 
     // MARK: - Implementation
@@ -156,18 +198,31 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         guard !isClosing, var download = downloads[id], case .waiting = download.state, let session else { return }
         let task = download.resumeData.map(session.downloadTask(withResumeData:)) ?? session.downloadTask(with: id)
         guard download.start(task: task.taskIdentifier) else { return }
-        task.taskDescription = id.absoluteString
-        tasks[task.taskIdentifier] = task
+        task.taskDescription = download.item.description
+        tasks[task.taskIdentifier] = (task, id)
         update(download)
         task.resume()
     }
 
     private func cancelKeepingWhatIsThere(_ download: Download) {
-        guard let identifier = download.task, let task = tasks[identifier] else { return }
+        guard let identifier = download.task, let task = tasks[identifier]?.task else { return }
         // Called on the delegate queue, which is ours.
         task.cancel { [self] resumeData in
             change(download.id) { $0.paused(task: identifier, resumeData: resumeData) }
         }
+    }
+
+    /// Takes up a task of an earlier run. Does nothing if its description doesn't tell what it downloads, or another task does that already.
+    func adopt(_ task: URLSessionDownloadTask) {
+        guard let item = task.taskDescription.flatMap(DownloadItem.init(description:)),
+            downloads[item.url]?.task == nil
+        else { return }
+        let (identifier, expected) = (task.taskIdentifier, task.countOfBytesExpectedToReceive)
+        tasks[identifier] = (task, item.url)
+        // The task is what has become of it.
+        folder.removePauseFile(of: item)
+        let received = task.countOfBytesReceived
+        update(Download(item, running: identifier, received: received, expected: expected > 0 ? expected : nil))
     }
 
     func check(_ item: DownloadItem) {
@@ -188,12 +243,17 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// From the first bytes on, keeps what a later run needs to resume on disk, in case this one is killed.
+    /// From the first bytes on, keeps what a later run needs to resume on disk, in case this one is killed. In the background the agent does
+    /// that, and what the download was resumed from is obsolete.
     ///
     /// - Parameter isFirst: Whether the bytes just written are the file's first: the task has started (over).
     func keepCheckpoint(of task: URLSessionDownloadTask, isFirst: Bool) {
         let identifier = task.taskIdentifier
         guard checkpointed.insert(identifier).inserted || isFirst else { return }
+        if case .background = transfers {
+            if let item = owner(of: task)?.item { folder.removePauseFile(of: item) }
+            return
+        }
         Task { [self] in
             guard let resumeData = await task.checkpoint() else { return }
             queue.async { [self] in
@@ -233,7 +293,12 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     private func settle() {
-        guard !downloads.values.contains(where: \.isBusy) else { return }
+        let isMoving: (Download) -> Bool =
+            switch transfers {
+            case .here: \.isBusy
+            case .background: \.isInHand
+            }
+        guard !downloads.values.contains(where: isMoving) else { return }
         let actions = whenAtRest
         whenAtRest = []
         for action in actions { action() }

@@ -4,6 +4,8 @@ import Foundation
 struct DownloadRun {
     private enum Event: Sendable {
         case download(Download)
+        /// All items have been asked for. What came before is what earlier runs' downloads have come to.
+        case started
         case retry(URL)
         case signal(Int32)
     }
@@ -14,6 +16,7 @@ struct DownloadRun {
     private let items: [DownloadItem]
     private let folder: DownloadFolder
     private let places: Int
+    private let transfers: DownloadCentre.Transfers
     private var reporter: any DownloadReporter
 
     private var latest: [URL: Download] = [:]
@@ -21,10 +24,17 @@ struct DownloadRun {
     /// The downloads that may still finish.
     private var pending: Set<URL>
 
-    init(_ items: [DownloadItem], folder: DownloadFolder, places: Int, reporter: any DownloadReporter) {
+    init(
+        _ items: [DownloadItem],
+        folder: DownloadFolder,
+        places: Int,
+        transfers: DownloadCentre.Transfers = .here,
+        reporter: any DownloadReporter
+    ) {
         self.items = items
         self.folder = folder
         self.places = places
+        self.transfers = transfers
         self.reporter = reporter
         pending = Set(items.map(\.url))
     }
@@ -32,10 +42,15 @@ struct DownloadRun {
     /// Returns the program's exit code.
     mutating func run() async -> Int32 {
         let (events, continuation) = AsyncStream<Event>.makeStream()
-        let centre = DownloadCentre(folder: folder, places: places) { continuation.yield(.download($0)) }
+        let centre = DownloadCentre(folder: folder, places: places, transfers: transfers) {
+            continuation.yield(.download($0))
+        }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
+        _ = await centre.restore()
         for item in items { centre.start(item) }
+        centre.queue.async { continuation.yield(.started) }
 
+        var hasStarted = false
         var signal: Int32?
         for await event in events {
             switch event {
@@ -46,12 +61,14 @@ struct DownloadRun {
                         continuation.yield(.retry(download.id))
                     }
                 }
+            case .started:
+                hasStarted = true
             case .retry(let id):
                 centre.resume(id)
             case .signal(let number):
                 signal = number
             }
-            if pending.isEmpty || signal != nil { break }
+            if hasStarted && pending.isEmpty || signal != nil { break }
         }
 
         await centre.close()
@@ -68,7 +85,12 @@ struct DownloadRun {
         latest[download.id] = download
         guard case .failed(let failure) = download.state, failure.isTransient, let delay = delay(for: download) else {
             reporter.note(download)
-            if !download.isBusy { pending.remove(download.id) }
+            if !download.isBusy {
+                pending.remove(download.id)
+            } else if items.contains(where: { $0.url == download.id }) {
+                // What an earlier run's download came to was no reason to leave it at that.
+                pending.insert(download.id)
+            }
             return nil
         }
         reporter.note(download, retryingIn: delay)
@@ -95,6 +117,11 @@ struct DownloadRun {
         case 0: break
         case 1: lines.append("The file is \(folder.destination(of: finished[0]).path)")
         default: lines.append("\(finished.count) files are in \(folder.url.path)")
+        }
+        let running = latest.values.count(where: \.isBusy)
+        if running > 0 {
+            let subject = running == 1 ? "1 download goes" : "\(running) downloads go"
+            lines.append("\(subject) on in the background. The same command shows how far; 'halftunes stop' cancels.")
         }
         let resumable = latest.values.count { $0.resumeData != nil }
         if resumable > 0 {

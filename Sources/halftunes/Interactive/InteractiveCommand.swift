@@ -28,17 +28,24 @@ struct InteractiveCommand {
     private var playing: (playback: Playback, player: Player, number: Int)?
     private var playbacks = 0
 
-    init(_ invocation: Invocation) throws {
+    init(_ invocation: Invocation) async throws {
         folder = try DownloadFolder(invocation.directory ?? ".")
-        let paused = folder.pauseFiles
-        source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: paused)
         limit = invocation.limit
-        screen = Screen(source: source.name, folder: folder.url)
         let (events, continuation) = AsyncStream<Event>.makeStream()
         self.events = events
         self.continuation = continuation
-        centre = DownloadCentre(folder: folder, places: invocation.parallel) { continuation.yield(.download($0)) }
+        centre = DownloadCentre(folder: folder, places: invocation.parallel, transfers: .background) {
+            continuation.yield(.download($0))
+        }
+        let running = await centre.restore()
+        let paused = folder.pauseFiles
         for file in paused { centre.add(file) }
+        source = try MusicSource(
+            api: invocation.api,
+            rate: invocation.rate,
+            resumable: (running.map(\.item) + paused.map(\.item)).map(\.url)
+        )
+        screen = Screen(source: source.name, folder: folder.url)
     }
 
     /// Returns the program's exit code.
@@ -57,7 +64,7 @@ struct InteractiveCommand {
             drawSoon(after: event)
         }
 
-        screen.say("Pausing…")
+        screen.say("Leaving…")
         draw()
         keyboard.cancel()
         playing?.playback.stop()
@@ -174,6 +181,12 @@ struct InteractiveCommand {
     }
 
     private func sayGoodbye() {
+        let running = screen.downloads.values.count(where: \.isBusy)
+        if running > 0 {
+            Console.print("\(running == 1 ? "1 download goes" : "\(running) downloads go") on in the background.")
+            let command = "halftunes stop -o \(folder.url.path)"
+            Console.print("Start halftunes for \(folder.url.path) again to see how far; \(command) cancels.".printable)
+        }
         let count = folder.pauseFiles.count
         guard count > 0 else { return }
         Console.print("\(count == 1 ? "1 download is" : "\(count) downloads are") paused in \(folder.url.path).")

@@ -9,15 +9,15 @@ struct MusicSource {
 
     /// - Parameters:
     ///   - api: nil for the embedded catalogue.
-    ///   - resumable: Paused downloads. If they come from an embedded catalogue of an earlier run, this one tries to listen at the same
-    ///     address, so that they can be resumed.
-    init(api: URL?, rate: Int = CatalogueServer.usualRate, resumable: [PauseFile] = []) throws {
+    ///   - resumable: The addresses of unfinished downloads. If they come from an embedded catalogue of an earlier run, this one tries to
+    ///     listen at the same address, so that they can go on.
+    init(api: URL?, rate: Int = CatalogueServer.usualRate, resumable: [URL] = []) throws {
         if let api {
             server = nil
             search = SearchService(api: api)
             name = (api.host ?? api.absoluteString).printable
         } else {
-            let ports = resumable.compactMap { Self.loopbackPort(of: $0.item.url) } + [CatalogueServer.usualPort]
+            let ports = resumable.compactMap(Self.loopbackPort) + [CatalogueServer.usualPort]
             let server = try CatalogueServer.start(preferring: ports, rate: rate)
             self.server = server
             search = SearchService(api: server.url)

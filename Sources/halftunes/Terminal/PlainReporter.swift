@@ -57,10 +57,11 @@ enum PlainLine: Equatable {
         switch download.state {
         case .waiting, .pausing, .checking: return nil
         case .running(_, let origin):
-            if download.gained != 0 {
-                self = .progress(received, of: expected)
-            } else if let offset = download.resumedAt {
+            if download.gained == 0, let offset = download.resumedAt {
                 self = .resumed(at: offset, of: expected)
+            } else if download.gained != 0 || received > 0 && origin == nil {
+                // It may have been under way before this run.
+                self = .progress(received, of: expected)
             } else {
                 // Whether it resumes will be reported soon.
                 guard origin == nil else { return nil }

@@ -13,7 +13,7 @@ final class Signals {
         let queue = DispatchQueue(label: "halftunes.signals")
         let wishes = Wishes()
         sources = numbers.map { number in
-            signal(number, SIG_IGN)
+            // Dispatch sets the default action aside, the first time that a number is watched; undoing that would lose the signal.
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
                 if Self.endings.contains(number) {

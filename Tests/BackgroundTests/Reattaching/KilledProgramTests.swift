@@ -83,6 +83,53 @@ extension BackgroundTests {
             session.invalidateAndCancel()
         }
 
+        @Test("A task that ended without a program is told, and not listed as one that runs")
+        func listing() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let (gate, heldGate) = (Gate(), Gate())
+            let server = try LoopbackServer { request in
+                .text("hello").after([.waitFor(request.path == "/held" ? heldGate : gate)])
+            }
+            defer { server.stop() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(server.url("/held")) held")
+            first.say("download \(server.url("/")) one")
+            try await server.waitForRequests(2)
+            await first.crash()
+            gate.open()
+            try await rig.waitForLog { $0.contains("task 2: done, ") }
+
+            let delegate = RecordingDelegate()
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = 1
+            queue.isSuspended = true
+            let session = URLSession(configuration: rig.configuration(), delegate: delegate, delegateQueue: queue)
+            // This one waits until the delegate has heard of the other.
+            let isListed = Watched<[String?]?>(nil)
+            session.getAllTasks { [record = delegate.record] tasks in
+                let completions = record.value.completions.count
+                isListed.update { $0 = tasks.map(\.taskDescription) + ["\(completions)"] }
+            }
+            let tasks = await session.allTasks
+            #expect(tasks.map(\.taskDescription) == ["held"])
+            #expect(isListed.value == nil)
+            // Its number isn't free before it is told.
+            #expect(session.downloadTask(with: server.url("/")).taskIdentifier == 3)
+            queue.isSuspended = false
+            try await delegate.record.wait { $0.completions[2] != nil }
+            // With the new task, which was never resumed, and how many had completed by then.
+            try await isListed.wait { $0 == ["held", nil, "1"] }
+            #expect(delegate.record.value.bodies[2] == Data("hello".utf8))
+            #expect(delegate.record.value.completions[2] == [nil])
+            #expect(await session.allTasks.map(\.taskDescription).first == "held")
+            heldGate.open()
+            let held = try #require(tasks.first)
+            try await delegate.success(of: held)
+            session.invalidateAndCancel()
+        }
+
         @Test("A killed agent is started again, and the download goes on from where it was")
         func agent() async throws {
             let rig = try BackgroundRig()

@@ -64,10 +64,31 @@ final class BackgroundRig: Sendable {
     }
 
     /// A program with a session of the same name.
-    func program(identifier: String = "test", launchCommand: String = "") throws -> ChildProcess {
-        try ChildProcess(
-            [Self.helper.path, folder.path, identifier, directory.url.path],
-            environment: ["LAUNCH_COMMAND": launchCommand]
+    ///
+    /// - Parameters:
+    ///   - holdsChallenges: Its delegate says what it is asked, and doesn't answer.
+    ///   - user: Another user than this process's, whose folder it then is.
+    func program(
+        identifier: String = "test",
+        launchCommand: String = "",
+        holdsChallenges: Bool = false,
+        user: uid_t? = nil
+    ) throws -> ChildProcess {
+        var words = [Self.helper.path, folder.path, identifier, directory.url.path]
+        if let user {
+            // The build may be where that user can't look.
+            let copy = directory.url.appendingPathComponent("background-helper")
+            try FileManager.default.copyItem(at: Self.helper, to: copy)
+            chown(directory.url.path, user, user)
+            words[0] = copy.path
+            words = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"] + words
+        }
+        return try ChildProcess(
+            words,
+            environment: [
+                "LAUNCH_COMMAND": launchCommand, "HOLD_CHALLENGES": holdsChallenges ? "1" : "",
+                "TMPDIR": directory.url.path,
+            ]
         )
     }
 

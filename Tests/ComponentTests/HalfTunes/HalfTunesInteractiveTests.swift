@@ -27,7 +27,11 @@ struct HalfTunesInteractiveTests {
     private func start(player: String) async throws -> TerminalProgram {
         let halftunes = try TerminalProgram(
             [Products.program("halftunes"), "-o", music.path, "--rate", "100000000"],
-            environment: ["HALFTUNES_PLAYER": player, "LC_ALL": "C.UTF-8"]
+            environment: [
+                "HALFTUNES_PLAYER": player, "LC_ALL": "C.UTF-8",
+                // Its agent ends when that is gone.
+                "XDG_STATE_HOME": directory.url.appendingPathComponent("state").path,
+            ]
         )
         try await halftunes.shows("enter search")
         return halftunes

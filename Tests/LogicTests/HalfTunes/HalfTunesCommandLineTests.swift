@@ -44,6 +44,9 @@ struct HalfTunesCommandLineTests {
         #expect(serve.rate == 5000)
         #expect(try Invocation(parsing: ["play", "a song.wav"]).operands == ["a song.wav"])
         #expect(try Invocation(parsing: ["resume", "a.resume"]).operands == ["a.resume"])
+        #expect(try Invocation(parsing: ["get", "-b", "http://h/"]).isBackground)
+        #expect(try Invocation(parsing: ["get", "http://h/", "--background"]).isBackground)
+        #expect(try Invocation(parsing: ["stop", "-o", "music"]).directory == "music")
     }
 
     @Test(
@@ -51,7 +54,7 @@ struct HalfTunesCommandLineTests {
         arguments: [
             (["--help"], Invocation.Verb.interactive), (["-h"], .interactive), (["help"], .interactive),
             (["get", "--help"], .get), (["help", "serve"], .serve), (["search", "-h"], .search),
-            (["demo", "-h"], .demo), (["help", "play"], .play),
+            (["demo", "-h"], .demo), (["help", "play"], .play), (["stop", "-h"], .stop),
         ]
     )
     func help(arguments: [String], verb: Invocation.Verb) throws {
@@ -73,6 +76,7 @@ struct HalfTunesCommandLineTests {
             ["serve", "--port", "65536"], ["serve", "--rate", "0"], ["search", "x", "--api", "itunes.apple.com"],
             ["search", "x", "--api", "https://h/?a=b"], ["get", "-s", "x", "--api", "http://h", "--rate", "1"],
             ["resume"], ["resume", "a", "b"], ["demo", "--help=yes"], ["search", "x", "--limit", "201"],
+            ["get", "--background=yes", "http://h/"], ["search", "x", "--background"], ["stop", "now"],
         ]
     )
     func refusal(arguments: [String]) throws {

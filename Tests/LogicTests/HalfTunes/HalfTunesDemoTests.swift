@@ -16,7 +16,18 @@ struct HalfTunesDemoTests {
         story.childStatus = 0
         story.childResumedAt = 42
         story.rangeRequests = [.init(range: "bytes=42-", hasCondition: true, bytesSent: 60)]
-        let roles: [DemoStory.Role] = [.straight, .moved, .straight, .dropped]
+        story.kill = DemoStory.Kill(
+            process: 4712,
+            positions: ["4": 30],
+            wasKilled: true,
+            isAgentGone: true,
+            sent: ["4": 200],
+            requests: 1,
+            requestsAtEnd: 1,
+            delivered: ["4"],
+            nextStatus: 0
+        )
+        let roles: [DemoStory.Role] = [.straight, .moved, .straight, .dropped, .survived]
         story.chapters = try roles.enumerated().map { index, role in
             let url = try #require(URL(string: "http://h/\(index)"))
             let item = DownloadItem(url: url, fileName: "\(index)", title: "Song \(index)", sha256: "digest")
@@ -43,11 +54,12 @@ struct HalfTunesDemoTests {
         #expect(try failures { _ in } == 0)
         #expect(
             try Self.story().table == [
-                "Track                             Bytes  How                            SHA-256",
-                "Song 0                              100  in one go                      ok",
-                "Song 1                              100  resumed at 42 by process 4711  ok",
-                "Song 2                              100  in one go                      ok",
-                "Song 3                                -  cancelled at 0                 -",
+                "Track                             Bytes  How                                SHA-256",
+                "Song 0                              100  in one go                          ok",
+                "Song 1                              100  resumed at 42 by process 4711      ok",
+                "Song 2                              100  in one go                          ok",
+                "Song 3                                -  cancelled at 0                     -",
+                "Song 4                              100  without its program, killed at 30  ok",
             ]
         )
     }
@@ -69,8 +81,18 @@ struct HalfTunesDemoTests {
         #expect(try failures { $0.chapters[0].digest = "other" } == 1)
         #expect(try failures { $0.chapters[1].digest = nil } == 1)
         #expect(try failures { $0.chapters[3].bytes = 100 } == 1, "what was cancelled is there")
+        #expect(try failures { $0.kill = nil } == 2)
+        #expect(try failures { $0.kill?.wasKilled = false } == 1)
+        #expect(try failures { $0.kill?.isAgentGone = false } == 1)
+        #expect(try failures { $0.kill?.positions = [:] } == 1)
+        #expect(try failures { $0.kill?.positions["4"] = 100 } == 1, "it was complete already")
+        #expect(try failures { $0.kill?.sent["4"] = 99 } == 1, "it was not complete without its program")
+        #expect(try failures { $0.kill?.requestsAtEnd = 2 } == 1, "the next program downloaded it again")
+        #expect(try failures { $0.kill?.delivered = [] } == 1)
+        #expect(try failures { $0.kill?.nextStatus = 1 } == 1)
+        #expect(try failures { $0.chapters[4].digest = "other" } == 1)
         #expect(try failures { $0.leftovers = [".halftunes"] } == 1)
         #expect(try failures { $0.interruption = "it took less than 60 s" } == 1)
-        #expect(try failures { $0 = DemoStory() } == 6)
+        #expect(try failures { $0 = DemoStory() } == 8)
     }
 }

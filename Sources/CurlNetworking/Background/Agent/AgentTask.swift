@@ -123,6 +123,8 @@ final class AgentTask: @unchecked Sendable {
     func forceQuit() {
         guard !hasEnded, wish.cancellation == nil else { return }
         record.submission.wish.cancellation = .discardingBody
+        // The user is told that it's done: an agent that is killed now must not go on with it later.
+        save()
         cancel(because: .userForceQuitApplication)
     }
 

@@ -183,12 +183,16 @@ final class BackgroundAgent: @unchecked Sendable {
     /// A program has connected; it has yet to say for which session.
     private func greetLater(_ descriptor: Int32) {
         let place = Place()
-        let channel = Channel(descriptor, on: queue) { [unowned self] message in
-            if let channel = place.channel { receive(message, on: channel) }
-        } ended: { [unowned self] reason in
-            if let channel = place.channel { ended(channel, reason) }
+        let channel: Channel
+        do throws(SystemError) {
+            channel = try Channel(descriptor, on: queue) { [unowned self] message in
+                if let channel = place.channel { receive(message, on: channel) }
+            } ended: { [unowned self] reason in
+                if let channel = place.channel { ended(channel, reason) }
+            }
+        } catch {
+            return log.write("refused a connection\(error.code == EPERM ? " of another user" : ": \(error)")")
         }
-        guard let channel else { return log.write("refused a connection of another user") }
         place.channel = channel
         channels[ObjectIdentifier(channel)] = (channel, nil)
         review()

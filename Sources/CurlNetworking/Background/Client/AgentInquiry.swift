@@ -35,18 +35,20 @@ enum AgentInquiry {
         let answered = DispatchSemaphore(value: 0)
         // Written before the semaphore is signalled, and read after it.
         nonisolated(unsafe) var answer: AgentMessage?
-        let channel = queue.sync {
-            let channel = BackgroundClient.Channel(descriptor, on: queue) { message in
-                guard answer == nil else { return }
-                answer = message
-                answered.signal()
-            } ended: { _ in
-                answered.signal()
+        let opened = queue.sync {
+            Result { () throws(SystemError) in
+                let channel = try BackgroundClient.Channel(descriptor, on: queue) { message in
+                    guard answer == nil else { return }
+                    answer = message
+                    answered.signal()
+                } ended: { _ in
+                    answered.signal()
+                }
+                channel.send(message)
+                return channel
             }
-            channel?.send(message)
-            return channel
         }
-        guard let channel else { throw AgentLauncher.failure("The agent in \(folder.url.path) is another user's.") }
+        let channel = try opened.mapError { AgentLauncher.noChannel(to: folder, $0) }.get()
         answered.wait()
         queue.sync { channel.close() }
         guard let answer else { throw AgentLauncher.failure("The agent didn't answer.") }

@@ -56,6 +56,12 @@ struct AgentLauncher: Sendable {
         }
     }
 
+    /// Why an agent that listens in the folder isn't spoken to.
+    static func noChannel(to folder: StateFolder, _ error: SystemError) -> URLError {
+        if error.code == EPERM { return failure("The agent in \(folder.url.path) is another user's.") }
+        return failure("The agent in \(folder.url.path) can't be spoken to: \(error).", error)
+    }
+
     static func failure(_ text: String, _ error: SystemError? = nil) -> URLError {
         URLError(.backgroundSessionWasDisconnected, nil, text, error)
     }

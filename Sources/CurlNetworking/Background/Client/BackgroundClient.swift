@@ -53,12 +53,18 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var untold: Set<UUID> = []
     var checkpoints: [Int: @Sendable (Data?) -> Void] = [:]
     private var lastCheckpoint = 0
-    /// Wait until it is certain which tasks there are.
-    private var waiting: [@Sendable () -> Void] = []
+    private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
     private var isAttachedOnce = false
     var cancelsAll = false
     /// Whether the session is over, and only confirmations are waited for.
     private var isClosing = false
+
+    private enum Moment {
+        /// It is certain which tasks there are.
+        case attached
+        /// And the delegate has heard of those that had ended.
+        case told
+    }
 
     private static let mostFailures = 6
 
@@ -88,9 +94,27 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     // MARK: - Wishes (any thread)
 
     func afterAttaching(_ body: @escaping @Sendable () -> Void) {
+        wait(for: .attached, body)
+    }
+
+    func afterTelling(_ body: @escaping @Sendable () -> Void) {
+        wait(for: .told, body)
+    }
+
+    private func wait(for moment: Moment, _ body: @escaping @Sendable () -> Void) {
         queue.async {
-            if self.isAttachedOnce { body() } else { self.waiting.append(body) }
+            if self.hasCome(moment) { body() } else { self.waiting.append((moment, body)) }
         }
+    }
+
+    private func hasCome(_ moment: Moment) -> Bool {
+        isAttachedOnce && (moment == .attached || untold.isEmpty)
+    }
+
+    private func callWaiting() {
+        let ready = waiting.filter { hasCome($0.moment) }
+        waiting.removeAll { hasCome($0.moment) }
+        for waiter in ready { waiter.body() }
     }
 
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
@@ -180,7 +204,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 unconfirmed.insert(key)
                 if case .attached(let channel) = phase { channel.send(.acknowledge(key)) }
             }
-            if untold.remove(key) != nil, untold.isEmpty { tellFinished() }
+            if untold.remove(key) != nil, untold.isEmpty {
+                tellFinished()
+                callWaiting()
+            }
         }
     }
 
@@ -259,13 +286,15 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     private func greet(_ descriptor: Int32) {
-        let channel = Channel(descriptor, on: queue) { [self] message in
-            receive(message)
-        } ended: { [self] reason in
-            lost(reason)
-        }
-        guard let channel else {
-            return fail(AgentLauncher.failure("The agent in \(folder.url.path) is another user's."))
+        let channel: Channel
+        do throws(SystemError) {
+            channel = try Channel(descriptor, on: queue) { [self] message in
+                receive(message)
+            } ended: { [self] reason in
+                lost(reason)
+            }
+        } catch {
+            return fail(AgentLauncher.noChannel(to: folder, error))
         }
         phase = .greeting(channel)
         if !channel.send(.hello(Hello(identifier: identifier, settings: settings))) {
@@ -309,8 +338,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         guard !isAttachedOnce else { return }
         isAttachedOnce = true
         core?.letGo()
-        for body in waiting { body() }
-        waiting = []
+        callWaiting()
     }
 
     func closeIfConfirmed() {

@@ -45,7 +45,7 @@ extension BackgroundEngine {
     func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
         let storage = session.configuration.urlCredentialStorage
         let stored =
-            query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.defaultCredential(for: query.space)
+            query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.matchingDefault(for: query.space)
         let sender = ChallengeSender { given in
             var given = given
             if case .performDefaultHandling = given.disposition, let stored {

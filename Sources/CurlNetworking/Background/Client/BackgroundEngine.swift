@@ -17,7 +17,10 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     let originalRequest: URLRequest?
     let kind: TaskSubmission.Kind
     let resumeData: Data?
+    /// It ended before this program was there: all that is left is telling the delegate.
+    private let endedUnattended: Bool
     var isHidden: Bool { false }
+    var listedTask: URLSessionTask? { endedUnattended ? nil : shared.withLock { $0.listedTask } }
 
     // MARK: Any thread
 
@@ -48,6 +51,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         self.client = client
         self.kind = kind
         self.resumeData = resumeData
+        endedUnattended = false
         key = UUID()
         originalRequest = request
         var state = TaskState(consumer: kind == .download ? .downloadDelegate : .delegate, currentRequest: request)
@@ -64,6 +68,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         key = submission.key
         kind = submission.kind
         resumeData = submission.resumeData
+        endedUnattended = listing.ending != nil
         originalRequest = submission.request.request
         var state = TaskState(
             consumer: kind == .download ? .downloadDelegate : .delegate,

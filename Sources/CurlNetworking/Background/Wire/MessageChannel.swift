@@ -8,15 +8,17 @@ import Glibc
 final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable & Sendable>: @unchecked Sendable {
     let peer: UnixSocket.Peer
     private let descriptor: Int32
-    private let queue: DispatchQueue
-    private let reading: any DispatchSourceRead
-    private let writing: any DispatchSourceWrite
+    private var connection = Connection.closed
     private var frames = FrameReader()
+    /// Begins with what the other end had no room for yet.
     private var unsent = Data()
-    private var isWritingActive = false
-    private var isOpen = true
-    /// What is left to be released before the descriptor may be closed.
-    private var sources = 2
+
+    private enum Connection {
+        case open(DescriptorWatch)
+        /// As above; also waits for the other end to have room.
+        case clogged(DescriptorWatch)
+        case closed
+    }
 
     private let received: (Incoming) -> Void
     private let ended: (String?) -> Void
@@ -24,50 +26,57 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     /// What waits for a peer that doesn't read is bounded, in bytes.
     private static var maximumUnsent: Int { 256 << 20 }
 
-    /// Takes over `descriptor`. nil, and closed, where the other end is another user's process.
+    /// Takes over `descriptor`. Where this throws, it is closed: the other end is another user's process (`EPERM`), or this one is out of
+    /// descriptors.
     ///
     /// - Parameters:
     ///   - received: Gets every message.
     ///   - ended: Called when the connection is over, with the reason if that is anything but its end. Not after `close()`.
-    init?(
+    init(
         _ descriptor: Int32,
         on queue: DispatchQueue,
         received: @escaping (Incoming) -> Void,
         ended: @escaping (String?) -> Void
-    ) {
+    ) throws(SystemError) {
         guard let peer = UnixSocket.peer(of: descriptor), peer.user == geteuid() else {
             Glibc.close(descriptor)
-            return nil
+            throw SystemError(code: EPERM)
         }
         self.peer = peer
         self.descriptor = descriptor
-        self.queue = queue
         self.received = received
         self.ended = ended
-        reading = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        writing = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: queue)
-        reading.setEventHandler { [weak self] in self?.read() }
-        writing.setEventHandler { [weak self] in self?.write() }
-        // They hold the channel, so that the descriptor outlives both.
-        reading.setCancelHandler { self.released() }
-        writing.setCancelHandler { self.released() }
-        reading.resume()
+        do throws(SystemError) {
+            connection = .open(
+                try DescriptorWatch(descriptor, for: .read, on: queue) { [weak self] in
+                    self?.becameReady()
+                } released: {
+                    Glibc.close(descriptor)
+                }
+            )
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
     }
 
-    private func released() {
-        sources -= 1
-        if sources == 0 { Glibc.close(descriptor) }
-    }
+    private var isOpen: Bool { if case .closed = connection { false } else { true } }
 
     /// Ends the connection; what could not be sent so far is lost.
     func close() {
-        guard isOpen else { return }
-        isOpen = false
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        reading.cancel()
-        // A source that was never resumed can't be cancelled.
-        if !isWritingActive { writing.resume() }
-        writing.cancel()
+        switch connection {
+        case .open(let watch), .clogged(let watch):
+            connection = .closed
+            shutdown(descriptor, Int32(SHUT_RDWR))
+            watch.cancel()
+        case .closed:
+            break
+        }
+    }
+
+    private func becameReady() {
+        if case .clogged = connection { write() }
+        read()
     }
 
     private func end(_ reason: String?) {
@@ -125,7 +134,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             return true
         }
         unsent.append(frame)
-        if !isWritingActive { write() }
+        if case .open = connection { write() }
         return true
     }
 
@@ -141,8 +150,15 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             }
             unsent = count == unsent.count ? Data() : Data(unsent.dropFirst(count))
         }
-        guard isOpen, isWritingActive != !unsent.isEmpty else { return }
-        isWritingActive.toggle()
-        if isWritingActive { writing.resume() } else { writing.suspend() }
+        switch connection {
+        case .open(let watch) where !unsent.isEmpty:
+            connection = .clogged(watch)
+            watch.change(to: [.read, .write])
+        case .clogged(let watch) where unsent.isEmpty:
+            connection = .open(watch)
+            watch.change(to: .read)
+        case .open, .clogged, .closed:
+            break
+        }
     }
 }

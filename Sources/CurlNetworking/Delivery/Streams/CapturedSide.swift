@@ -1,4 +1,5 @@
 import CurlNetworkingLocks
+import CurlTransport
 import Dispatch
 import Foundation
 
@@ -23,11 +24,6 @@ final class CapturedSide: @unchecked Sendable {
         let keepAlive: Timer
     }
 
-    /// `@unchecked Sendable`: any thread may cancel a source.
-    private struct Watch: @unchecked Sendable {
-        let source: any DispatchSourceProtocol
-    }
-
     /// `@unchecked Sendable`: the program's delegate and stream are only handed through.
     private struct State: @unchecked Sendable {
         var status = Stream.Status.notOpen
@@ -36,7 +32,7 @@ final class CapturedSide: @unchecked Sendable {
         weak var stream: Stream?
         var places: [Place] = []
         /// Watches for the next event; there is none between that and the next call of the program.
-        var watch: Watch?
+        var watch: DescriptorWatch?
     }
 
     private static let queue = DispatchQueue(label: "CurlNetworking.CapturedStreams")
@@ -72,7 +68,7 @@ final class CapturedSide: @unchecked Sendable {
             }
             return (state.status != .closed, state.watch, state.places)
         }
-        watch?.source.cancel()
+        watch?.cancel()
         for place in places { place.keepAlive.invalidate() }
         return closes
     }
@@ -135,32 +131,45 @@ final class CapturedSide: @unchecked Sendable {
 
     /// Has the delegate hear once of what it may read or write, if there is somebody to hear it.
     private func watch() {
-        let watch = state.withLock { state -> Watch? in
+        let result = state.withLock { state -> Result<DescriptorWatch, SystemError>? in
             guard state.status == .open, state.watch == nil, state.delegate != nil, !state.places.isEmpty else {
                 return nil
             }
-            let source: any DispatchSourceProtocol =
-                switch direction {
-                case .read: DispatchSource.makeReadSource(fileDescriptor: connection.descriptor, queue: Self.queue)
-                case .write: DispatchSource.makeWriteSource(fileDescriptor: connection.descriptor, queue: Self.queue)
-                }
-            let watch = Watch(source: source)
-            state.watch = watch
-            return watch
+            let result = makeWatch()
+            state.watch = try? result.get()
+            return result
         }
-        guard let source = watch?.source else { return }
-        source.setEventHandler { [weak self] in self?.becameReady() }
-        // The descriptor is closed with the connection, and not before.
-        source.setCancelHandler { [connection] in withExtendedLifetime(connection) {} }
-        source.activate()
-        // What was read before shows at no descriptor.
-        if direction == .read, connection.mayRead { becameReady() }
+        switch result {
+        case .success:
+            // What was read before shows at no descriptor.
+            if direction == .read, connection.mayRead { becameReady() }
+        case .failure(let error):
+            let failure = URLError(.cannotOpenFile, nil, "The stream can't be watched: \(error).", error)
+            change(to: .error, failure, .errorOccurred)
+        case nil:
+            break
+        }
+    }
+
+    private func makeWatch() -> Result<DescriptorWatch, SystemError> {
+        Result { () throws(SystemError) in
+            try DescriptorWatch(
+                connection.descriptor,
+                for: direction == .read ? .read : .write,
+                on: Self.queue
+            ) { [weak self] in
+                self?.becameReady()
+            } released: { [connection] in
+                // The descriptor is closed with the connection, and not before.
+                withExtendedLifetime(connection) {}
+            }
+        }
     }
 
     private func becameReady() {
         let watch = state.withLock { $0.watch.take() }
         guard let watch else { return }
-        watch.source.cancel()
+        watch.cancel()
         send(direction == .read ? .hasBytesAvailable : .hasSpaceAvailable)
     }
 

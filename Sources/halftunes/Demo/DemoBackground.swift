@@ -1,0 +1,163 @@
+import CurlNetworking
+import Foundation
+
+/// The demo's background downloads: their program is killed, they are finished without it, and another program gets them.
+struct DemoBackground {
+    static let downloads = 2
+    /// As a fraction of each file.
+    private static let killAt = 0.2
+
+    private enum Event: Sendable {
+        case child(ChildProcess.Event)
+        case agentEnded
+        case signal(Int32)
+        case outOfPatience
+    }
+
+    private enum Phase {
+        /// The program downloads.
+        case downloading(ChildProcess)
+        /// It has been killed, and its agent goes on.
+        case alone
+        /// Another program gets what there is.
+        case delivering(ChildProcess)
+        case over
+    }
+
+    private let items: [DownloadItem]
+    private let command: [String]
+    private let state: BackgroundState
+    private let server: CatalogueServer
+    private let screen: DemoScreen
+    private let patience: Duration
+    private var phase = Phase.over
+    private var kill = DemoStory.Kill(process: 0)
+
+    /// - Parameters:
+    ///   - items: What `command` downloads.
+    ///   - command: The arguments of both programs.
+    init(
+        _ items: [DownloadItem],
+        command: [String],
+        state: BackgroundState,
+        server: CatalogueServer,
+        screen: DemoScreen,
+        patience: Duration
+    ) {
+        self.items = items
+        self.command = command
+        self.state = state
+        self.server = server
+        self.screen = screen
+        self.patience = patience
+    }
+
+    mutating func run(_ story: inout DemoStory) async {
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        let report: @Sendable (ChildProcess.Event) -> Void = { continuation.yield(.child($0)) }
+        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
+        let limit = Task { [patience] in
+            try await Task.sleep(for: patience)
+            continuation.yield(.outOfPatience)
+        }
+        if let child = start(report) {
+            phase = .downloading(child)
+        } else {
+            continuation.finish()
+        }
+        for await event in events {
+            switch (event, phase) {
+            case (.child(.line(let line)), .downloading(let child)):
+                note(line, of: child)
+            case (.child(.ended(let status)), .downloading):
+                kill.wasKilled = status == nil
+                phase = .alone
+                screen.say("process \(kill.process) was killed; its downloads go on")
+                Task { [state] in
+                    await state.waitForAgentToEnd()
+                    continuation.yield(.agentEnded)
+                }
+            case (.agentEnded, .alone):
+                kill.isAgentGone = true
+                noteServer()
+                screen.say("they are complete, and nothing of Half Tunes runs")
+                phase = start(report).map(Phase.delivering) ?? .over
+            case (.child(.line(let line)), .delivering(let child)):
+                screen.say(line, process: child.identifier)
+                let name = items.first { PlainLine(line, about: $0.fileName.printable)?.isDone == true }?.fileName
+                if let name { kill.delivered.insert(name) }
+            case (.child(.ended(let status)), .delivering):
+                kill.nextStatus = status
+                kill.requestsAtEnd = previewRequests.count
+                phase = .over
+            case (.signal, _): story.interruption = "nobody interrupted it"
+            case (.outOfPatience, _): story.interruption = "it took less than \(patience.components.seconds) s"
+            case (.child, _), (.agentEnded, _): break
+            }
+            if case .over = phase { break }
+            if story.interruption != nil { break }
+        }
+        limit.cancel()
+        withExtendedLifetime(signals) {}
+        switch phase {
+        case .downloading(let child), .delivering(let child): child.kill()
+        case .alone, .over: break
+        }
+        story.kill = kill
+    }
+
+    /// Checks the actual state on disk.
+    func record(_ story: inout DemoStory, _ folder: DownloadFolder) {
+        story.chapters += items.map { item in
+            var chapter = DemoStory.Chapter(item: item, role: .survived)
+            chapter.bytes = folder.length(of: item)
+            chapter.digest = try? SHA256.digest(ofFile: folder.destination(of: item))
+            return chapter
+        }
+    }
+
+    private func start(_ report: @escaping @Sendable (ChildProcess.Event) -> Void) -> ChildProcess? {
+        let child = ChildProcess(report: report)
+        do {
+            try child.start(command, environment: state.environment)
+            return child
+        } catch {
+            Console.printError("The other process can't be started: \(error.localizedDescription)")
+            return nil
+        }
+    }
+
+    /// Kills the program when all of its downloads are well under way.
+    private mutating func note(_ line: String, of child: ChildProcess) {
+        guard kill.positions.count < items.count else { return }
+        kill.process = child.identifier
+        for item in items {
+            guard case .progress(let bytes, let total?)? = PlainLine(line, about: item.fileName.printable),
+                Double(bytes) >= Self.killAt * Double(total), kill.positions[item.fileName] == nil
+            else { continue }
+            kill.positions[item.fileName] = bytes
+            screen.say(line, process: child.identifier)
+        }
+        if kill.positions.count == items.count { child.kill() }
+    }
+
+    private var previewRequests: [(path: String, number: Int)] {
+        let paths = Set(items.map(\.url.path))
+        return server.loopback.requests.filter { paths.contains($0.path) }.map { ($0.path, $0.ordinal) }
+    }
+
+    private mutating func noteServer() {
+        let requests = previewRequests
+        kill.requests = requests.count
+        for item in items {
+            kill.sent[item.fileName] = requests.filter { $0.path == item.url.path }
+                .reduce(0) { $0 + server.loopback.bytesSent(inAnswerTo: $1.number) }
+        }
+    }
+}
+
+extension PlainLine {
+    fileprivate var isDone: Bool {
+        if case .done = self { true } else { false }
+    }
+}

@@ -1,0 +1,300 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+extension BackgroundTests {
+    @Suite("Faults of the system")
+    struct Faults {
+        // MARK: - The disk
+
+        /// How long a file of the agent's may get, in bytes, from now on; nil for any length. To a program a full disk looks the same.
+        private func limitFiles(of rig: BackgroundRig, to length: Int?) async throws {
+            let pid = try #require(rig.agentPid)
+            let limit = "--fsize=\(length.map(String.init) ?? "unlimited"):unlimited"
+            let program = try ChildProcess(["prlimit", "--pid", "\(pid)", limit], mergesErrors: true)
+            #expect(await program.remainingLines() == [])
+            #expect(await program.ending() == .exit(0))
+        }
+
+        @Test("A full disk fails the download that doesn't fit, and no other")
+        func fullDisk() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let body = LoopbackServer.Body.generated(length: 2_000_000, seed: 1)
+            let server = try LoopbackServer { request in
+                if request.path == "/small" { return .text("small").after([.waitFor(gate)]) }
+                return .pieces([.body(body[0..<10_000]), .waitFor(gate), .body(body[10_000..<2_000_000])])
+            }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let large = session.downloadTask(with: server.url("/large"))
+            let small = session.downloadTask(with: server.url("/small"))
+            for task in [large, small] { task.resume() }
+            try await delegate.wait(for: large) { $0.name == "wrote" }
+            _ = try await server.request(number: 2)
+            try await limitFiles(of: rig, to: 1_000_000)
+            gate.open()
+            let error = try await delegate.completion(of: large)
+            #expect(error?.code == .cannotWriteToFile)
+            try await delegate.success(of: small)
+            #expect(delegate.body(of: small) == Data("small".utf8))
+            session.finishTasksAndInvalidate()
+            try await delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
+        }
+
+        @Test("Where no record can be written, new tasks fail and others end; with room, all is well again")
+        func noRoomForRecords() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { request in
+                request.path == "/held" ? .text("").after([.waitFor(gate)]) : .text("hello")
+            }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let held = session.downloadTask(with: server.url("/held"))
+            held.resume()
+            _ = try await server.request(number: 1)
+            try await limitFiles(of: rig, to: 0)
+            let refused = session.downloadTask(with: server.url("/"))
+            refused.resume()
+            #expect(try await delegate.completion(of: refused)?.code == .cannotWriteToFile)
+            gate.open()
+            try await delegate.success(of: held)
+            #expect((held.response as? HTTPURLResponse)?.statusCode == 200)
+
+            try await limitFiles(of: rig, to: nil)
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("hello".utf8))
+            session.finishTasksAndInvalidate()
+            try await delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
+        }
+
+        @Test("In a folder that becomes read-only, new tasks fail and others go on", .enabled(if: geteuid() == 0))
+        func readOnly() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { request in
+                request.path == "/held" ? .text("").after([.waitFor(gate)]) : .text("hello")
+            }
+            defer { server.stop() }
+            // The superuser may write everywhere.
+            let program = try rig.program(user: 65534)
+            try await program.line(beginningWith: "ready")
+            program.say("download \(server.url("/held")) held")
+            _ = try await server.request(number: 1)
+            let session = try #require(rig.stateFiles.first { !$0.contains("/") })
+            let folder = rig.sessions.appendingPathComponent(session)
+            #expect(chmod(folder.path, 0o500) == 0)
+            program.say("download \(server.url("/")) refused")
+            let code = URLError.Code.cannotWriteToFile.rawValue
+            try await program.line(beginningWith: "completed refused \(code)")
+            #expect(chmod(folder.path, 0o700) == 0)
+            gate.open()
+            try await program.line(beginningWith: "completed held ok")
+            program.say("download \(server.url("/")) one")
+            try await program.line(beginningWith: "completed one ok")
+            await program.crash()
+        }
+
+        // MARK: - Newer programs
+
+        @Test("An agent whose program is replaced goes on; the next one is the new program")
+        func replacedProgram() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let body = LoopbackServer.Body.generated(length: 200_000, seed: 4)
+            let server = try LoopbackServer { .resource(body, for: $0, etag: "a").held(after: 100_000, until: gate) }
+            defer { server.stop() }
+            let program = rig.directory.url.appendingPathComponent("installed-agent")
+            try FileManager.default.copyItem(at: BackgroundRig.agent, to: program)
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) { $0.curl.background.agent = program }
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            try await rig.waitForCheckpoint(of: task)
+            let old = try #require(rig.agentPid)
+
+            let new = rig.directory.url.appendingPathComponent("new-agent")
+            try FileManager.default.copyItem(at: BackgroundRig.agent, to: new)
+            #expect(rename(new.path, program.path) == 0)
+            #expect(rig.agentPid == old)
+            rig.killAgent()
+            gate.open()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 4, length: 200_000))
+            let running = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(rig.agentPid ?? 0)/exe")
+            #expect(running == program.path)
+            session.invalidateAndCancel()
+        }
+
+        @Test("A program of a newer version makes an agent without programs go, whose tasks the next one has")
+        func newerVersion() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let gate = Gate()
+            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            program.say("download \(server.url("/")) one")
+            _ = try await server.request(number: 1)
+            let old = try #require(rig.agentPid)
+
+            // As long as a program is attached, the agent stays.
+            #expect(try await answer(toVersion: 2, rig) == .version(1))
+            #expect(rig.agentPid == old)
+            await program.crash()
+            try await rig.waitForLog { $0.contains("detached") }
+            #expect(try await answer(toVersion: 2, rig) == .version(1))
+            try await rig.waitForLog { $0.contains("ends: a program of version 2 has come") }
+
+            let next = try rig.program()
+            try await next.line(beginningWith: "restored 1 one")
+            gate.open()
+            try await next.line(beginningWith: "completed one ok")
+            #expect(rig.agentPid != old)
+            await next.crash()
+        }
+
+        /// What the agent says to a program of another version.
+        private func answer(toVersion version: Int, _ rig: BackgroundRig) async throws -> Refusal? {
+            let settings = SessionDescription(rig.configuration(), delegate: nil)
+            var hello = Hello(identifier: "other", settings: settings)
+            hello.version = version
+            let message = ClientMessage.hello(hello)
+            let folder = StateFolder(rig.folder)
+            let answer = try await Task.detached { try AgentInquiry.askIfRunning(message, folder) }.value
+            guard case .refused(let refusal) = answer else { return nil }
+            return refusal
+        }
+
+        // MARK: - Many tasks, and none
+
+        @Test("A thousand downloads at once all arrive")
+        func thousand() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { .text($0.path) }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let tasks = (1...1000).map { session.downloadTask(with: server.url("/\($0)")) }
+            for task in tasks { task.resume() }
+            for (index, task) in tasks.enumerated() {
+                try await delegate.success(of: task)
+                #expect(delegate.body(of: task) == Data("/\(index + 1)".utf8))
+            }
+            #expect(server.requestCount == 1000)
+            session.finishTasksAndInvalidate()
+            try await delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
+        }
+
+        @Test("An agent that has nothing to do sleeps")
+        func idle() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            // A second is what this body takes.
+            let server = try LoopbackServer { request in
+                request.path == "/second"
+                    ? .generated(length: 100_000, seed: 1).throttled(bytesPerSecond: 100_000) : .text("hello")
+            }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            try await delegate.success(of: task)
+            try await rig.wait { rig.stateFiles == [] }
+            let pid = try #require(rig.agentPid)
+            // What follows the end is over some time. Then one thread is woken once a second: by Dispatch, to look at its pools of threads.
+            let clock = URLSession(configuration: .ephemeral)
+            var (woken, seconds) = ([2], 0.0)
+            while woken.count > 1 || Double(woken.first ?? 0) > 2 * seconds {
+                let (before, start) = (wakeUps(of: pid), DispatchTime.now())
+                _ = try await clock.data(from: server.url("/second"))
+                let after = wakeUps(of: pid)
+                #expect(!after.isEmpty)
+                seconds = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
+                woken = after.map { $0.value - (before[$0.key] ?? 0) }.filter { $0 > 0 }
+            }
+            clock.invalidateAndCancel()
+            session.invalidateAndCancel()
+        }
+
+        /// How often each thread of the process has been woken, by its number.
+        private func wakeUps(of pid: pid_t) -> [String: Int] {
+            let folder = "/proc/\(pid)/task"
+            let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            var counts: [String: Int] = [:]
+            for thread in threads {
+                let status = (try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8)) ?? ""
+                let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+                counts[thread] = line?.split(separator: "\t").last.flatMap { Int($0) }
+            }
+            return counts
+        }
+
+        // MARK: - systemd
+
+        @Test("A socket that systemd passes is the agent's, and stays when it goes")
+        func systemd() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { _ in .text("hello") }
+            defer { server.stop() }
+            try FileManager.default.createDirectory(at: rig.folder, withIntermediateDirectories: false)
+            // As systemd does: listens, and starts the agent when somebody connects.
+            let manager = try ChildProcess(
+                [
+                    "python3", "-c",
+                    """
+                    import os, select, socket, sys
+                    listener = socket.socket(socket.AF_UNIX)
+                    os.umask(0o177)
+                    listener.bind(sys.argv[1] + "/agent.socket")
+                    listener.listen()
+                    print("listens", flush=True)
+                    select.select([listener], [], [])
+                    os.dup2(listener.fileno(), 3)
+                    os.set_inheritable(3, True)
+                    os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+                    os.execv(sys.argv[2], [sys.argv[2], "--systemd", sys.argv[1]])
+                    """, rig.folder.path, BackgroundRig.agent.path,
+                ],
+                mergesErrors: true
+            )
+            #expect(await manager.line() == "listens")
+            #expect(rig.agentPid == nil)
+            let delegate = RecordingDelegate()
+            // No other agent can be had.
+            let session = rig.session(delegate) {
+                $0.curl.background.agent = rig.directory.url.appendingPathComponent("none")
+            }
+            let task = session.downloadTask(with: server.url("/"))
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(rig.agentPid == manager.pid)
+            session.finishTasksAndInvalidate()
+            try await delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
+            #expect(try await answer(toVersion: 2, rig) == .version(1))
+            #expect(await manager.ending() == .exit(0))
+            #expect(access(rig.folder.appendingPathComponent("agent.socket").path, F_OK) == 0)
+        }
+    }
+}

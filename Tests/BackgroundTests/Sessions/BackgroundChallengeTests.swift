@@ -1,0 +1,170 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    /// What the agent can't decide, the program's delegate does.
+    @Suite("Challenges")
+    struct Challenges {
+        /// Downloads `url`, with `answer` to every challenge.
+        private func download(
+            _ url: URL,
+            _ rig: BackgroundRig,
+            _ configure: (URLSessionConfiguration) -> Void = { _ in },
+            answer: @escaping AnsweringDelegate.Answer
+        ) async throws -> AnsweringDelegate {
+            let delegate = AnsweringDelegate(answer)
+            let session = rig.session(delegate, configure)
+            session.downloadTask(with: url).resume()
+            try await delegate.result.wait { $0 != nil }
+            session.invalidateAndCancel()
+            return delegate
+        }
+
+        @Test("An untrusted server is trusted if the delegate says so, and not if it doesn't")
+        func trust() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let nginx = try TLSNginx.shared()
+            let trusting = try await download(nginx.url(.showing(.selfsigned)), rig) { challenge in
+                (.useCredential, challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:)))
+            }
+            #expect(trusting.result.value == .success(200))
+            #expect(trusting.methods == [NSURLAuthenticationMethodServerTrust])
+            let refusing = try await download(nginx.url(.showing(.selfsigned)), rig) { _ in
+                (.cancelAuthenticationChallenge, nil)
+            }
+            #expect(refusing.result.value == .failure(.cancelled))
+            let indifferent = try await download(nginx.url(.showing(.selfsigned)), rig) { _ in
+                (.performDefaultHandling, nil)
+            }
+            #expect(indifferent.result.value == .failure(.serverCertificateHasUnknownRoot))
+        }
+
+        @Test("A client's certificate comes from the delegate")
+        func identity() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let nginx = try TLSNginx.shared()
+            let delegate = try await download(
+                nginx.url(.asking),
+                rig,
+                { $0.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)] },
+                answer: { challenge in
+                    let isAsked =
+                        challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
+                    guard isAsked else { return (.performDefaultHandling, nil) }
+                    return (
+                        .useCredential, URLCredential(identity: .pem(certificates: .file(nginx.site.clientWithKey)))
+                    )
+                }
+            )
+            #expect(delegate.result.value == .success(200))
+            #expect(delegate.methods.contains(NSURLAuthenticationMethodClientCertificate))
+            #expect(delegate.text.contains("a client"))
+        }
+
+        @Test("A wrong password is followed by another question, which says so")
+        func password() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { request in
+                if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
+                return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            defer { server.stop() }
+            let delegate = try await download(server.url("/"), rig) { challenge in
+                let password = challenge.previousFailureCount == 0 ? "wrong" : "p"
+                return (.useCredential, URLCredential(user: "u", password: password, persistence: .forSession))
+            }
+            #expect(delegate.result.value == .success(200))
+            #expect(delegate.methods == [String](repeating: NSURLAuthenticationMethodHTTPBasic, count: 2))
+            #expect(delegate.text == "welcome")
+        }
+
+        @Test("Digest is computed by the agent, with the delegate's password")
+        func digest() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { request in
+                let answer = request.header("Authorization") ?? ""
+                if answer.hasPrefix("Digest "), answer.contains("username=\"u\""), answer.contains("nonce=\"n\"") {
+                    return .text("welcome")
+                }
+                return .status(401).header("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+            }
+            defer { server.stop() }
+            let delegate = try await download(server.url("/"), rig) { _ in
+                (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
+            }
+            #expect(delegate.result.value == .success(200))
+            #expect(delegate.methods == [NSURLAuthenticationMethodHTTPDigest])
+            #expect(delegate.text == "welcome")
+            #expect(!server.requests.contains { $0.header("Authorization")?.contains("\"p\"") == true })
+        }
+
+        @Test("What the program's storage knows answers where the delegate doesn't")
+        func storage() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { request in
+                if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
+                return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            defer { server.stop() }
+            let space = URLProtectionSpace(
+                host: "127.0.0.1",
+                port: server.port,
+                protocol: "http",
+                realm: "r",
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+            )
+            let storage = URLCredentialStorage.shared
+            let credential = URLCredential(user: "u", password: "p", persistence: .forSession)
+            storage.setDefaultCredential(credential, for: space)
+            defer { storage.remove(credential, for: space) }
+            let delegate = try await download(
+                server.url("/"),
+                rig,
+                { $0.urlCredentialStorage = storage },
+                answer: { _ in (.performDefaultHandling, nil) }
+            )
+            #expect(delegate.result.value == .success(200))
+        }
+
+        @Test("A question that a killed program hasn't answered is put to the next one")
+        func waiting() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let nginx = try TLSNginx.shared()
+            let program = try rig.program(holdsChallenges: true)
+            try await program.line(beginningWith: "ready")
+            program.say("download \(nginx.url(.showing(.unknown))) one")
+            try await program.line(beginningWith: "challenge \(NSURLAuthenticationMethodServerTrust)")
+            await program.crash()
+            let delegate = AnsweringDelegate { challenge in
+                (.useCredential, challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:)))
+            }
+            let session = rig.session(delegate)
+            try await delegate.result.wait { $0 != nil }
+            #expect(delegate.result.value == .success(200))
+            #expect(delegate.methods == [NSURLAuthenticationMethodServerTrust])
+            session.invalidateAndCancel()
+        }
+
+        @Test("A certificate is not asked about again where the delegate answers nothing")
+        func noAnswers() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let nginx = try TLSNginx.shared()
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            program.say("download \(nginx.url(.showing(.unknown))) one")
+            let code = URLError.Code.serverCertificateHasUnknownRoot.rawValue
+            try await program.line(beginningWith: "completed one \(code)")
+            await program.crash()
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import halftunes
+
+@Suite("Half Tunes' downloads go on without it", .timeLimit(.minutes(2)))
+struct HalfTunesBackgroundTests {
+    private static let length = 1_000_000
+    private static let content = GeneratedBody.bytes(seed: 8, length: length)
+
+    private let directory: TemporaryDirectory
+    private let state: BackgroundState
+    private let server: LoopbackServer
+    /// What keeps back the second half.
+    private let gate = Gate()
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        state = try BackgroundState()
+        server = try LoopbackServer { [gate] request in
+            let body = LoopbackServer.Body.generated(length: Int64(Self.length), seed: 8)
+            return .resource(body, for: request, etag: "\"1\"").held(after: Int64(Self.length / 2), until: gate)
+        }
+    }
+
+    /// To be called at the end: nothing goes on.
+    private func end() async {
+        gate.open()
+        server.stop()
+        await state.remove()
+    }
+
+    private var music: URL { directory.url.resolvingSymlinksInPath().appendingPathComponent("music") }
+    private var file: Data? { try? Data(contentsOf: music.appendingPathComponent("song.wav")) }
+
+    private func start(_ words: [String]) throws -> TestSupport.ChildProcess {
+        try TestSupport.ChildProcess(
+            [Products.program("halftunes")] + words + ["-o", music.path],
+            environment: state.environment
+        )
+    }
+
+    private func get(_ options: String...) throws -> TestSupport.ChildProcess {
+        try start(["get", server.url("/song.wav").absoluteString] + options)
+    }
+
+    /// Returns when the agent has something of the file.
+    private func underWay(_ program: TestSupport.ChildProcess) async {
+        while let line = await program.line() {
+            if line.hasPrefix("song.wav: at ") { return }
+        }
+        Issue.record("it has ended")
+    }
+
+    @Test("Killed, it is told the next time what has become of its download", arguments: [SIGKILL, SIGINT])
+    func ended(by signal: Int32) async throws {
+        let first = try get("--background")
+        await underWay(first)
+        first.kill(signal)
+        let lines = await first.remainingLines()
+        if signal == SIGINT {
+            #expect(await first.ending() == .exit(128 + SIGINT))
+            #expect(
+                lines.last
+                    == "1 download goes on in the background. The same command shows how far; 'halftunes stop' cancels."
+            )
+        }
+        gate.open()
+        // The agent has finished, and gone.
+        await state.waitForAgentToEnd()
+        #expect(server.bytesSent >= Int64(Self.length))
+        #expect(file == nil)
+
+        let second = try get("--background")
+        #expect(await second.remainingLines().contains("song.wav: done, \(Self.length) bytes"))
+        #expect(await second.ending() == .exit(0))
+        #expect(file == Self.content)
+        #expect(server.requestCount == 1)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: music.path) == ["song.wav"])
+        await end()
+    }
+
+    @Test("Started again amid a download, it shows how far that is and goes on with it")
+    func again() async throws {
+        let first = try get("--background")
+        await underWay(first)
+        first.kill()
+        _ = await first.ending()
+        let second = try get("--background")
+        // Half of it is there; it isn't requested again.
+        #expect(await second.line() == "song.wav: at \(Self.length / 2) of \(Self.length) bytes (50 %)")
+        gate.open()
+        _ = await second.remainingLines()
+        #expect(await second.ending() == .exit(0))
+        #expect(file == Self.content)
+        #expect(server.requestCount == 1)
+        await end()
+    }
+
+    @Test("Stopping it cancels what goes on, and leaves nothing")
+    func stopping() async throws {
+        let first = try get("--background")
+        await underWay(first)
+        first.kill()
+        _ = await first.ending()
+        let stop = try start(["stop"])
+        #expect(await stop.remainingLines() == [])
+        #expect(await stop.ending() == .exit(0))
+        await state.waitForAgentToEnd()
+        gate.open()
+        #expect(file == nil)
+
+        // Whenever it hears that the download was cancelled, it begins anew, because that's what is asked for.
+        let second = try get("--background")
+        let lines = await second.remainingLines()
+        #expect(await second.ending() == .exit(0))
+        #expect(lines.contains("song.wav: started"))
+        #expect(file == Self.content)
+        #expect(server.requestCount == 2)
+        await end()
+    }
+
+    @Test("What is stopped while a program looks on ends for that, too")
+    func stoppingAttached() async throws {
+        let program = try get("--background")
+        await underWay(program)
+        let stop = try start(["stop"])
+        #expect(await stop.ending() == .exit(0))
+        #expect(await program.remainingLines().contains("song.wav: cancelled"))
+        #expect(await program.ending() == .exit(0))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: music.path) == [])
+        await end()
+    }
+
+    @Test("What was paused to a file in the foreground goes on in the background from the same byte")
+    func fromPauseFile() async throws {
+        let first = try get()
+        await underWay(first)
+        first.kill(SIGINT)
+        _ = await first.remainingLines()
+        #expect(await first.ending() == .exit(128 + SIGINT))
+        gate.open()
+        let second = try get("--background")
+        let lines = await second.remainingLines()
+        #expect(await second.ending() == .exit(0))
+        #expect(lines.contains { $0.hasPrefix("song.wav: resumed at \(Self.length / 2) ") })
+        #expect(server.requests.last?.header("Range") == "bytes=\(Self.length / 2)-")
+        #expect(file == Self.content)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: music.path) == ["song.wav"])
+        await end()
+    }
+
+    @Test("A second program for the same folder says who downloads there")
+    func inUse() async throws {
+        let first = try get("--background")
+        await underWay(first)
+        let second = try get("--background")
+        let lines = await second.remainingLines()
+        #expect(await second.ending() == .exit(1))
+        #expect(lines.contains { $0.hasPrefix("song.wav: failed: ") && $0.contains("process \(first.pid)") })
+        gate.open()
+        _ = await first.remainingLines()
+        #expect(await first.ending() == .exit(0))
+        #expect(file == Self.content)
+        await end()
+    }
+
+    @Test("On a terminal: it is quit amid a download, and shows the download when it is started again")
+    func interactive() async throws {
+        // So slow that it doesn't come to an end.
+        let catalogue = try CatalogueServer(rate: 100_000)
+        let address = catalogue.url
+        func start() async throws -> TerminalProgram {
+            let program = try TerminalProgram(
+                [Products.program("halftunes"), "-o", music.path, "--api", address.absoluteString],
+                environment: state.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
+            )
+            try await program.shows("enter search")
+            return program
+        }
+        let first = try await start()
+        first.type("toccata\r")
+        try await first.shows("1 song matches")
+        first.type("d")
+        try await first.shows("p pause   c cancel", "B/s")
+        first.type("q")
+        try await first.shows("1 download goes on in the background.")
+        #expect(try await first.ending() == .exit(0))
+
+        let second = try await start()
+        // Without any search.
+        try await second.shows("Toccata in D minor", "%")
+        second.type("\u{1B}")
+        try await second.shows("p pause   c cancel")
+        catalogue.stop()
+        let faster = try CatalogueServer(port: address.port ?? 0, rate: 100_000_000)
+        defer { faster.stop() }
+        try await second.shows("Downloaded to", "done, SHA-256 ok")
+        second.type("q")
+        #expect(try await second.ending() == .exit(0))
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: music.path) == [
+                "The Loopback Quartet - Toccata in D minor.wav"
+            ]
+        )
+        await end()
+    }
+}
