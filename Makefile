@@ -15,7 +15,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
 .PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
-	bench parity fuzz docs setup-build setup-test setup-deployment clean
+	bench cost parity fuzz docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
 help:
@@ -26,9 +26,10 @@ help:
 demo: setup-build
 	$(SWIFT) run $(FLAGS) halftunes demo
 
-## All tests: first those of logic, in parallel.
+## All tests: first those of logic, in parallel; and at last what a request costs.
 test: setup-test
 	$(call run-tests)
+	$(MAKE) cost
 
 ## The tests of behaviour with four event loops for each session.
 test-loops: setup-test
@@ -100,6 +101,11 @@ bench: setup-test
 	$(SWIFT) build -c release --package-path Tests/Benchmarks
 	$(SWIFT) run -c release --skip-build --package-path Tests/Benchmarks bench $(BENCH)
 
+## Whether a request costs more instructions or allocations than it did (Tests/Benchmarks/cost.json).
+cost: setup-test
+	$(SWIFT) build -c release --package-path Tests/Benchmarks --product bench-ours
+	Tests/Benchmarks/check-cost $(COST)
+
 ## The same programs on both transports: writes Tests/Parity/Parity.md.
 parity: setup-build
 	$(SWIFT) build $(FLAGS) --product urlsession-parity
@@ -123,7 +129,7 @@ setup-build:
 
 setup-test:
 	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks \
-		python3-websockets python3-aiohttp python3-aiosmtpd redis-server
+		python3-websockets python3-aiohttp python3-aiosmtpd redis-server valgrind
 
 setup-deployment: setup-test
 	@.ci/install debootstrap iproute2

@@ -199,39 +199,9 @@ final class CacheStep: Step, @unchecked Sendable {
     ) -> Bool {
         guard let request else { return false }
         if stored.variant == nil, demand.reading == .anything { return true }
-        return CacheVariant.matches(stored.head, stored: stored.variant ?? []) { name in
-            self.value(of: name, in: request, host) {
-                guard case .found(let cookies) = self.cookies else { return nil }
-                return cookies
-            }
-        }
-    }
-
-    /// The value of a field as it is sent.
-    private func value(
-        of name: String,
-        in request: URLRequest,
-        _ host: any StepHost,
-        cookies: () -> String?
-    ) -> String? {
-        let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name, for: request, host)
-        if name == "authorization",
-            let credential = host.steps.authentication.credential(for: request, hasOwnField: own != nil, host)
-        {
-            return credential.basicToken
-        }
-        guard name == "cookie", request.httpShouldHandleCookies, let stored = cookies() else { return own }
-        return own.map { $0 + "; " + stored } ?? stored
-    }
-
-    private func additionalValue(of name: String, for request: URLRequest, _ host: any StepHost) -> String? {
-        let fields = host.session.settings.additionalHeaders
-        guard !fields.isEmpty, let field = fields.first(where: { $0.name.isEqualIgnoringASCIICase(to: name) }) else {
-            return nil
-        }
-        let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
-        let isAtOriginalOrigin = host.redirectCount == 0 || host.originalOrigin == request.url.flatMap(Origin.init)
-        return isCredential && !isAtOriginalOrigin ? nil : field.value
+        let cookies = if case .found(let cookies) = cookies { cookies } else { String?.none }
+        let sent = SentFields(request, cookies: cookies, host)
+        return CacheVariant.matches(stored.head, stored: stored.variant ?? [], value: sent.value)
     }
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
@@ -270,7 +240,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return isValidated ? confirm(candidate, with: head, host) : nil
         }
         guard CacheValidation.errorStatuses.contains(head.status),
-            CacheValidation.standsInForError(candidate.head, candidate.freshness(now: Date()), for: demand)
+            CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return nil }
         return transfer(of: candidate, isConfirmed: false, host)
     }
@@ -362,7 +332,7 @@ final class CacheStep: Step, @unchecked Sendable {
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard let error = ending.error else { return store(host) }
         guard case .candidate(let candidate, _) = stored, error.code != .cancelled, ending.head == nil, let demand,
-            CacheValidation.standsInForError(candidate.head, candidate.freshness(now: Date()), for: demand)
+            CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return .pass }
         return .load(transfer(of: candidate, isConfirmed: false, host))
     }
@@ -399,9 +369,8 @@ final class CacheStep: Step, @unchecked Sendable {
             dropSuperseded(by: entry.head, to: entry.request, host)
             return nil
         }
-        let variant = CacheVariant.fields(of: entry.head) { name in
-            self.value(of: name, in: entry.request, host) { host.steps.cookies?.field }
-        }
+        let sent = SentFields(entry.request, cookies: host.steps.cookies?.field, host)
+        let variant = CacheVariant.fields(of: entry.head, value: sent.value)
         return StoredResponse(
             key: StoredResponse.key(of: url),
             url: ownURL,
@@ -413,20 +382,5 @@ final class CacheStep: Step, @unchecked Sendable {
             data: body,
             storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : entry.storagePolicy
         )
-    }
-}
-
-/// A response on its way into the cache, while its body is collected.
-private enum CacheWrite {
-    case none
-    case gathering(Entry)
-
-    struct Entry {
-        let head: ResponseHead
-        let request: URLRequest
-        let received = Date()
-        /// In bytes.
-        let limit: Int
-        var storagePolicy = URLCache.StoragePolicy.allowed
     }
 }

@@ -4,6 +4,8 @@ import Foundation
 struct CacheFreshness: Equatable, Sendable {
     let age: TimeInterval
     let lifetime: TimeInterval
+    /// The response's own, which decide about its use as well.
+    let directives: CacheDirectives
 
     var isFresh: Bool { lifetime > age }
 
@@ -14,7 +16,8 @@ struct CacheFreshness: Equatable, Sendable {
     /// stored itself: only its fields tell its age.
     init(_ head: ResponseHead, requested: Date?, received: Date?, now: Date) {
         age = Self.age(head, requested: requested, received: received, now: now)
-        lifetime = Self.lifetime(head, received: received ?? now)
+        directives = CacheDirectives(head.combined("Cache-Control"))
+        lifetime = Self.lifetime(head, directives, received: received ?? now)
     }
 
     /// §4.2.3; infinite if it is unknown.
@@ -28,8 +31,11 @@ struct CacheFreshness: Equatable, Sendable {
     }
 
     /// §4.2.1.
-    private static func lifetime(_ head: ResponseHead, received: Date) -> TimeInterval {
-        let directives = CacheDirectives(head.combined("Cache-Control"))
+    private static func lifetime(
+        _ head: ResponseHead,
+        _ directives: CacheDirectives,
+        received: Date
+    ) -> TimeInterval {
         if let seconds = directives.seconds("max-age") { return seconds }
         let date = head["Date"].flatMap(HTTPDate.parse) ?? received
         if let expires = head["Expires"] {
@@ -41,7 +47,7 @@ struct CacheFreshness: Equatable, Sendable {
 
     /// §4.2.2: a tenth of the time since the last modification, a week at most.
     private static func heuristicLifetime(_ head: ResponseHead, date: Date) -> TimeInterval {
-        guard heuristicStatuses.contains(head.status), let field = head["Last-Modified"],
+        guard isHeuristic(head.status), let field = head["Last-Modified"],
             let modified = HTTPDate.parse(field)
         else { return 0 }
         return min(max(0, date.timeIntervalSince(modified) / 10), longestGuess)
@@ -49,14 +55,11 @@ struct CacheFreshness: Equatable, Sendable {
 
     private static let longestGuess: TimeInterval = 7 * 24 * 60 * 60
 
-    /// RFC 9110 §15.1, except 206.
-    static let heuristicStatuses: Set<Int> = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
-}
-
-extension ResponseHead {
-    /// The values of all fields of that name, combined (RFC 9110 §5.3).
-    func combined(_ name: String) -> String? {
-        let values = fields.lazy.filter { $0.name.isEqualIgnoringASCIICase(to: name) }.map(\.value)
-        return values.isEmpty ? nil : values.joined(separator: ", ")
+    /// Whether responses with that status may be stored without being told (RFC 9110 §15.1), except 206.
+    static func isHeuristic(_ status: Int) -> Bool {
+        switch status {
+        case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
+        default: false
+        }
     }
 }

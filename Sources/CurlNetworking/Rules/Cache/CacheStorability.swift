@@ -5,7 +5,7 @@ enum CacheStorability {
     /// `head` is of a complete response to a request with that demand. `answersChallenge`: the request carried credentials that a server or
     /// proxy had asked for.
     static func isStorable(_ head: ResponseHead, for demand: CacheDemand, answersChallenge: Bool = false) -> Bool {
-        guard demand.mayStore, head.status >= 200, !passingStatuses.contains(head.status) else { return false }
+        guard demand.mayStore, head.status >= 200, !isPassing(head.status) else { return false }
         let directives = CacheDirectives(head.combined("Cache-Control"))
         guard !directives.contains("no-store"), !CacheVariant.names(of: head).contains("*") else { return false }
         // Later requests don't carry credentials before they are challenged (§3.5).
@@ -13,19 +13,29 @@ enum CacheStorability {
         let isExplicit =
             directives.contains("max-age") || directives.contains("public") || directives.contains("private")
             || head["Expires"] != nil
-        return isExplicit || CacheFreshness.heuristicStatuses.contains(head.status)
+        return isExplicit || CacheFreshness.isHeuristic(head.status)
     }
 
     /// Partial responses, confirmations, redirects (one that wasn't followed must not answer later requests), and challenges.
-    private static let passingStatuses: Set<Int> = [206, 301, 302, 303, 304, 307, 308, 401, 407]
+    private static func isPassing(_ status: Int) -> Bool {
+        switch status {
+        case 206, 301, 302, 303, 304, 307, 308, 401, 407: true
+        default: false
+        }
+    }
 
     /// Whether a response with `head` to a request with that demand replaces a stored one for its URL, even if it isn't stored itself.
     static func supersedes(_ head: ResponseHead, for demand: CacheDemand) -> Bool {
-        demand.supersedes && !conditionStatuses.contains(head.status)
+        demand.supersedes && !answersCondition(head.status)
     }
 
     /// These answer a condition or range and say nothing about the representation.
-    private static let conditionStatuses: Set<Int> = [206, 304, 412, 416]
+    private static func answersCondition(_ status: Int) -> Bool {
+        switch status {
+        case 206, 304, 412, 416: true
+        default: false
+        }
+    }
 
     /// A response may be as large as a twentieth of the cache, as Apple documents.
     static func sizeLimit(memoryCapacity: Int, diskCapacity: Int) -> Int {

@@ -25,7 +25,7 @@ enum CacheValidation {
         case .nothing: return demand.failsWithout ? .fail : .load
         case .anything: return .use
         case .fresh where isUsable(head, freshness, for: demand): return .use
-        case .fresh where isUsableMeanwhile(head, freshness, for: demand): return .useAndRevalidate
+        case .fresh where isUsableMeanwhile(freshness, for: demand): return .useAndRevalidate
         case .fresh, .validated:
             if demand.failsWithout { return .fail }
             let fields = conditions(head)
@@ -35,7 +35,7 @@ enum CacheValidation {
 
     /// §4.2, §5.2.
     private static func isUsable(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
-        let directives = CacheDirectives(head.combined("Cache-Control"))
+        let directives = freshness.directives
         if directives.contains("no-cache") || (head["Cache-Control"] == nil && head["Pragma"] == "no-cache") {
             return false
         }
@@ -47,12 +47,8 @@ enum CacheValidation {
     }
 
     /// Whether the response may be used while it is being revalidated (RFC 5861 §3).
-    private static func isUsableMeanwhile(
-        _ head: ResponseHead,
-        _ freshness: CacheFreshness,
-        for demand: CacheDemand
-    ) -> Bool {
-        let directives = CacheDirectives(head.combined("Cache-Control"))
+    private static func isUsableMeanwhile(_ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+        let directives = freshness.directives
         guard !demand.failsWithout, !directives.contains("no-cache"), !directives.contains("must-revalidate"),
             demand.minimumFreshness == 0, demand.maximumAge.map({ freshness.age <= $0 }) ?? true,
             let allowed = directives.seconds("stale-while-revalidate")
@@ -69,8 +65,8 @@ enum CacheValidation {
     }
 
     /// Whether the stored response may be used instead of a server error (RFC 5861 §4).
-    static func standsInForError(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
-        let directives = CacheDirectives(head.combined("Cache-Control"))
+    static func standsInForError(_ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+        let directives = freshness.directives
         guard !directives.contains("must-revalidate"), !directives.contains("no-cache"),
             let allowed = demand.staleIfError ?? directives.seconds("stale-if-error")
         else { return false }

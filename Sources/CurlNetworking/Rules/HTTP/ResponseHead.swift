@@ -18,6 +18,19 @@ struct ResponseHead: Sendable, Equatable, Codable {
         fields.withUnsafeBufferPointer { fields in fields.index(of: name, from: 0).map { fields[$0].value } }
     }
 
+    /// The values of all fields of that name, in any case, joined by commas (RFC 9110 §5.3); nil if there is none.
+    func combined(_ name: String) -> String? {
+        fields.withUnsafeBufferPointer { fields in
+            guard var index = fields.index(of: name, from: 0) else { return nil }
+            var combined = fields[index].value
+            while let next = fields.index(of: name, from: index + 1) {
+                combined += ", " + fields[next].value
+                index = next
+            }
+            return combined
+        }
+    }
+
     /// The values of fields with the same name are joined by commas (RFC 9110 §5.3).
     var combinedFields: [String: String] {
         var combined = [String: String](minimumCapacity: fields.count)

@@ -24,7 +24,9 @@
 //   connection (CURLOPT_CONNECT_ONLY), and reads with `curl_easy_recv` until it must wait, with `poll`.
 // - Messages over web sockets go to a server in C that sends them back; the raw client writes its frames by hand. Where they
 //   are compressed, the raw client is zlib alone, without a network.
-// - Caches, cookies and credentials are off in the sessions, but for the case of the default configuration; the limit of
+// - Every response's head is different, by a field with a number of its own; a client that kept the last head's parsed
+//   form would gain nothing.
+// - Caches, cookies and credentials are off in the sessions, but for the cases of the default configuration; the limit of
 //   connections per host is the number in flight, so that nobody waits in a queue that the raw client does not have.
 // - For the bodies of 1 MiB in memory malloc is told, for all contenders, to keep what was freed; otherwise chance
 //   decides how many pages are faulted in anew. Everywhere else malloc is as it comes.
@@ -35,7 +37,8 @@
 //   Where such a namespace is not allowed, as in most containers, these cases are skipped, and the report says so.
 //
 // What the layer may cost stands in `Catalogue.swift`; with `--check` the exit status is 1 when a limit is exceeded.
-// Standard output carries the tables in Markdown, `.bench/results.json` the same with the figures of every round.
+// Standard output carries the tables in Markdown, `.bench/results.json` the same with the figures of every round, and
+// `.bench/results.svg` a picture of the ratios.
 
 import Foundation
 
@@ -86,6 +89,7 @@ struct Bench {
         Cleanup.shared.run()
         print(report.markdown)
         try report.writeJSON(to: options.json)
+        try report.writeChart(to: options.svg)
         let broken = report.brokenLimits
         for line in broken {
             complain(line)

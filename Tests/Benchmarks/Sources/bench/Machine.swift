@@ -33,6 +33,11 @@ struct Machine: Encodable, CustomStringConvertible {
         nginx = firstLine("nginx", "-v")
     }
 
+    /// One line for a picture.
+    var summary: String {
+        "\(date). \(processor), \(cores) cores, \(system), libcurl \(libcurl.split(whereSeparator: " /".contains).dropFirst().first ?? "")."
+    }
+
     var description: String {
         """
         \(date). \(processor), \(cores) cores, \(system), \(kernel).

@@ -4,14 +4,17 @@ import Foundation
 struct Nginx {
     private let plainPort: UInt16
     private let tlsPort: UInt16
+    /// Closes each connection after one response.
+    private let closingPort: UInt16
     private let program: Program
 
     /// Starts nginx on two free loopback ports and returns when it answers.
     init(serving site: Site) throws {
         plainPort = try Loopback.freePort()
         tlsPort = try Loopback.freePort()
+        closingPort = try Loopback.freePort()
         let configuration = site.directory.appendingPathComponent("nginx.conf")
-        try Self.configuration(site, plain: plainPort, tls: tlsPort)
+        try Self.configuration(site, plain: plainPort, tls: tlsPort, closing: closingPort)
             .write(to: configuration, atomically: true, encoding: .utf8)
         // Its workers outlive a master that is killed, so it has to be asked.
         let command = Command(
@@ -36,8 +39,12 @@ struct Nginx {
         "https://127.0.0.1:\(tlsPort)\(path)"
     }
 
+    func closing(_ path: String) -> String {
+        "https://127.0.0.1:\(closingPort)\(path)"
+    }
+
     /// Uploads go through WebDAV's PUT, because it reads the whole body before it answers and leaves a file to check.
-    private static func configuration(_ site: Site, plain: UInt16, tls: UInt16) -> String {
+    private static func configuration(_ site: Site, plain: UInt16, tls: UInt16, closing: UInt16) -> String {
         let directory = site.directory.path
         return """
             daemon off;
@@ -73,16 +80,32 @@ struct Nginx {
                     listen 127.0.0.1:\(tls) ssl http2 backlog=4096;
                     root \(site.root.path);
                     location = \(Site.protocolPath) { return 200 $server_protocol; }
-                    location /uncached/ {
-                        alias \(site.root.path)/;
-                        add_header Cache-Control no-store;
-                    }
                     location /unlike/ {
                         alias \(site.root.path)/;
                         add_header X-Request-ID $request_id;
                     }
+                    location /uncached/ {
+                        alias \(site.root.path)/;
+                        add_header X-Request-ID $request_id;
+                        add_header Cache-Control no-store;
+                    }
+                    location /cookie/ {
+                        alias \(site.root.path)/;
+                        add_header Set-Cookie "last=$request_id; Path=/cookie";
+                        add_header Cache-Control no-store;
+                    }
+                    location /cached/ {
+                        alias \(site.root.path)/;
+                        add_header Cache-Control "public, max-age=3600";
+                    }
+                    location /redirected/ { return 302 \(Site.unlikePath); }
                     location /slow/ { limit_rate 1k; }
                     location /upload/ { dav_methods PUT; }
+                }
+                server {
+                    listen 127.0.0.1:\(closing) ssl backlog=4096;
+                    root \(site.root.path);
+                    keepalive_timeout 0;
                 }
             }
             """

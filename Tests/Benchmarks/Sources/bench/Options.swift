@@ -11,6 +11,7 @@ struct Options {
           --skip-stock       leave the stock module out
           --check            exit with 1 when a limit of the catalogue is exceeded or ours fails
           --json PATH        where the results go (default .bench/results.json)
+          --svg PATH         where the picture of them goes (default .bench/results.svg)
           --work-dir DIR     where served and downloaded files lie (default: the temporary directory; needs 3.5 GiB)
           --timeout SECONDS  after which a child counts as hung (default 60)
         """
@@ -23,6 +24,7 @@ struct Options {
     var skipStock = false
     var check = false
     var json = URL(fileURLWithPath: ".bench/results.json")
+    var svg = URL(fileURLWithPath: ".bench/results.svg")
     var workDirectory = URL(fileURLWithPath: NSTemporaryDirectory(), isDirectory: true)
     var timeout = 60.0
 
@@ -48,6 +50,7 @@ struct Options {
             case "--skip-stock": skipStock = true
             case "--check": check = true
             case "--json": json = URL(fileURLWithPath: try value(of: word))
+            case "--svg": svg = URL(fileURLWithPath: try value(of: word))
             case "--work-dir": workDirectory = URL(fileURLWithPath: try value(of: word), isDirectory: true)
             case "--timeout": timeout = Double(try number(of: word))
             default: throw Complaint("unknown option \(word)\n\(Self.usage)")

@@ -69,9 +69,7 @@ struct Runner {
     }
 
     private func start(_ workload: Workload, _ contender: Contender, _ style: Style) -> Child {
-        if case .trusted = workload.address, let obstacle = trust.obstacle {
-            return Child(skipped: obstacle)
-        }
+        if workload.address.needsTrust, let obstacle = trust.obstacle { return Child(skipped: obstacle) }
         do {
             let silent = try Listener()
             let command = command(workload, contender, style, silentPort: silent.port)
@@ -99,7 +97,8 @@ struct Runner {
         case .trusted(let path):
             add("url", server.tls(path))
             add("probe", server.tls(Site.protocolPath))
-            words = trust.prefix + words
+        case .closing(let path):
+            add("url", server.closing(path))
         case .untrusted(let path):
             add("url", server.tls(path))
         case .silent:
@@ -107,6 +106,7 @@ struct Runner {
         case .sockets:
             add("url", "http://127.0.0.1:\(sockets.port)/")
         }
+        if workload.address.needsTrust { words = trust.prefix + words }
         add("style", style.rawValue)
         add("requests", workload.requests[contender])
         add("in-flight", workload.inFlight)

@@ -11,10 +11,16 @@ struct Site {
     static let small = Asset(path: "/1k", bytes: 1 << 10)
     static let medium = Asset(path: "/1m", bytes: 1 << 20)
     static let large = Asset(path: "/1g", bytes: 1 << 30)
-    /// The small body as one that no cache may keep: every request goes to the server, whatever the session has.
-    static let uncachedPath = "/uncached/1k"
-    /// The same file, with a field that is never the same twice.
+    /// The small body, with a field that is never the same twice: no two heads are alike.
     static let unlikePath = "/unlike/1k"
+    /// The same, and no cache may keep it: every request goes to the server, whatever the session has.
+    static let uncachedPath = "/uncached/1k"
+    /// The same, and each response sets a cookie to another value.
+    static let cookiePath = "/cookie/1k"
+    /// The small body, which every cache may keep for an hour.
+    static let cachedPath = "/cached/1k"
+    /// Redirects to `unlikePath`.
+    static let redirectedPath = "/redirected/1k"
     static let slowPath = "/slow/1m"
     static let uploadPath = "/upload/1g"
     static let protocolPath = "/protocol"

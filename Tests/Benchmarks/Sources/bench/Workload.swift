@@ -43,12 +43,22 @@ struct Workload {
         case plain(String)
         /// HTTP/2 over TLS, with the certificate trusted.
         case trusted(String)
-        /// The same server, with the certificate not trusted.
+        /// HTTP/1.1 over TLS, with the certificate trusted; the server closes each connection after one response.
+        case closing(String)
+        /// HTTP/2 over TLS, with the certificate not trusted.
         case untrusted(String)
         /// A server that accepts and never answers.
         case silent
         /// A web-socket server that sends every message back.
         case sockets
+
+        /// Whether the run's own certificate must be trusted.
+        var needsTrust: Bool {
+            switch self {
+            case .trusted, .closing: true
+            case .plain, .untrusted, .silent, .sockets: false
+            }
+        }
     }
 
     /// What the URLSessions have besides the transport. The raw client has nothing.

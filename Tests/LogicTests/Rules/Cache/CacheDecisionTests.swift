@@ -161,7 +161,7 @@ struct CacheDecisionTests {
             let freshness = CacheFreshness(head, requested: now - age, received: now - age, now: now)
             let headers: KeyValuePairs<String, String> = request.map { ["Cache-Control": $0] } ?? [:]
             let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: .useProtocolCachePolicy)
-            return CacheValidation.standsInForError(head, freshness, for: demand)
+            return CacheValidation.standsInForError(freshness, for: demand)
         }
         #expect(try standsIn("max-age=100, stale-if-error=100", age: 150))
         #expect(try !standsIn("max-age=100, stale-if-error=100", age: 250))

@@ -1,0 +1,36 @@
+import Foundation
+
+/// The fields of a request as they are sent, which decide whether a stored response answers it (RFC 9111 §4.1). Loop only.
+struct SentFields {
+    private let request: URLRequest
+    /// Those that the storage has for the request.
+    private let cookies: String?
+    private let host: any StepHost
+
+    init(_ request: URLRequest, cookies: String?, _ host: any StepHost) {
+        (self.request, self.cookies, self.host) = (request, cookies, host)
+    }
+
+    /// - Parameter name: In lower case.
+    func value(of name: String) -> String? {
+        let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name)
+        if name == "authorization",
+            let credential = host.steps.authentication.credential(for: request, hasOwnField: own != nil, host)
+        {
+            return credential.basicToken
+        }
+        guard name == "cookie", request.httpShouldHandleCookies, let cookies else { return own }
+        return own.map { $0 + "; " + cookies } ?? cookies
+    }
+
+    /// The configuration's, unless it is a credential at another origin than the first request's.
+    private func additionalValue(of name: String) -> String? {
+        let fields = host.session.settings.additionalHeaders
+        guard !fields.isEmpty, let field = fields.first(where: { $0.name.isEqualIgnoringASCIICase(to: name) }) else {
+            return nil
+        }
+        let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
+        let isAtOriginalOrigin = host.redirectCount == 0 || host.originalOrigin == request.url.flatMap(Origin.init)
+        return isCredential && !isAtOriginalOrigin ? nil : field.value
+    }
+}
