@@ -172,9 +172,16 @@ struct TransferPlan {
         _ options: TransferOptions
     ) -> ChannelOptions {
         var channel = ChannelOptions(options)
+        channel.isPlain = !ticket.origin.scheme.isSecure && isPlain(participants, ticket)
         participants.pool.prepare(&channel, for: ticket)
         channel.connectTimeout = participants.settings.idleTimeout(for: request)
         return channel
+    }
+
+    /// Whether nothing but a secure scheme comes between this side and the server: neither a proxy nor what a program has told libcurl itself,
+    /// and no trace wants to see the bytes.
+    private func isPlain(_ participants: Participants, _ ticket: Admission.Ticket) -> Bool {
+        !participants.settings.hasHooks && participants.pool.route(for: ticket).server == nil
     }
 
     private func channelOrder(
@@ -220,6 +227,7 @@ struct TransferPlan {
         let (pool, settings, origin) = (participants.pool, participants.settings, ticket.origin)
         var channel = ChannelOptions(url: "http://\(NameRules.bracketed(origin.host)):\(origin.port)", .none)
         channel.connectTimeout = settings.idleTimeout(for: request)
+        channel.isPlain = isPlain(participants, ticket)
         pool.prepare(&channel, for: ticket)
         (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
         channel.proxyAuthentication = options.proxyAuthentication
