@@ -28,23 +28,18 @@ struct UpgradeTests {
         return request
     }
 
-    private func stream(_ recorder: StreamRecorder) async throws -> URLSessionStreamTask {
-        try await recorder.wait(for: .becameStream)
-        return try #require(recorder.record.value.streamTask)
-    }
-
     @Test("It goes both ways, until both sides have ended")
     func both() async throws {
         let server = try Self.server()
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let data = session.dataTask(with: request(server.url("/path?query")))
-        data.resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(server.url("/path?query")))
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 101)
-        #expect(task.taskIdentifier == data.taskIdentifier && data.state == .completed && task.state == .running)
+        #expect(
+            task.taskIdentifier == rig.dataTask.taskIdentifier && rig.dataTask.state == .completed
+                && task.state == .running
+        )
         try await task.write("hello")
         #expect(try await task.text(5) == "hello")
         try await task.write("goodbye")
@@ -63,11 +58,9 @@ struct UpgradeTests {
     func behindTheHead() async throws {
         let server = try Self.server(Self.head + "early")
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: request(server.url("/"))).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(server.url("/")))
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         try await task.write("late")
         #expect(try await task.text(9) == "earlylate")
         task.cancel()
@@ -79,11 +72,9 @@ struct UpgradeTests {
     func bodyLength(_ field: String) async throws {
         let server = try Self.server(Self.head.dropLast(2) + field + "\r\n\r\n")
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: request(server.url("/"))).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(server.url("/")))
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         try await task.write("hello")
         #expect(try await task.text(5) == "hello")
         task.closeWrite()
@@ -95,11 +86,9 @@ struct UpgradeTests {
     func closed() async throws {
         let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "bye"), .close]) }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: request(server.url("/"))).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(server.url("/")))
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         #expect(try await task.rest() == "bye")
         #expect(recorder.events == [.becameStream, .readClosed])
         await #expect(throws: URLError.self) { while true { try await task.write("a") } }
@@ -113,12 +102,10 @@ struct UpgradeTests {
             received.update { $0 += String(decoding: data, as: UTF8.self) }
         }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
-        session.dataTask(with: request(url)).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(url))
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         #expect(try await task.rest() == "all")
         try await task.write("still here")
         task.closeWrite()
@@ -139,14 +126,12 @@ struct UpgradeTests {
             ])
         }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
         var request = request(server.url("/"))
         request.httpMethod = "POST"
         request.httpBody = GeneratedBody.bytes(seed: 1, range: 0..<3_000_000)
-        session.dataTask(with: request).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request)
+        defer { rig.stop() }
+        let task = rig.task
         try await task.write("after")
         try await received.wait { $0 == Data("after".utf8) }
         #expect(server.requests.first?.body == request.httpBody)
@@ -181,11 +166,9 @@ struct UpgradeTests {
     func unasked() async throws {
         let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(URLRequest(url: server.url("/")))
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         await #expect(throws: URLError.self) { try await task.write("a") }
         #expect(try await task.rest() == "hello")
         #expect(try await recorder.completion() == nil)
@@ -196,12 +179,12 @@ struct UpgradeTests {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site, upgrades: true)
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.trusting(nginx, delegate: recorder)
-        defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
-        session.dataTask(with: request(url)).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(url)) { recorder in
+            .trusting(nginx, delegate: recorder)
+        }
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         try await task.write("start\n")
         #expect(try await task.line() == "plain: start")
         task.startSecureConnection()
@@ -230,12 +213,12 @@ struct UpgradeTests {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: true)
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.trusting(nginx, delegate: recorder)
-        defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
-        session.dataTask(with: request(url)).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(url)) { recorder in
+            .trusting(nginx, delegate: recorder)
+        }
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         #expect(recorder.record.value.challenges == [NSURLAuthenticationMethodServerTrust])
         try await task.write("hello\n")
         #expect(try await task.line() == "plain: hello")
@@ -249,12 +232,12 @@ struct UpgradeTests {
         let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: !isSOCKS)
         defer { server.stop() }
         let proxy = isSOCKS ? try Dante.shared().server(.socks5h) : try Squid.shared().server(.open)
-        let recorder = StreamRecorder()
-        let session = URLSession.trusting(nginx, delegate: recorder) { $0.proxy = .server(proxy) }
-        defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "\(isSOCKS ? "http" : "https")://127.0.0.1:\(server.port)/"))
-        session.dataTask(with: request(url)).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(url)) { recorder in
+            .trusting(nginx, delegate: recorder) { $0.proxy = .server(proxy) }
+        }
+        defer { rig.stop() }
+        let task = rig.task
         try await task.write("hello\n")
         #expect(try await task.line() == "plain: hello")
         task.cancel()
@@ -264,11 +247,9 @@ struct UpgradeTests {
     func suspended() async throws {
         let server = try Self.server()
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        session.dataTask(with: request(server.url("/"))).resume()
-        let task = try await stream(recorder)
+        let rig = try await StreamRig(request(server.url("/")))
+        defer { rig.stop() }
+        let task = rig.task
         task.suspend()
         let text = Watched("")
         task.readData(ofMinLength: 5, maxLength: 5, timeout: 0) { data, _, _ in

@@ -45,7 +45,7 @@ struct WebSocketEndTests {
     @Test("A close frame without a status gives 1005, and is answered without one")
     func noStatus() async throws {
         let answers = Watched<[Frame]>([])
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened: return [.frame(.close(nil))]
             case .received(let frame):
@@ -54,12 +54,8 @@ struct WebSocketEndTests {
             case .finished: return []
             }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         #expect(try await delegate.completion() == [.opened(nil), .closed(1005, reason: ""), .completed(nil)])
         #expect(answers.value.map(\.payload) == [Data()])
         #expect(task.closeCode == .noStatusReceived)
@@ -68,17 +64,13 @@ struct WebSocketEndTests {
     @Test("Closing sends what was to be sent before, then the status and reason, and waits for the answer")
     func closing() async throws {
         let frames = Watched<[Frame]>([])
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             guard case .received(let frame) = event else { return [] }
             frames.update { $0.append(frame) }
             return frame.opcode == Frame.Opcode.close ? [.frame(.close(1000, "so long")), .close] : []
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         try await delegate.opening()
         for number in 0..<3 { task.send(.string("\(number)")) { _ in } }
         task.cancel(with: .normalClosure, reason: Data("done".utf8))

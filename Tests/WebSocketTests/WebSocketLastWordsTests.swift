@@ -39,19 +39,15 @@ struct WebSocketLastWordsTests {
         let gate = Gate()
         let over = Gate()
         // The server takes nothing until it is over, so that messages are stuck as well.
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             if case .opened = event {
                 [.stopReading, .waitFor(gate)] + end.steps + [.waitFor(over), .resumeReading]
             } else {
                 []
             }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         try await delegate.opening()
         let errors = Watched<[URLError]>([])
         @Sendable func note(_ error: (any Error)?) {
@@ -79,7 +75,7 @@ struct WebSocketLastWordsTests {
         gate.open()
         switch end {
         case .cancelled: task.cancel()
-        case .invalidated: session.invalidateAndCancel()
+        case .invalidated: rig.session.invalidateAndCancel()
         case .closed, .broken, .lost, .reset: break
         }
         _ = await (receiving, sending, pinging)
@@ -94,7 +90,7 @@ struct WebSocketLastWordsTests {
         try await errors.wait { $0.count == 13 }
         #expect(errors.value.last == first)
         over.open()
-        try await server.waitUntilNoConnections()
+        try await rig.server.waitUntilNoConnections()
     }
 
     @Test(
@@ -139,7 +135,7 @@ struct WebSocketLastWordsTests {
     )
     func invalidStatuses(status: Int) async throws {
         let answers = Watched<[Int?]>([])
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened: return [.frame(.close(status))]
             case .received(let frame):
@@ -148,12 +144,8 @@ struct WebSocketLastWordsTests {
             case .finished: return []
             }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         #expect(try await delegate.completion() == [.opened(nil), .completed(.badServerResponse)])
         try await answers.wait { $0 == [1002] }
         #expect(task.closeCode == .protocolError)

@@ -53,7 +53,7 @@ struct WebSocketMessageTests {
     func fragments() async throws {
         typealias Frame = LoopbackServer.WebSocketFrame
         let pongs = Watched<[String]>([])
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened:
                 let frames: [Frame] = [
@@ -68,11 +68,8 @@ struct WebSocketMessageTests {
             case .finished: return []
             }
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let task = rig.task
         #expect(try await task.receiveText() == "Hallö")
         #expect(try await task.receiveText() == "next")
         try await pongs.wait { $0.count == 2 }
@@ -83,15 +80,12 @@ struct WebSocketMessageTests {
     func fragmentsSent() async throws {
         typealias Frame = LoopbackServer.WebSocketFrame
         let frames = Watched<[Frame]>([])
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             if case .received(let frame) = event { frames.update { $0.append(frame) } }
             return []
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let task = rig.task
         let data = Data((0..<600_000).map { UInt8(truncatingIfNeeded: $0 &* 13) })
         try await task.send(.data(data))
         try await frames.wait { $0.last?.isFinal == true }
@@ -105,18 +99,15 @@ struct WebSocketMessageTests {
     @Test("A pong answers its ping, and none that nobody has sent")
     func pings() async throws {
         typealias Frame = LoopbackServer.WebSocketFrame
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened: [.frame(.pong(Data("unasked".utf8)))]
             case .received(let frame) where frame.opcode == Frame.Opcode.ping: [.frame(.pong(frame.payload))]
             case .received, .finished: []
             }
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let task = rig.task
         try await task.sendPing()
         try await task.sendPing()
         let answered = Gate()
@@ -192,15 +183,12 @@ struct WebSocketMessageTests {
     @Test("A Swift task that is cancelled while it waits for a message loses none")
     func cancelledReceiver() async throws {
         let gate = Gate()
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             if case .opened = event { return [.waitFor(gate), .frame(.text("a"))] }
             return []
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let task = rig.task
         let waiting = Task { try await task.receive() }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { _ = try await waiting.value }
@@ -210,15 +198,12 @@ struct WebSocketMessageTests {
 
     @Test("The sequence of messages ends where the server closes as it should")
     func sequence() async throws {
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             if case .opened = event { return ["a", "b", "c"].map { .frame(.text($0)) } + [.frame(.close(1000))] }
             return [.close]
         }
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let task = rig.task
         var messages: [URLSessionWebSocketTask.Message] = []
         for try await message in task.messages { messages.append(message) }
         #expect(messages == [.string("a"), .string("b"), .string("c")])

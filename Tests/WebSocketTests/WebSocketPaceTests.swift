@@ -61,7 +61,7 @@ struct WebSocketPaceTests {
     func suspended() async throws {
         let pongs = Watched<[String]>([])
         let suspended = Gate()
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened: return [.frame(.text("first")), .waitFor(suspended), .frame(.text("a")), .frame(.ping("p"))]
             case .received(let frame):
@@ -70,23 +70,19 @@ struct WebSocketPaceTests {
             case .finished: return []
             }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         #expect(try await task.receiveText() == "first")
         task.suspend()
         #expect(task.state == .suspended)
         // Once the event loop has answered this, it has seen the suspension.
-        _ = await session.connections
+        _ = await rig.session.connections
         task.receive { delegate.note("received \((try? $0.get()) != nil)") }
         suspended.open()
         try await pongs.wait { $0 == ["p"] }
         // Whatever would have been handed out is ahead of this in the queue.
         await withCheckedContinuation { continuation in
-            session.delegateQueue.addOperation { continuation.resume() }
+            rig.session.delegateQueue.addOperation { continuation.resume() }
         }
         #expect(!delegate.events.contains(.noted("received true")))
         task.resume()
@@ -97,7 +93,7 @@ struct WebSocketPaceTests {
     func sending() async throws {
         let gate = Gate()
         let received = Watched(0)
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened: return [.stopReading, .waitFor(gate), .resumeReading]
             case .received(let frame):
@@ -106,12 +102,8 @@ struct WebSocketPaceTests {
             case .finished: return []
             }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         let message = Data(repeating: 1, count: 1 << 20)
         let sent = Watched(0)
         let sender = Task {

@@ -19,6 +19,34 @@ extension LoopbackServer {
     }
 }
 
+/// An open web socket whose server answers by events, and whose delegate writes down what it hears.
+///
+///     let rig = try WebSocketRig { event in [] }
+///     defer { rig.stop() }
+struct WebSocketRig: Sendable {
+    let server: LoopbackServer
+    let delegate = WebSocketDelegate()
+    let session: URLSession
+    /// It has been resumed.
+    let task: URLSessionWebSocketTask
+
+    init(
+        headers: [(name: String, value: String)] = [],
+        _ conversation: @escaping LoopbackServer.WebSocketConversation
+    ) throws {
+        server = try .forWebSockets(headers: headers, conversation)
+        session = .forTest(delegate: delegate)
+        task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+    }
+
+    /// Cancels the task, and stops the server.
+    func stop() {
+        session.invalidateAndCancel()
+        server.stop()
+    }
+}
+
 extension LoopbackServer.Body {
     /// Binary messages, each of that many bytes, without more memory than one takes.
     ///

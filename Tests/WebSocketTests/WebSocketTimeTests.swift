@@ -70,23 +70,19 @@ struct WebSocketTimeTests {
 
     @Test("A server that answers the close frame and doesn't hang up is hung up on", arguments: [true, false])
     func lingering(serverIsFirst: Bool) async throws {
-        let server = try LoopbackServer.forWebSockets { event in
+        let rig = try WebSocketRig { event in
             switch event {
             case .opened: return serverIsFirst ? [.frame(.close(1000))] : []
             case .received(let frame): return serverIsFirst || frame.closeCode == nil ? [] : [.frame(.close(1000))]
             case .finished: return []
             }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
-        task.resume()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         try await delegate.opening()
         if !serverIsFirst { task.cancel(with: .normalClosure, reason: nil) }
         #expect(try await delegate.completion() == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
-        try await server.waitUntilNoConnections()
+        try await rig.server.waitUntilNoConnections()
     }
 
     @Test("A task that waits for connectivity is opened when the server can be reached")

@@ -53,7 +53,7 @@ extension URLSession {
             session: core,
             request: request,
             consumer: .stream(StreamPort()),
-            makeSteps: { settings, _ in Steps(ofStream: settings) }
+            makeSteps: { Steps(ofStream: $0, $1) }
         )
     }
 

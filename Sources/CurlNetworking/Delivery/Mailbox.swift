@@ -190,12 +190,14 @@ struct Mailbox {
         messages.removeAll { if case .completed = $0 { true } else { false } }
     }
 
-    /// Drops everything the owner of a cancelled task no longer wants: all but the completion and resume data. True if the caller must
+    /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data and captured streams. True if the caller must
     /// schedule a delivery.
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {
             case .completed, .end, .resumeData, .call, .progress: false
+            // A captured connection is the program's, and nothing else is told after that.
+            case .event(.captured): false
             case .event, .question: true
             }
         }

@@ -1,24 +1,6 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// The task of a web socket, as its exchange knows it. Any thread, but for what says otherwise.
-protocol WebSocketExchangeOwner: AnyObject, Sendable {
-    /// The program wants something: the connection is to look.
-    func webSocketWishesChanged()
-
-    /// Has the delegate queue call `body`, after everything that was posted before.
-    func call(_ body: @escaping @Sendable () -> Void)
-
-    /// Has the delegate queue call `body`, also when the task is over.
-    func callAfterEnd(_ body: @escaping @Sendable () -> Void)
-
-    /// Loop.
-    func tell(_ event: TaskEvent)
-
-    /// Whether a delegate hears that the web socket opens.
-    var announcesWebSocket: Bool { get }
-}
-
 /// What a program and a web socket's connection have for each other: messages, pings, and the wish to close. Any thread, but for what says
 /// otherwise.
 ///
@@ -28,6 +10,8 @@ final class WebSocketExchange: Sendable {
     /// What the program set when it made the task.
     let handshake: WebSocketHandshake
     private let state = Mutex(State())
+    /// Locked before `state`, never after it, and by the loop only when it has something to send.
+    private let line = Mutex(Line.held)
 
     init(_ handshake: WebSocketHandshake) {
         self.handshake = handshake
@@ -44,6 +28,42 @@ final class WebSocketExchange: Sendable {
     struct Sending: Sendable {
         let message: WebSocketMessage
         let waiter: Waiter<Void>
+    }
+
+    /// A message of which the system hasn't taken all.
+    struct Unfinished: Sendable {
+        /// Of its frame.
+        let rest: [UInt8]
+        let waiter: Waiter<Void>
+    }
+
+    /// Whose turn it is to send.
+    private enum Line {
+        /// The connection's.
+        case held
+        /// Anybody's who has a message: nothing is ahead of it.
+        case lent(WebSocketSender)
+        /// The connection's, which has yet to send that.
+        case unfinished(Unfinished)
+
+        func sender(for message: WebSocketMessage) -> WebSocketSender? {
+            if case .lent(let sender) = self, message.count <= WebSocketSender.largestMessage { sender } else { nil }
+        }
+
+        /// It is the connection's turn.
+        mutating func giveBack() {
+            if case .lent = self { self = .held }
+        }
+    }
+
+    /// A message or ping that the program wants sent.
+    private struct Wish: Sendable {
+        let waiter: Waiter<Void>
+        /// Why it comes too late.
+        var refusal: (any Error)?
+        let owner: (any WebSocketExchangeOwner)?
+        /// There is a connection.
+        let isOpen: Bool
     }
 
     private enum Phase {
@@ -81,6 +101,26 @@ final class WebSocketExchange: Sendable {
         // The end
         var closeCode: Int?
         var closeReason: Data?
+
+        var isOpen: Bool { if case .open = phase { true } else { false } }
+
+        /// Adds a wish with `add`, unless it comes too late.
+        mutating func note(
+            _ isHandler: Bool,
+            _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void,
+            _ add: (inout State, Waiter<Void>) -> Void
+        ) -> Wish {
+            let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
+            var wish = Wish(waiter: waiter, owner: owner, isOpen: isOpen)
+            if case .ended(let error) = phase {
+                wish.refusal = error
+            } else if closing != nil {
+                wish.refusal = WebSocketExchange.closedError("The web socket is closing.")
+            } else {
+                add(&self, waiter)
+            }
+            return wish
+        }
 
         mutating func makeNumber() -> Int {
             lastNumber += 1
@@ -177,38 +217,41 @@ final class WebSocketExchange: Sendable {
         state.withLock { _ = $0.cancelled.remove(number) }
     }
 
+    /// Sends a message at once, on this thread, if nothing is ahead of it; otherwise the connection does.
     func send(
         _ message: WebSocketMessage,
         isHandler: Bool,
         _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        wish(isHandler, resume) { $0.sends.append(Sending(message: message, waiter: $1)) }
+        let (wish, isSent) = line.withLock { line -> (Wish, Bool) in
+            let sender = line.sender(for: message)
+            let wish = state.withLock { state in
+                state.note(isHandler, resume) { state, waiter in
+                    if sender == nil { state.sends.append(Sending(message: message, waiter: waiter)) }
+                }
+            }
+            guard let sender, wish.refusal == nil else {
+                line.giveBack()
+                return (wish, false)
+            }
+            let rest = sender.send(message)
+            guard !rest.isEmpty else { return (wish, true) }
+            line = .unfinished(Unfinished(rest: rest, waiter: wish.waiter))
+            return (wish, false)
+        }
+        if isSent { hand(.success(()), to: wish.waiter, wish.owner, isOver: false) } else { pass(on: wish) }
     }
 
     func sendPing(isHandler: Bool, _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        wish(isHandler, resume) { $0.pings.append($1) }
+        pass(on: state.withLock { $0.note(isHandler, resume) { state, waiter in state.pings.append(waiter) } })
     }
 
-    private func wish(
-        _ isHandler: Bool,
-        _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void,
-        _ note: (inout State, Waiter<Void>) -> Void
-    ) {
-        let (waiter, refusal, owner, isOpen) = state.withLock { state in
-            let waiter = Waiter(number: state.makeNumber(), isHandler: isHandler, resume: resume)
-            switch state.phase {
-            case .ended(let error): return (waiter, error as (any Error)?, state.owner, false)
-            case .connecting, .open: break
-            }
-            guard state.closing == nil else {
-                return (waiter, Self.closedError("The web socket is closing.") as (any Error)?, state.owner, true)
-            }
-            note(&state, waiter)
-            if case .open = state.phase { return (waiter, nil, state.owner, true) }
-            return (waiter, nil, state.owner, false)
+    private func pass(on wish: Wish) {
+        if let refusal = wish.refusal {
+            hand(.failure(refusal), to: wish.waiter, wish.owner, isOver: !wish.isOpen)
+        } else if wish.isOpen {
+            wish.owner?.webSocketWishesChanged()
         }
-        if let refusal { return hand(.failure(refusal), to: waiter, owner, isOver: !isOpen) }
-        if isOpen { owner?.webSocketWishesChanged() }
     }
 
     /// False where there is no open connection that could be told.
@@ -219,8 +262,7 @@ final class WebSocketExchange: Sendable {
                     state.closing = closing
                     (state.closeCode, state.closeReason) = (closing.code ?? 1005, closing.reason)
                 }
-                if case .open = state.phase { return (true, state.owner) }
-                return (false, state.owner)
+                return (state.isOpen, state.owner)
             }
             return (true, nil)
         }
@@ -305,6 +347,27 @@ final class WebSocketExchange: Sendable {
     func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
         state.withLock { $0.isPaused = isPaused }
         if !isPaused { handOver(using: atEndOfRound) }
+    }
+
+    /// Lets anybody who has a message send it with `sender`, unless something waits to be sent.
+    func lendLine(_ sender: WebSocketSender) -> Bool {
+        line.withLock { line in
+            let isIdle = state.withLock {
+                $0.isOpen && $0.closing == nil && $0.sends.isEmpty && $0.pings.isEmpty
+            }
+            guard isIdle, case .held = line else { return false }
+            line = .lent(sender)
+            return true
+        }
+    }
+
+    /// Called before the connection sends anything. Returns what it has to send before that.
+    func takeLine() -> Unfinished? {
+        line.withLock { line in
+            defer { line = .held }
+            if case .unfinished(let unfinished) = line { return unfinished }
+            return nil
+        }
     }
 
     func takeSend() -> Sending? { state.withLock { $0.sends.popFirst() } }

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// The body of a response whose data task has become a stream task: kept, within bounds, until somebody reads it.
@@ -70,6 +71,8 @@ final class ResponseStream: Sink {
 }
 
 extension ResponseStream: StreamCarrier {
+    var sockets: (reading: PlainSocket?, writing: PlainSocket?) { (nil, nil) }
+
     func portChanged() {
         serve()
     }

@@ -12,9 +12,15 @@ final class BeginDateStep: Step, @unchecked Sendable {
         case failed(URLError)
     }
 
+    /// Whether there is a request that the delegate could be asked about.
+    private let asks: Bool
     private var state = State.delayed
     /// Fires at the date.
     private var deadline: Deadline?
+
+    init(asks: Bool = true) {
+        self.asks = asks
+    }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
         switch state {
@@ -33,7 +39,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
     }
 
     private func ask(_ host: any StepHost) -> RequestVerdict {
-        guard host.owner.isWatched, let request = host.request else {
+        guard asks, host.owner.isWatched, let request = host.request else {
             state = .begun
             return .pass
         }

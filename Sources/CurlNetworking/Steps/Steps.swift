@@ -42,12 +42,14 @@ struct Steps {
     }
 
     /// The same for a stream task, which has no request: the way to its host, and what may keep it from there.
-    init(ofStream settings: SessionSettings) {
+    init(ofStream settings: SessionSettings, _ task: Facts) {
         redirect = RedirectStep()
         authentication = AuthenticationStep()
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
-        (cookies, beginDate, stream) = (nil, nil, nil)
-        all = [ProxyStep.shared, authentication, connectivity]
+        beginDate = task.isPutOff ? BeginDateStep(asks: false) : nil
+        (cookies, stream) = (nil, nil)
+        let others: [any Step] = [ProxyStep.shared, authentication, connectivity]
+        all = if let beginDate { [beginDate] + others } else { others }
     }
 
     /// For custom steps; those that others query are not among them.

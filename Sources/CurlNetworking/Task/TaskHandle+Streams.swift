@@ -29,7 +29,8 @@ extension TaskHandle: StreamOwner {
 
     /// Notes what is to be done with a stream task. Any thread.
     func add(_ wish: StreamPort.Wish) {
-        shared.withLock { $0.consumer.port }?.add(wish, for: self)
+        let (port, isSuspended) = shared.withLock { ($0.consumer.port, $0.machine.isSuspended) }
+        port?.add(wish, for: self, isSuspended: isSuspended)
     }
 }
 

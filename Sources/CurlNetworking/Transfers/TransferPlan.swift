@@ -120,12 +120,8 @@ struct TransferPlan {
             let description = "A web socket's handshake can't be authenticated by NTLM or Negotiate."
             throw URLError(.userAuthenticationRequired, request.url, description)
         }
-        let (pool, channel) = (participants.pool, makeChannelOptions(participants, ticket, options))
-        let multi = try channelMulti(participants)
-        var order = WebSocketTransfer.Order(
-            options: channel,
-            hooks: participants.hooks,
-            multi: multi,
+        let order = WebSocketTransfer.Order(
+            channel: try channelOrder(makeChannelOptions(participants, ticket, options), participants, ticket),
             head: exchange.handshake.request(
                 target: options.target,
                 host: ticket.origin.hostField,
@@ -134,8 +130,13 @@ struct TransferPlan {
             countsInLimits: participants.settings.webSockets.countInConnectionLimits,
             closeTimeout: participants.settings.webSockets.closeTimeout
         )
-        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
-        return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
+        return WebSocketTransfer(
+            request,
+            exchange,
+            order,
+            loop: participants.pool.loop,
+            delegate: participants.delegate
+        )
     }
 
     private func makeUpgradeTransfer(
@@ -143,27 +144,26 @@ struct TransferPlan {
         _ ticket: Admission.Ticket,
         _ options: TransferOptions
     ) throws(URLError) -> UpgradeTransfer {
-        let pool = participants.pool
         var head = RequestHead(
             method: options.method,
             target: options.target,
             host: ticket.origin.hostField,
             lines: options.headersWithCredentials
         )
-        if !head.fields.contains("Connection") {
-            head.fields.append(HeaderField(name: "Connection", value: "Upgrade"))
-        }
-        let multi = try channelMulti(participants)
-        let isSecure = ticket.origin.scheme.isSecure
-        var order = UpgradeTransfer.Order(
-            options: makeChannelOptions(participants, ticket, options),
-            hooks: participants.hooks,
-            multi: multi,
+        if !head.fields.contains("Accept") { head.fields.insert(HeaderField(name: "Accept", value: "*/*"), at: 0) }
+        if !head.fields.contains("Connection") { head.add("Connection", "Upgrade") }
+        let order = UpgradeTransfer.Order(
+            channel: try channelOrder(makeChannelOptions(participants, ticket, options), participants, ticket),
             head: head,
-            site: makeSite(participants, ticket, isSecure: isSecure)
+            site: makeSite(participants, ticket, isSecure: ticket.origin.scheme.isSecure)
         )
-        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
-        return UpgradeTransfer(request, body: body, order, loop: pool.loop, delegate: participants.delegate)
+        return UpgradeTransfer(
+            request,
+            body: body,
+            order,
+            loop: participants.pool.loop,
+            delegate: participants.delegate
+        )
     }
 
     private func makeChannelOptions(
@@ -172,14 +172,31 @@ struct TransferPlan {
         _ options: TransferOptions
     ) -> ChannelOptions {
         var channel = ChannelOptions(options)
+        channel.isPlain = !ticket.origin.scheme.isSecure && isPlain(participants, ticket)
         participants.pool.prepare(&channel, for: ticket)
         channel.connectTimeout = participants.settings.idleTimeout(for: request)
         return channel
     }
 
-    private func channelMulti(_ participants: Participants) throws(URLError) -> Multi {
+    /// Whether nothing but a secure scheme comes between this side and the server: neither a proxy nor what a program has told libcurl itself,
+    /// and no trace wants to see the bytes.
+    private func isPlain(_ participants: Participants, _ ticket: Admission.Ticket) -> Bool {
+        !participants.settings.hasHooks && participants.pool.route(for: ticket).server == nil
+    }
+
+    private func channelOrder(
+        _ options: ChannelOptions,
+        _ participants: Participants,
+        _ ticket: Admission.Ticket
+    ) throws(URLError) -> ChannelOpening.Order {
+        let pool = participants.pool
         do throws(TransferFailure) {
-            return try participants.pool.channelMulti()
+            return ChannelOpening.Order(
+                options: options,
+                hooks: participants.hooks,
+                multi: try pool.channelMulti(),
+                throughProxy: participants.isMeasured ? pool.route(for: ticket).server != nil : nil
+            )
         } catch {
             throw URLError(error, of: participants.hooks, url: request.url)
         }
@@ -210,13 +227,14 @@ struct TransferPlan {
         let (pool, settings, origin) = (participants.pool, participants.settings, ticket.origin)
         var channel = ChannelOptions(url: "http://\(NameRules.bracketed(origin.host)):\(origin.port)", .none)
         channel.connectTimeout = settings.idleTimeout(for: request)
+        channel.isPlain = isPlain(participants, ticket)
         pool.prepare(&channel, for: ticket)
         (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
         channel.proxyAuthentication = options.proxyAuthentication
-        let multi = try channelMulti(participants)
-        let site = makeSite(participants, ticket, isSecure: false)
-        var order = StreamTransfer.Order(options: channel, hooks: participants.hooks, multi: multi, site: site)
-        if participants.isMeasured { order.throughProxy = pool.route(for: ticket).server != nil }
+        let order = StreamTransfer.Order(
+            channel: try channelOrder(channel, participants, ticket),
+            site: makeSite(participants, ticket, isSecure: false)
+        )
         return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
     }
 

@@ -38,7 +38,8 @@ extension ChannelDelegate {
 package final class Channel: TransferHandler {
     private enum State {
         case connecting
-        case open(socket: Int32)
+        /// `shared` is nil where only libcurl can use the socket.
+        case open(socket: Int32, shared: PlainSocket?)
         /// Closed by its owner, or lost.
         case closed
     }
@@ -47,6 +48,7 @@ package final class Channel: TransferHandler {
     /// Whoever speaks on it now.
     package weak var delegate: (any ChannelDelegate)?
     private let tracer: TransferTracer?
+    private let isPlain: Bool
     private var easy: EasyHandle?
     private var state = State.connecting
 
@@ -86,6 +88,7 @@ package final class Channel: TransferHandler {
         self.multi = multi
         self.delegate = delegate
         tracer = hooks?.tracer
+        isPlain = options.isPlain
         readSoon = Deadline { [weak self] in self?.read() }
         easy = try multi.start(options, handler: self, hooks: hooks)
     }
@@ -99,7 +102,22 @@ package final class Channel: TransferHandler {
 
     /// The connection's socket; nil unless the channel is open.
     package var descriptor: Int32? {
-        if case .open(let socket) = state { socket } else { nil }
+        if case .open(let socket, _) = state { socket } else { nil }
+    }
+
+    private var plainSocket: PlainSocket? {
+        if case .open(_, let socket) = state { socket } else { nil }
+    }
+
+    /// For sending from any thread, while there is nothing that would have to go first; nil for a channel whose socket only libcurl can use.
+    package var sendingSocket: PlainSocket? {
+        isOpen && output.isEmpty && sendFailure == nil ? plainSocket : nil
+    }
+
+    /// For receiving from any thread, while the channel doesn't read and has read nothing that would have to come first. As with sending.
+    package var receivingSocket: PlainSocket? {
+        guard isOpen, !isReading, !hasReachedEnd, sendFailure == nil, early == nil else { return nil }
+        return plainSocket
     }
 
     /// What libcurl knows of the connection; nil once the channel is closed.
@@ -191,7 +209,7 @@ package final class Channel: TransferHandler {
     /// Sends FIN once all is sent; bytes can still be received. Over TLS the other side takes it for a truncation. Only with nothing left to
     /// send.
     package func finishSending() {
-        guard case .open(let socket) = state, isOpen else { return }
+        guard case .open(let socket, _) = state, isOpen else { return }
         shutdown(socket, Int32(SHUT_WR))
     }
 
@@ -210,7 +228,7 @@ package final class Channel: TransferHandler {
     /// One turn reads no more than so often: others wait, too.
     private static let mostReads = 16
 
-    /// Reads until there is nothing left: readiness is told of the socket alone.
+    /// Reads until there is nothing left.
     private func read() {
         guard !isServing, isOpen else { return }
         if let sendFailure, !isReading || hasReachedEnd { return fail(sendFailure) }
@@ -237,7 +255,8 @@ package final class Channel: TransferHandler {
             return true
         case .count(let count):
             delegate?.channel(self, received: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            return true
+            // TLS may hold bytes that no readiness tells of.
+            return !isPlain || count == buffer.count || sendFailure != nil
         case .nothing:
             if let sendFailure { fail(sendFailure) }
             return false
@@ -256,7 +275,9 @@ package final class Channel: TransferHandler {
         var count = 0
         let code = curl_easy_recv(easy.handle, buffer.baseAddress, buffer.count, &count)
         switch code {
-        case CURLE_OK: return count > 0 ? .count(min(count, buffer.count)) : .end
+        case CURLE_OK where count > 0: return .count(min(count, buffer.count))
+        case CURLE_OK where plainSocket?.hasFailed == true: return .failure(failure(CURLE_RECV_ERROR, of: easy))
+        case CURLE_OK: return .end
         case CURLE_AGAIN: return .nothing
         default: return .failure(failure(code, of: easy))
         }
@@ -279,7 +300,7 @@ package final class Channel: TransferHandler {
     }
 
     private func updateInterest() {
-        guard case .open(let socket) = state, isOpen else { return }
+        guard case .open(let socket, _) = state, isOpen else { return }
         var interest: SocketInterest = []
         if isReading, !hasReachedEnd { interest.insert(.read) }
         if isBlocked { interest.insert(.write) }
@@ -310,7 +331,7 @@ package final class Channel: TransferHandler {
     /// libcurl has made the connection, and leaves it to us.
     func opened(_ socket: Int32) {
         guard easy != nil, case .connecting = state else { return }
-        state = .open(socket: socket)
+        state = .open(socket: socket, shared: isPlain ? easy?.connections?.plainSocket(socket) : nil)
         claimConnection()
         delegate?.channelOpened(self)
         updateInterest()

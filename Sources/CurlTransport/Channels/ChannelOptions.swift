@@ -19,6 +19,8 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package var connections: ConnectionGroup?
     /// Somebody wants to have a say in the TLS handshake.
     package var inquiry: HandshakeInquiry?
+    /// There is neither TLS nor a proxy between this side and the server.
+    package var isPlain = false
     /// The connection goes through an HTTP proxy; the channel's delegate hears what that says.
     package var usesTunnel = false
     /// Lines for the proxy alone, with the request for a tunnel.

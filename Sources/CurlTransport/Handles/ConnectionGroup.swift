@@ -11,6 +11,8 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop
     private(set) var sockets: Set<Int32> = []
+    /// Those of `sockets` that other threads use as well.
+    private var plainSockets: [Int32: PlainSocket] = [:]
     /// How many transfers ran on a reused connection.
     package private(set) var reuseCount = 0
 
@@ -40,8 +42,17 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {
+        plainSockets.removeValue(forKey: socket)?.close()
         loop.closeSocket(socket)
         if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
+    }
+
+    /// `socket` for other threads, until libcurl closes it; nil if it isn't one of these.
+    func plainSocket(_ socket: Int32) -> PlainSocket? {
+        guard sockets.contains(socket) else { return nil }
+        let plainSocket = plainSockets[socket] ?? PlainSocket(socket)
+        plainSockets[socket] = plainSocket
+        return plainSocket
     }
 
     /// See `EventLoop`. Within libcurl.

@@ -16,6 +16,8 @@ enum StreamWriter: Sendable {
 
 /// Carries the bytes of a stream task, over a connection or from a response. Loop only; the port calls it.
 protocol StreamCarrier: AnyObject {
+    /// What other threads may read from and write to while nothing else does; nil where only the carrier can.
+    var sockets: (reading: PlainSocket?, writing: PlainSocket?) { get }
     /// What the port wants to read or to write may have changed.
     func portChanged()
     func closeWriting()
@@ -36,11 +38,16 @@ protocol StreamOwner: AnyObject, Sendable {
     func submit(_ body: @escaping @Sendable () -> Void)
     /// Calls the program's handler on the delegate queue, in order with the task's messages.
     func reply(_ handler: @escaping @Sendable () -> Void)
+    /// The same on any thread.
+    func call(_ handler: @escaping @Sendable () -> Void)
 }
 
 /// A stream task's reads and writes, between the program and what carries its bytes.
 ///
-/// `@unchecked Sendable`: `wishes` is guarded; all else is the loop's, but for `owner`, which is set before anybody else sees the port.
+/// A read that finds its bytes on the socket, and a write for which that has room, are carried out on the caller's thread, if nothing is ahead
+/// of them. The others, and everything else, are the loop's.
+///
+/// `@unchecked Sendable`: `inbox` is guarded; all else is the loop's, but for `owner`, which is set before anybody else sees the port.
 final class StreamPort: @unchecked Sendable {
     typealias Queue = StreamQueue<StreamReader, StreamWriter>
 
@@ -51,11 +58,13 @@ final class StreamPort: @unchecked Sendable {
         case closeRead
         case closeWrite
         case transition(Queue.Transition)
+        /// Bytes that were too few for the read that follows.
+        case arrived(Data)
     }
 
     // MARK: Any thread
 
-    private let wishes = Mutex(Fifo<Wish>())
+    private let inbox = Mutex(Inbox())
 
     // MARK: Loop only
 
@@ -74,14 +83,19 @@ final class StreamPort: @unchecked Sendable {
     }
 
     /// Notes a wish. Any thread; the order of the calls is the order in which they are carried out.
-    func add(_ wish: Wish, for owner: any StreamOwner) {
-        wishes.withLock { $0.append(wish) }
+    /// A suspended task's waits for the loop, which may have yet to hear of that.
+    func add(_ wish: Wish, for owner: any StreamOwner, isSuspended: Bool) {
+        let answer = inbox.withLock { inbox in
+            if isSuspended { inbox.lend((nil, nil)) }
+            return inbox.add(wish, for: owner)
+        }
+        if let answer { return answer() }
         owner.submit { self.takeWishes() }
     }
 
     private func takeWishes() {
         guard let now = owner?.loop.now else { return }
-        while let wish = wishes.withLock({ $0.popFirst() }) {
+        while let wish = inbox.withLock({ $0.wishes.popFirst() }) {
             switch wish {
             case .read(let minimum, let maximum, let timeout, let reader):
                 queue.read(minimum, maximum, timeout: timeout, reader, at: now)
@@ -89,6 +103,7 @@ final class StreamPort: @unchecked Sendable {
             case .closeRead: queue.closeRead(at: now)
             case .closeWrite: queue.closeWrite(at: now)
             case .transition(let transition): queue.add(transition, at: now)
+            case .arrived(let bytes): queue.received(bytes, at: now)
             }
         }
         serve()
@@ -160,6 +175,15 @@ final class StreamPort: @unchecked Sendable {
         isServing = false
         arm()
         carrier?.portChanged()
+        lendSockets()
+    }
+
+    /// Lets other threads read and write, as far as nothing waits for that.
+    private func lendSockets() {
+        var sockets = carrier?.sockets ?? (reading: nil, writing: nil)
+        if !queue.awaitsRead { sockets.reading = nil }
+        if !queue.awaitsWrite { sockets.writing = nil }
+        inbox.withLock { $0.lend(sockets) }
     }
 
     private func perform(_ action: Queue.Action) {

@@ -187,6 +187,23 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
+    /// Whether a read that came now would be the first, and find nothing that has come already.
+    var awaitsRead: Bool {
+        guard isIdle, case .open = readSide else { return false }
+        return current.read == nil && reads.isEmpty && surplus.isEmpty
+    }
+
+    /// Whether a write that came now would be the first.
+    var awaitsWrite: Bool {
+        guard isIdle, case .open = writeSide else { return false }
+        return current.write == nil && writes.isEmpty
+    }
+
+    /// Reads and writes are carried out as they come.
+    private var isIdle: Bool {
+        if case .open = connection { moves && waiting.isEmpty } else { false }
+    }
+
     /// When `timePassed` is to be called; nil for never.
     var nextEnd: MonotonicTime? {
         moves ? ends.next : nil

@@ -15,10 +15,13 @@ struct RequestHead {
         fields = lines.compactMap(HeaderField.init(line:))
     }
 
+    mutating func add(_ name: String, _ value: String) {
+        fields.append(HeaderField(name: name, value: value))
+    }
+
     var text: String {
         var text = "\(method) \(target) HTTP/1.1\r\n"
         if !fields.contains("Host") { text += "Host: \(host)\r\n" }
-        if !fields.contains("Accept") { text += "Accept: */*\r\n" }
         for field in fields { text += field.value.isEmpty ? "\(field.name):\r\n" : "\(field.name): \(field.value)\r\n" }
         return text + "\r\n"
     }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Writes a client's frames, masked (RFC 6455 §5.3).
 enum WebSocketFrameWriter {
     /// How many bytes the frame takes.
@@ -58,12 +60,13 @@ struct WebSocketMaskingKeys {
 
     mutating func next() -> UInt32 {
         if let key = keys.popLast() { return key }
-        var generator = SystemRandomNumberGenerator()
-        for _ in 0..<8 {
-            let bits: UInt64 = generator.next()
-            keys.append(UInt32(truncatingIfNeeded: bits))
-            keys.append(UInt32(truncatingIfNeeded: bits >> 32))
+        keys = [UInt32](unsafeUninitializedCapacity: Self.fetchedAtOnce) { buffer, count in
+            let size = Self.fetchedAtOnce * MemoryLayout<UInt32>.size
+            count = getentropy(buffer.baseAddress, size) == 0 ? Self.fetchedAtOnce : 0
         }
-        return keys.popLast() ?? generator.next()
+        return keys.popLast() ?? .random(in: .min ... .max)
     }
+
+    /// The system gives 256 bytes at once and no more.
+    private static let fetchedAtOnce = 64
 }

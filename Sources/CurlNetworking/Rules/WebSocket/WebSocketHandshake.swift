@@ -32,19 +32,19 @@ struct WebSocketHandshake: Equatable, Sendable {
         "Expect", "Accept-Encoding", "TE", "Trailer", "HTTP2-Settings",
     ]
 
-    /// The request's head. `lines` are those that libcurl would be given: "Name: value", "Name;" for an empty value, "Name:" for none.
-    func request(target: String, host: String, lines: [String]) -> String {
-        var head = "GET \(target) HTTP/1.1\r\n"
-        let fields = lines.compactMap(HeaderField.init(line:))
-        if !fields.contains("Host") { head += "Host: \(host)\r\n" }
-        for field in fields where !Self.ownFields.contains(where: { $0.isEqualIgnoringASCIICase(to: field.name) }) {
-            head += field.value.isEmpty ? "\(field.name):\r\n" : "\(field.name): \(field.value)\r\n"
+    /// The request's head; see `RequestHead` for `lines`.
+    func request(target: String, host: String, lines: [String]) -> RequestHead {
+        var head = RequestHead(method: "GET", target: target, host: host, lines: lines)
+        head.fields.removeAll { field in
+            Self.ownFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
         }
-        head += "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-        head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n"
-        if !protocols.isEmpty { head += "Sec-WebSocket-Protocol: \(protocols.joined(separator: ", "))\r\n" }
-        if let compression { head += "Sec-WebSocket-Extensions: \(compression.field)\r\n" }
-        return head + "\r\n"
+        head.add("Upgrade", "websocket")
+        head.add("Connection", "Upgrade")
+        head.add("Sec-WebSocket-Version", "13")
+        head.add("Sec-WebSocket-Key", key)
+        if !protocols.isEmpty { head.add("Sec-WebSocket-Protocol", protocols.joined(separator: ", ")) }
+        if let compression { head.add("Sec-WebSocket-Extensions", compression.field) }
+        return head
     }
 
     // MARK: - The answer

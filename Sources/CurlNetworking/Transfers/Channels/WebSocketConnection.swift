@@ -32,6 +32,10 @@ final class WebSocketConnection {
     /// The message of which some is on its way.
     private var current: WebSocketExchange.Waiter<Void>?
     private var isPumping = false
+    /// Sends where this connection has nothing to send; nil where only its loop can send.
+    private let sender: WebSocketSender?
+    /// Others may use it.
+    private var isLent = false
 
     // The end
     private var closeHandshake: WebSocketCloseHandshake
@@ -64,6 +68,7 @@ final class WebSocketConnection {
         }
         assembler = WebSocketAssembler(maximumMessageSize: exchange.maximumMessageSize, inflater: inflater)
         encoder = WebSocketEncoder(compression)
+        sender = compression?.canCompress == true ? nil : channel.sendingSocket.map(WebSocketSender.init)
     }
 
     private func atEndOfRound(_ delivery: @escaping WebSocketExchange.Delivery) {
@@ -92,6 +97,7 @@ final class WebSocketConnection {
 
     /// Says good-bye where that costs no time, and hangs up.
     func cancel() {
+        takeLine()
         if closeHandshake.isSending, !encoder.isInMessage { send(WebSocketClosing(1001)) }
         channel.flush()
         stop()
@@ -100,6 +106,7 @@ final class WebSocketConnection {
     private func stop() {
         if let closeDeadline { loop.cancel(closeDeadline) }
         closeDeadline = nil
+        takeLine()
         channel.close()
         exchange.giveBack(underWay + (current.map { [$0] } ?? []) + awaited.map(\.waiter))
         (underWay, current, awaited) = ([], nil, [])
@@ -112,7 +119,7 @@ final class WebSocketConnection {
         let left = take(bytes)
         if left > 0 { rest = Array(bytes.suffix(left)) }
         updateReading()
-        pump()
+        if !isLent { pump() }
     }
 
     private func readRest() {
@@ -156,6 +163,7 @@ final class WebSocketConnection {
 
     /// Where the server doesn't take what we send, only the last of its pings is answered.
     private func answer(_ payload: [UInt8]) {
+        takeLine()
         if closeHandshake.isSending, channel.unsentCount < Self.mostUnsent {
             encoder.encode(.pong, payload, to: channel)
         } else {
@@ -191,10 +199,27 @@ final class WebSocketConnection {
     /// Sends what is wanted, as far as there is room for it.
     private func pump() {
         guard !isPumping, !closeHandshake.isClosed else { return }
+        takeLine()
         isPumping = true
         while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
         isPumping = false
         channel.flush()
+        lendLine()
+    }
+
+    /// Whoever has a message sends it without this loop, as long as there is nothing else to be sent.
+    private func lendLine() {
+        guard let sender, !isLent, closeHandshake.isSending, !encoder.isInMessage else { return }
+        if channel.sendingSocket != nil { isLent = exchange.lendLine(sender) }
+    }
+
+    /// Before anything is sent from here.
+    private func takeLine() {
+        guard isLent else { return }
+        isLent = false
+        guard let unfinished = exchange.takeLine() else { return }
+        unfinished.rest.withUnsafeBytes { channel.send($0) }
+        underWay.append(unfinished.waiter)
     }
 
     /// False where there is nothing to be sent.
@@ -238,6 +263,7 @@ final class WebSocketConnection {
         isPumping = true
         while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
         isPumping = false
+        lendLine()
     }
 
     // MARK: - The end
@@ -246,6 +272,7 @@ final class WebSocketConnection {
         for action in closeHandshake.handle(event) {
             switch action {
             case .send(let closing):
+                takeLine()
                 send(closing)
                 if !isPumping { channel.flush() }
             case .wait(let duration):

@@ -5,17 +5,12 @@ import Foundation
 final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
     struct Order {
-        let options: ChannelOptions
-        let hooks: TransferHooks?
-        let multi: Multi
-        /// The request's head.
-        let head: String
+        let channel: ChannelOpening.Order
+        let head: RequestHead
         /// The web socket keeps its place at the host.
         let countsInLimits: Bool
         /// For the server's close frame, once ours is sent.
         let closeTimeout: Duration
-        /// nil where nobody wants metrics.
-        var throughProxy: Bool?
     }
 
     private enum State {
@@ -29,35 +24,21 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case over
     }
 
-    /// What the metrics tell of the request and its answer.
-    private struct Handshake {
-        let begin: MonotonicTime
-        var sent: MonotonicTime?
-        var answered: MonotonicTime?
-        /// The sizes of the heads, in bytes.
-        var requestSize = 0
-        var responseSize = 0
-    }
-
     private let request: URLRequest
     private let exchange: WebSocketExchange
     private let loop: EventLoop
     private unowned let delegate: any TransferDelegate
     private var state: State
     private var channel: Channel?
-    private var inquiry: HandshakeInquiry?
+    private var opening: ChannelOpening
     private var isPaused = false
 
-    private var parser = HeadParser()
-    /// The beginning of a line whose end has yet to come.
-    private var line: [UInt8] = []
+    private var reader = HeadReader()
     private var head: ResponseHead?
-    private var tunnel: ProxyTunnel?
     private var ending = TransferEnding()
 
     private(set) var connection = ConnectionReport()
-    private(set) var metrics: HopMetrics?
-    private var handshake: Handshake
+    private var log: ExchangeLog
     private var activity: MonotonicTime
 
     init(
@@ -72,14 +53,10 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         self.loop = loop
         self.delegate = delegate
         state = .idle(order)
-        handshake = Handshake(begin: loop.now)
+        opening = ChannelOpening(order.channel, to: request.url)
+        log = ExchangeLog(request, throughProxy: order.channel.throughProxy, at: loop.now)
         activity = loop.now
         ending.isOfNetwork = true
-        if order.options.usesTunnel { tunnel = ProxyTunnel() }
-        if let throughProxy = order.throughProxy {
-            metrics = HopMetrics(request)
-            metrics?.isProxyConnection = throughProxy
-        }
     }
 
     // MARK: - Transfer
@@ -88,12 +65,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     func start() throws(URLError) {
         guard case .idle(let order) = state else { return }
-        do throws(TransferFailure) {
-            channel = try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: self)
-        } catch {
-            throw URLError(error, of: order.hooks, url: request.url)
-        }
-        inquiry = order.options.inquiry
+        channel = try opening.begin(order.channel, for: self)
         state = .connecting(order)
     }
 
@@ -106,7 +78,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     private func close() {
         channel.take()?.close()
-        inquiry?.close()
+        opening.close()
     }
 
     func setPaused(_ isPaused: Bool) -> Bool {
@@ -152,18 +124,15 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
         activity = loop.now
-        channel.trace(.headerIn, line)
-        return tunnel?.consume(lines: line) == false ? .abort : .accepted
+        return opening.received(tunnelLine: line, on: channel)
     }
 
     func channelOpened(_ channel: Channel) {
         guard case .connecting(let order) = state else { return }
         activity = loop.now
-        handshake.sent = loop.now
         state = .awaitingAnswer(order)
-        metrics?.tls = channel.tlsSession
-        let bytes = Array(order.head.utf8)
-        handshake.requestSize = bytes.count
+        let bytes = Array(order.head.text.utf8)
+        log.opened(channel, requestHeadSize: bytes.count, at: loop.now)
         bytes.withUnsafeBytes { bytes in
             channel.trace(.headerOut, bytes)
             channel.send(bytes)
@@ -189,19 +158,23 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// The next bytes of the answer's head, and perhaps what follows it.
     private func receive(_ bytes: UnsafeRawBufferPointer, _ order: Order) {
         activity = loop.now
-        if handshake.answered == nil { handshake.answered = loop.now }
-        var rest = bytes[...]
-        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-            line.append(contentsOf: rest[...end])
-            rest = rest[(end + 1)...]
-            guard consumeLine(), case .awaitingAnswer = state else { return settle() }
-            if let head {
-                decide(about: head, Array(rest), order)
-                return settle()
-            }
+        log.answered(at: loop.now)
+        var rest = bytes
+        let event = reader.consume(&rest)
+        channel?.trace(.headerIn, UnsafeRawBufferPointer(rebasing: bytes.dropLast(rest.count)))
+        for head in reader.takeInformational() { delegate.transfer(self, receivedInformational: head) }
+        guard case .awaitingAnswer = state else { return }
+        switch event {
+        case .incomplete: break
+        case .unparsable:
+            fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
+        case .malformed:
+            fail(Self.invalidHead(request.url))
+        case .complete(let head):
+            self.head = head
+            log.head(head, size: reader.size)
+            decide(about: head, Array(rest), order)
         }
-        line.append(contentsOf: rest)
-        if line.count > Self.longestLine { fail(Self.invalidHead(request.url)) }
         settle()
     }
 
@@ -210,38 +183,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         delegate.transferSettled(self)
     }
 
-    /// In bytes; a whole head may be no longer.
-    private static let longestLine = 300 * 1024
-
     private static func invalidHead(_ url: URL?) -> URLError {
         URLError(.badServerResponse, url, "The response's head is not valid or too large.")
-    }
-
-    /// False where the transfer has failed with it.
-    private func consumeLine() -> Bool {
-        let event = line.withUnsafeBytes { line in
-            channel?.trace(.headerIn, line)
-            handshake.responseSize += line.count
-            return parser.consume(lines: line)
-        }
-        // What is no answer of HTTP at all needn't ever come to an empty line.
-        let isFirst = handshake.responseSize == line.count
-        let isAnswer = !isFirst || line.starts(with: "HTTP/1.".utf8)
-        line.removeAll(keepingCapacity: true)
-        for head in parser.informational { delegate.transfer(self, receivedInformational: head) }
-        parser.informational = []
-        switch event {
-        case .incomplete where isAnswer: return true
-        case .incomplete, .unparsable:
-            fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
-        case .malformed:
-            fail(Self.invalidHead(request.url))
-        case .complete(let head):
-            self.head = head
-            line = []
-            return true
-        }
-        return false
     }
 
     // MARK: - The answer
@@ -249,7 +192,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private func decide(about head: ResponseHead, _ rest: [UInt8], _ order: Order) {
         settleMetrics()
         do throws(URLError) {
-            let received = ReceivedHead(head: head.shown, request: request, tunnel: tunnel)
+            let received = ReceivedHead(head: head.shown, request: request, tunnel: opening.tunnel)
             guard let agreement = try? exchange.handshake.agreement(by: head) else {
                 state = .answered
                 channel?.setReading(false)
@@ -328,12 +271,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .open(let connection): connection.failed(failure)
         case .idle, .connecting, .awaitingAnswer:
-            if failure.code != .operationTimedOut { ending.refusal = tunnel?.refusal }
-            if let refusal = ending.refusal {
-                finish(URLError(failure, url: request.url, refusal: refusal))
-            } else {
-                finish(URLError(failure, url: request.url))
-            }
+            finish(opening.error(after: failure, &ending))
         // Whoever decides about the answer has no use for the connection.
         case .answered, .over: break
         }
@@ -351,24 +289,16 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         close()
         ending.error = error
         ending.head = head
-        ending.handshakeQuestion = inquiry?.question
+        ending.handshakeQuestion = opening.handshakeQuestion
         delegate.transferFinished(self, ending)
     }
 
+    var metrics: HopMetrics? { log.metrics }
+
     /// Of the handshake: a web socket is no response that takes long.
     private func settleMetrics() {
-        guard metrics != nil, let channel, var statistics = channel.statistics else { return }
         if case .open = state { return }
-        statistics.requestStarted = handshake.sent.map { $0 - handshake.begin }
-        statistics.requestSent = statistics.requestStarted
-        statistics.responseStarted = handshake.answered.map { $0 - handshake.begin }
-        statistics.total = loop.now - handshake.begin
-        statistics.newConnections = 1
-        statistics.applicationProtocol = "http/1.1"
-        statistics.requestHeadSize = Int64(handshake.requestSize)
-        statistics.responseHeadSize = Int64(handshake.responseSize)
-        metrics?.statistics = statistics
-        metrics?.head = head
+        if let channel { log.settle(channel, at: loop.now) }
     }
 }
 

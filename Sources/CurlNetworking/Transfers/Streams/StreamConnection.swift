@@ -288,6 +288,11 @@ extension StreamConnection: ChannelDelegate {
 }
 
 extension StreamConnection: StreamCarrier {
+    var sockets: (reading: PlainSocket?, writing: PlainSocket?) {
+        guard let channel, case .none = security else { return (nil, nil) }
+        return (channel.receivingSocket, sendingCount == 0 ? channel.sendingSocket : nil)
+    }
+
     func portChanged() {
         serve()
     }

@@ -12,12 +12,8 @@ final class StreamTransfer: Transfer {
 
     /// What the connection is to be like.
     struct Order {
-        let options: ChannelOptions
-        let hooks: TransferHooks?
-        let multi: Multi
+        let channel: ChannelOpening.Order
         let site: StreamConnection.Site
-        /// nil where nobody wants metrics.
-        var throughProxy: Bool?
     }
 
     private let request: URLRequest
@@ -27,7 +23,7 @@ final class StreamTransfer: Transfer {
     private unowned let delegate: any TransferDelegate
 
     private var state: State
-    private var tunnel = ProxyTunnel()
+    private var opening: ChannelOpening
     private(set) var metrics: HopMetrics?
     private(set) var lastActivity: MonotonicTime?
 
@@ -40,7 +36,8 @@ final class StreamTransfer: Transfer {
         self.delegate = delegate
         site = order.site
         state = .ready(order)
-        if let throughProxy = order.throughProxy {
+        opening = ChannelOpening(order.channel, to: request.url)
+        if let throughProxy = order.channel.throughProxy {
             metrics = HopMetrics(request)
             metrics?.isProxyConnection = throughProxy
         }
@@ -49,11 +46,7 @@ final class StreamTransfer: Transfer {
     func start() throws(URLError) {
         guard case .ready(let order) = state else { return }
         lastActivity = loop.now
-        do throws(TransferFailure) {
-            state = .connecting(try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: self))
-        } catch {
-            throw URLError(error, of: order.hooks, url: request.url)
-        }
+        state = .connecting(try opening.begin(order.channel, for: self))
     }
 
     var phase: TransferPhase {
@@ -89,7 +82,7 @@ final class StreamTransfer: Transfer {
 extension StreamTransfer: ChannelDelegate {
     /// Within libcurl.
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        tunnel.consume(lines: line) ? .accepted : .abort
+        opening.received(tunnelLine: line, on: channel)
     }
 
     func channelOpened(_ channel: Channel) {
@@ -112,12 +105,9 @@ extension StreamTransfer: ChannelDelegate {
     func channel(_ channel: Channel, failed failure: TransferFailure) {
         settleMetrics(channel)
         state = .over
-        var ending = TransferEnding(URLError(failure, url: request.url))
+        var ending = TransferEnding()
         ending.isOfNetwork = true
-        if let refusal = tunnel.refusal, failure.code != .operationTimedOut {
-            ending.error = URLError(failure, url: request.url, refusal: refusal)
-            ending.refusal = refusal
-        }
+        ending.error = opening.error(after: failure, &ending)
         delegate.transferFinished(self, ending)
     }
 }

@@ -7,13 +7,9 @@ import Foundation
 final class UpgradeTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
     struct Order {
-        let options: ChannelOptions
-        let hooks: TransferHooks?
-        let multi: Multi
+        let channel: ChannelOpening.Order
         let head: RequestHead
         let site: StreamConnection.Site
-        /// nil where nobody wants metrics.
-        var throughProxy: Bool?
     }
 
     private enum State {
@@ -39,10 +35,9 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     private let sending: UpgradeRequest
     private var state: State
     private var channel: Channel?
-    private var inquiry: HandshakeInquiry?
     private(set) var isPaused = false
     private var reader = HeadReader()
-    private var tunnel: ProxyTunnel?
+    private var opening: ChannelOpening
     private var ending = TransferEnding()
     private(set) var connection = ConnectionReport()
     private var log: ExchangeLog
@@ -63,23 +58,22 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         site = order.site
         sending = UpgradeRequest(order.head, body: body)
         state = .idle(order)
-        log = ExchangeLog(request, throughProxy: order.throughProxy, at: loop.now)
+        opening = ChannelOpening(order.channel, to: request.url)
+        log = ExchangeLog(request, throughProxy: order.channel.throughProxy, at: loop.now)
         activity = loop.now
         ending.isOfNetwork = true
-        if order.options.usesTunnel { tunnel = ProxyTunnel() }
     }
 
     // MARK: - Transfer
 
     func start() throws(URLError) {
         guard case .idle(let order) = state else { return }
-        do throws(TransferFailure) {
-            channel = try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: self)
+        do throws(URLError) {
+            channel = try opening.begin(order.channel, for: self)
         } catch {
             sending.close()
-            throw URLError(error, of: order.hooks, url: request.url)
+            throw error
         }
-        inquiry = order.options.inquiry
         state = .connecting
     }
 
@@ -97,7 +91,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         state = .over
         sending.close()
         channel.take()?.close()
-        inquiry?.close()
+        opening.close()
     }
 
     func setPaused(_ isPaused: Bool) -> Bool {
@@ -146,8 +140,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
         activity = loop.now
-        channel.trace(.headerIn, line)
-        return tunnel?.consume(lines: line) == false ? .abort : .accepted
+        return opening.received(tunnelLine: line, on: channel)
     }
 
     func channelOpened(_ channel: Channel) {
@@ -234,7 +227,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         updateReading()
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
-            let received = ReceivedHead(head: head, request: request, tunnel: tunnel)
+            let received = ReceivedHead(head: head, request: request, tunnel: opening.tunnel)
             proceed(to: try delegate.transfer(self, received: received))
         } catch {
             fail(error)
@@ -311,12 +304,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     }
 
     func channel(_ channel: Channel, failed failure: TransferFailure) {
-        if case .connecting = state, failure.code != .operationTimedOut { ending.refusal = tunnel?.refusal }
-        if let refusal = ending.refusal {
-            finish(URLError(failure, url: request.url, refusal: refusal))
-        } else {
-            finish(URLError(failure, url: request.url))
-        }
+        finish(opening.error(after: failure, &ending))
     }
 
     private func fail(_ error: URLError) {
@@ -327,7 +315,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     private func finish(_ error: URLError?) {
         if case .over = state { return }
         settleMetrics()
-        ending.handshakeQuestion = inquiry?.question
+        ending.handshakeQuestion = opening.handshakeQuestion
         close()
         ending.error = error
         delegate.transferFinished(self, ending)
@@ -361,7 +349,7 @@ extension UpgradeTransfer: StreamConnectionOwner {
     func streamFinished(_ error: URLError?) {
         state = .over
         sending.close()
-        inquiry?.close()
+        opening.close()
         ending.error = error
         ending.isOfNetwork = false
         delegate.transferFinished(self, ending)

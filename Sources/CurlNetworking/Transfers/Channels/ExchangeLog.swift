@@ -50,6 +50,8 @@ struct ExchangeLog {
     mutating func settle(_ channel: Channel, at now: MonotonicTime) {
         guard metrics != nil, var statistics = channel.statistics else { return }
         statistics.requestStarted = sent.map { $0 - begin }
+        // A request without a body is sent at once.
+        statistics.requestSent = metrics?.bodySent == nil ? statistics.requestStarted : nil
         statistics.responseStarted = answered.map { $0 - begin }
         statistics.total = now - begin
         statistics.newConnections = 1

@@ -1,0 +1,81 @@
+import CurlTransport
+import Foundation
+
+extension StreamPort {
+    /// What a program wants, until the loop takes it.
+    struct Inbox {
+        var wishes = Fifo<Wish>()
+        /// Lent by the loop until a wish comes that is for it.
+        private var sockets: (reading: PlainSocket?, writing: PlainSocket?)
+
+        /// Lets other threads read and write, if nothing is ahead of them.
+        mutating func lend(_ sockets: (reading: PlainSocket?, writing: PlainSocket?)) {
+            self.sockets = wishes.isEmpty ? sockets : (nil, nil)
+        }
+
+        /// Carries the wish out, if that needs no waiting, and returns what tells the program so. Otherwise it is the loop's.
+        mutating func add(_ wish: Wish, for owner: any StreamOwner) -> (@Sendable () -> Void)? {
+            switch wish {
+            case .read(let minimum, let maximum, _, let reader):
+                if let socket = sockets.reading, maximum > 0, minimum <= min(maximum, Self.mostMoved) {
+                    let data = Self.read(minimum, maximum, from: socket)
+                    if !data.isEmpty, data.count >= minimum { return reader.answer(data, owner) }
+                    if !data.isEmpty { wishes.append(.arrived(data)) }
+                }
+                wishes.append(wish)
+            case .write(let data, let timeout, let writer):
+                var rest = data
+                if let socket = sockets.writing {
+                    rest = data.dropFirst(data.prefix(Self.mostMoved).withUnsafeBytes { socket.send($0) })
+                    if rest.isEmpty { return writer.answer(owner) }
+                }
+                wishes.append(.write(rest, timeout: timeout, writer))
+            case .closeRead, .closeWrite, .transition, .arrived:
+                wishes.append(wish)
+            }
+            sockets = (nil, nil)
+            return nil
+        }
+
+        /// At once, in bytes.
+        private static let mostMoved = 64 * 1024
+
+        /// Fewer bytes than the minimum if the socket has no more.
+        private static func read(_ minimum: Int, _ maximum: Int, from socket: PlainSocket) -> Data {
+            let capacity = min(maximum, mostMoved)
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
+            var count = 0
+            repeat {
+                let received = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
+                guard received > 0 else { break }
+                count += received
+            } while count < minimum
+            // Handed over as it is, unless that would hold on to much more memory than it has bytes.
+            guard let start = buffer.baseAddress, count > capacity / 2 else {
+                defer { buffer.deallocate() }
+                return Data(buffer[..<count])
+            }
+            return Data(bytesNoCopy: start, count: count, deallocator: .custom { memory, _ in memory.deallocate() })
+        }
+    }
+}
+
+extension StreamReader {
+    /// What tells the program of bytes that were read on its own thread.
+    fileprivate func answer(_ data: Data, _ owner: any StreamOwner) -> @Sendable () -> Void {
+        switch self {
+        case .handler(let handler): { owner.call { handler(data, false, nil) } }
+        case .continuation(let continuation): { continuation.resume(returning: (data, false)) }
+        }
+    }
+}
+
+extension StreamWriter {
+    /// What tells the program that the system has all of what it wrote.
+    fileprivate func answer(_ owner: any StreamOwner) -> @Sendable () -> Void {
+        switch self {
+        case .handler(let handler): { owner.call { handler(nil) } }
+        case .continuation(let continuation): { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import CurlTransport
+import Foundation
+
+/// How a transfer's channel comes to be open: what a proxy says on the way, which question TLS has, and what it means when it fails. Loop
+/// only.
+struct ChannelOpening {
+    /// What it takes.
+    struct Order {
+        let options: ChannelOptions
+        let hooks: TransferHooks?
+        let multi: Multi
+        /// nil where nobody wants metrics.
+        let throughProxy: Bool?
+    }
+
+    private let url: URL?
+    private let inquiry: HandshakeInquiry?
+    /// nil without a tunnel.
+    private(set) var tunnel: ProxyTunnel?
+
+    init(_ order: Order, to url: URL?) {
+        self.url = url
+        inquiry = order.options.inquiry
+        if order.options.usesTunnel { tunnel = ProxyTunnel() }
+    }
+
+    /// Begins to make the connection. When it throws, nothing has begun.
+    func begin(_ order: Order, for delegate: any ChannelDelegate) throws(URLError) -> Channel {
+        do throws(TransferFailure) {
+            return try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: delegate)
+        } catch {
+            throw URLError(error, of: order.hooks, url: url)
+        }
+    }
+
+    /// Within libcurl.
+    mutating func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ReceiveVerdict {
+        channel.trace(.headerIn, line)
+        return tunnel?.consume(lines: line) == false ? .abort : .accepted
+    }
+
+    /// Why the transfer fails when the channel has failed; a proxy's refusal is noted in `ending`.
+    func error(after failure: TransferFailure, _ ending: inout TransferEnding) -> URLError {
+        guard failure.code != .operationTimedOut, let refusal = tunnel?.refusal else {
+            return URLError(failure, url: url)
+        }
+        ending.refusal = refusal
+        return URLError(failure, url: url, refusal: refusal)
+    }
+
+    /// What TLS was stopped for.
+    var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
+
+    /// The transfer is over.
+    func close() {
+        inquiry?.close()
+    }
+}

@@ -1,0 +1,48 @@
+import CurlNetworkingLocks
+import Glibc
+
+/// The socket of a channel that has neither TLS nor a proxy in between, so that libcurl adds nothing to its bytes and holds none back. Any
+/// thread may send and receive on it, without waiting for the channel's loop.
+///
+/// No call blocks. What goes wrong counts as nothing sent or received: the channel finds it on its loop, and reports it.
+package final class PlainSocket: Sendable {
+    private struct State {
+        /// nil once libcurl closes the socket: its number may be another's then.
+        var descriptor: Int32?
+        /// The system tells of an error once, and of an end afterwards.
+        var hasFailed = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ descriptor: Int32) {
+        state = Mutex(State(descriptor: descriptor))
+    }
+
+    /// Returns how many of `bytes` the system has taken.
+    package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        perform { Glibc.send($0, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL)) }
+    }
+
+    /// Returns how many bytes `buffer` has now.
+    package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        perform { recv($0, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) }
+    }
+
+    private func perform(_ call: (Int32) -> Int) -> Int {
+        state.withLock { state in
+            guard let descriptor = state.descriptor else { return 0 }
+            let count = call(descriptor)
+            if count < 0, errno != EAGAIN, errno != EINTR { state.hasFailed = true }
+            return max(0, count)
+        }
+    }
+
+    /// Whether a call has met an error, which the channel can't see any more.
+    var hasFailed: Bool { state.withLock { $0.hasFailed } }
+
+    /// Called before the socket is closed. Waits for a call that is under way, which doesn't take long.
+    func close() {
+        state.withLock { $0.descriptor = nil }
+    }
+}
