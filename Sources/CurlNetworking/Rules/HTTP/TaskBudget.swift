@@ -23,9 +23,6 @@ struct TaskBudget: Equatable, Sendable {
     static let resumptions = 5
     /// Once more for each this many bytes that the server has: a large upload may be interrupted often, if it gets ahead.
     static let bytesPerResumption: Int64 = 256 * 1024
-    /// For each this many bytes of a request's body, one byte more of informational responses may come than otherwise: they may tell how much
-    /// of it has arrived.
-    static let bytesPerInformationalByte: Int64 = 128
 
     private var resumptionCount: Int64 = 0
     private var handshakeCount = 0

@@ -209,7 +209,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if !receiving.parser.informational.isEmpty {
             for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
             receiving.parser.informational = []
-            receiving.parser.allowance = Int(sending.count / TaskBudget.bytesPerInformationalByte)
         }
         switch event {
         case .incomplete:
@@ -347,7 +346,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Ends a transfer whose response body is unwanted while the request's body is still being sent: sending the rest would be pointless,
     /// perhaps to a server that doesn't read it. Outside of libcurl.
     private func endIfAnsweredEarly() -> Bool {
-        guard receiving.head != nil, case .discard = receiving.route, sending.hasBody, !sending.isComplete, easy != nil
+        guard abortError == nil, receiving.head != nil, case .discard = receiving.route, sending.hasBody,
+            !sending.isComplete, easy != nil
         else { return false }
         cancel()
         finish(nil)

@@ -25,6 +25,19 @@ struct HostileUploadTests {
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1"])
     }
 
+    @Test("A server that has less than it had fails the upload")
+    func goesBack() async throws {
+        let rig = try UploadRig(cuts: [300_000, 600_000]) { request in
+            guard request.method == "HEAD", request.ordinal > 3 else { return nil }
+            return .status(204).header("Upload-Offset", "299999")
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        #expect(try await rig.delegate.completion()?.code == .badServerResponse)
+        // libcurl repeats a request whose kept connection was lost without an answer.
+        #expect(rig.requests.filter { $0 == "HEAD /uploads/1" }.count == 2 && rig.requests.last == "HEAD /uploads/1")
+    }
+
     @Test("A resource at another origin gets nothing: neither credentials nor anything else")
     func otherOrigin() async throws {
         let other = try LoopbackServer { _ in .status(204).header("Upload-Offset", "0") }
@@ -82,6 +95,16 @@ struct HostileUploadTests {
             ]
         )
         #expect(rig.upload.content == UploadRig.content)
+    }
+
+    @Test("One that takes nothing, time and again, ends the upload, with something to resume")
+    func stuck() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { $0.method == "PATCH" ? .status(409) : nil }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .networkConnectionLost && error.uploadTaskResumeData != nil)
+        #expect(rig.requests.filter { $0.hasPrefix("PATCH") }.count == 6)
     }
 
     @Test("A server that has forgotten an upload that wasn't complete gets all of it again", arguments: [404, 410])
