@@ -87,7 +87,9 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         submit {
             switch self.work {
             case .notBegun: completion(self.resumption.flatMap { try? $0.get() }?.encoded())
-            case .running(let loader): completion(loader.isOver ? nil : (loader.sink as? FileSink)?.checkpoint())
+            case .running(let loader):
+                if let upload = loader.steps.upload { return upload.makeResumeData(loader, completion) }
+                completion(loader.isOver ? nil : (loader.sink as? FileSink)?.checkpoint())
             case .over: completion(nil)
             }
         }

@@ -228,7 +228,7 @@ final class AgentSession: @unchecked Sendable {
         let task: URLSessionTask
         switch submission.kind {
         case .upload(let file):
-            task = session.uploadTask(with: request, fromFile: file.url)
+            task = session.makeUploadTask(request, file: file.url, resuming: record.resumeData)
         case .download:
             if let data = record.resumeData, let resumeData = try? ResumeData(decoding: data) {
                 // With the request's own fields: resume data has no credentials.

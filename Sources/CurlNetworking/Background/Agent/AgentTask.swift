@@ -130,11 +130,9 @@ final class AgentTask: @unchecked Sendable {
         cancellationReason = reason
         switch phase {
         case .running(let task):
-            guard wish.cancellation == .keepingPartialFile, let download = task as? URLSessionDownloadTask else {
-                return task.cancel()
-            }
+            guard wish.cancellation == .keepingPartialFile, let engine = task.engine else { return task.cancel() }
             let turn = turn
-            download.cancel { [weak self] data in
+            engine.cancel(task) { [weak self] data in
                 guard let self, turn == self.turn else { return }
                 producedResumeData = data
             }
@@ -264,6 +262,18 @@ final class AgentTask: @unchecked Sendable {
         session.send(.event(key, .resumed(offset: offset, expectedTotalBytes: expected)))
     }
 
+    /// The server has offered to resume the upload: another agent can go on with it.
+    func offeredToResume(_ task: URLSessionTask) {
+        let turn = turn
+        task.engine?.checkpoint { [session = session] data in
+            session.perform {
+                guard let data, turn == self.turn, case .running = self.phase else { return }
+                self.record.resumeData = data
+                self.save()
+            }
+        }
+    }
+
     func sent(_ total: Int64, of expected: Int64, _ task: URLSessionTask) {
         progress.counters.sent = total
         progress.counters.expectedToSend = expected
@@ -320,7 +330,7 @@ final class AgentTask: @unchecked Sendable {
         if let failure = failure.take() { return end(failure, resumeData: nil) }
         guard let error else { return succeed(task) }
         let urlError = error as? URLError ?? URLError(.unknown)
-        let data = producedResumeData ?? urlError.downloadTaskResumeData
+        let data = producedResumeData ?? urlError.downloadTaskResumeData ?? urlError.uploadTaskResumeData
         if wish.cancellation != nil { return end(cancelled, resumeData: producedResumeData) }
         if hasExpired { return end(timedOut, resumeData: data ?? record.resumeData) }
         producedResumeData = data

@@ -65,11 +65,17 @@ extension BackgroundEngine {
         guard shared.withLock({ $0.machine.finish() }) else { return }
         apply(ending.progress)
         let temporaryDirectory = session.settings.temporaryDirectory
-        let resumeData = ending.resumeData.flatMap { ResumeData.moved($0, to: temporaryDirectory) }
+        let resumeData = ending.resumeData.flatMap { data in
+            switch kind {
+            case .download: ResumeData.moved(data, to: temporaryDirectory)
+            case .upload(let file): UploadResumeData.completed(data, with: file.url, in: temporaryDirectory)
+            }
+        }
         let outcome: Outcome
         if let description = ending.error {
             let error = description.error
-            outcome = .failure(resumeData.map(error.with(resumeData:)) ?? error)
+            let with = kind == .download ? error.with(resumeData:) : error.with(uploadResumeData:)
+            outcome = .failure(resumeData.map(with) ?? error)
         } else {
             outcome = result(ending.file, files, temporaryDirectory)
         }

@@ -6,7 +6,7 @@ struct TaskRecord: Codable, Sendable {
 
     private(set) var version = Self.currentVersion
     var submission: TaskSubmission
-    /// What a download goes on from: newer than the submission's.
+    /// What a download, or an upload, goes on from: newer than the submission's.
     var resumeData: Data?
     /// For how long agents have worked on it, in seconds; with `timeoutIntervalForResource` it ends.
     var elapsed: TimeInterval = 0

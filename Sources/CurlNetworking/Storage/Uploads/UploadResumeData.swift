@@ -49,6 +49,28 @@ struct UploadResumeData: Codable, Equatable, Sendable {
         self = decoded
     }
 
+    // MARK: - Without the body
+
+    /// The same data for the program that has the file: an agent's says nothing of it. nil if it can't be read, or the file be described. Blocks.
+    static func completed(_ data: Data, with file: URL, in directory: URL) -> Data? {
+        guard var resumeData = try? UploadResumeData(decoding: data), let file = UploadedFile(file),
+            let kept = try? KeptBody(file, in: directory)
+        else { return nil }
+        resumeData.body = kept
+        guard let encoded = resumeData.encoded() else {
+            kept.remove(in: directory)
+            return nil
+        }
+        return encoded
+    }
+
+    /// The same data for an agent, which gets the file by itself.
+    var withoutBody: UploadResumeData {
+        var copy = self
+        copy.body = .stream
+        return copy
+    }
+
     private var isPlausible: Bool {
         guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && ResumeData.canName($0) }),
             HeaderRules.isToken(request.method), !["GET", "HEAD"].contains(request.method), acknowledged >= 0,
@@ -96,6 +118,17 @@ struct UploadResumption: Sendable {
         resource = isUnchanged ? data.resource : nil
         acknowledged = isUnchanged ? data.acknowledged : 0
         length = isUnchanged ? data.length : nil
+    }
+
+    /// An upload of `file` by an agent, which keeps no other record of the body. `data` is nil for one that begins, or can't be continued.
+    init(_ request: URLRequest, file: UploadedFile, _ data: UploadResumeData?) {
+        let isUnchanged = file.length == data?.length
+        self.request = request
+        kept = .stream
+        content = .programFile(file)
+        resource = isUnchanged ? data?.resource : nil
+        acknowledged = isUnchanged ? data?.acknowledged ?? 0 : 0
+        length = isUnchanged ? data?.length : nil
     }
 
     /// What may not change while it is sent; nil for what can't.
