@@ -24,6 +24,20 @@ enum AppleAdditions {
             "URLSession.tasks",
             "public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) { get async }"
         ),
+        (
+            "URLSession.upload(resumeFrom:delegate:)",
+            "public func upload(resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil) async throws"
+                + " -> (Data, URLResponse)"
+        ),
+        (
+            "URLSession.uploadTask(withResumeData:)",
+            "open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask"
+        ),
+        (
+            "URLSession.uploadTask(withResumeData:completionHandler:)",
+            "open func uploadTask(withResumeData resumeData: Data, completionHandler: @escaping @Sendable (Data?,"
+                + " URLResponse?, (any Error)?) -> Void) -> URLSessionUploadTask"
+        ),
         ("URLSession.allTasks", "public var allTasks: [URLSessionTask] { get async }"),
         ("URLSession.flush()", "public func flush() async"),
         ("URLSession.reset()", "public func reset() async"),
@@ -95,6 +109,14 @@ enum AppleAdditions {
             "URLSessionDownloadTask.cancelByProducingResumeData()",
             "public func cancelByProducingResumeData() async -> Data?"
         ),
+        (
+            "URLSessionUploadTask.cancel(byProducingResumeData:)",
+            "open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void)"
+        ),
+        (
+            "URLSessionUploadTask.cancelByProducingResumeData()",
+            "public func cancelByProducingResumeData() async -> Data?"
+        ),
     ]
 
     private static let delegates: [(String, String)] = [
@@ -131,6 +153,8 @@ enum AppleAdditions {
     ]
 
     private static let errors: [(String, String)] = [
+        ("URLError.uploadTaskResumeData", "public var uploadTaskResumeData: Data? { get }"),
+        ("NSURLSessionUploadTaskResumeData", "public var NSURLSessionUploadTaskResumeData: String { get }"),
         ("URLError.downloadTaskResumeData", "public var downloadTaskResumeData: Data? { get }"),
         (
             "URLError.networkUnavailableReason",
@@ -151,12 +175,5 @@ enum AppleAdditions {
 
     static let conformances = [
         "URLSession: NSCopying", "URLSessionTask: NSCopying", "URLSessionTask: ProgressReporting",
-    ]
-
-    /// What comes later: resumable uploads.
-    static let toCome = [
-        "URLSession.uploadTask(withResumeData:)", "URLSession.upload(resumeFrom:delegate:)",
-        "URLSessionUploadTask.cancelByProducingResumeData()",
-        "URLError.uploadTaskResumeData",
     ]
 }

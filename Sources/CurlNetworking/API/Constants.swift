@@ -9,6 +9,11 @@ import Foundation
 /// <https://developer.apple.com/documentation/foundation/nsurlsessiondownloadtaskresumedata>
 public let NSURLSessionDownloadTaskResumeData: String = URLSessionDownloadTaskResumeData
 
+/// The key of a failed upload's resume data in its error's `userInfo`; the value is `Data`.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/nsurlsessionuploadtaskresumedata>
+public let NSURLSessionUploadTaskResumeData: String = "NSURLSessionUploadTaskResumeData"
+
 /// The key, in an error's `userInfo`, of why a network may not be used; the value is the raw value of a
 /// `URLError.NetworkUnavailableReason`, an `Int`.
 ///
@@ -58,6 +63,13 @@ extension URLError {
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/downloadtaskresumedata>
     public var downloadTaskResumeData: Data? {
         userInfo[NSURLSessionDownloadTaskResumeData] as? Data
+    }
+
+    /// The data to resume the failed upload from, if there is any. Pass it to ``URLSession/uploadTask(withResumeData:)``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlerror/uploadtaskresumedata>
+    public var uploadTaskResumeData: Data? {
+        userInfo[NSURLSessionUploadTaskResumeData] as? Data
     }
 }
 

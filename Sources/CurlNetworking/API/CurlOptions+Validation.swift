@@ -29,6 +29,9 @@ extension CurlOptions {
         try strictTransportSecurity.validate()
         try webSockets.validate(as: "webSockets")
         try background.validate()
+        if let uploadInteropVersion, UploadVersion(rawValue: uploadInteropVersion) == nil {
+            throw CurlOptionsError("uploadInteropVersion", "It is 3 to 8.")
+        }
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")

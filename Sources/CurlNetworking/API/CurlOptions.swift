@@ -95,6 +95,13 @@ public struct CurlOptions: Sendable {
     /// How web sockets compress their messages, and whether they count in the limits of connections. See <doc:WebSockets>.
     public var webSockets = WebSocketOptions()
 
+    /// By which version of the IETF's draft on resumable uploads an upload task offers its server to resume it, 3 to 8; nil for no offer.
+    ///
+    /// The number is the draft's interoperability version. The default is 6, which most servers know; Apple's clients have sent 3 (iOS 17),
+    /// 5 (iOS 18.0), 6 (iOS 18.1) and 8 (iOS 26). The server answers in a version of its own choice, and each of them is understood. The offer is
+    /// two or three header fields; a server that doesn't know them sees an ordinary upload. See <doc:ResumableUploads>.
+    public var uploadInteropVersion: Int? = 6
+
     /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
     public var background = Background()
 

@@ -90,8 +90,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     /// Asks for a stream with the request's body from `offset` on, in bytes.
     ///
-    /// Uploads always start at the beginning: the offset is 0, and the method is called only if the delegate doesn't implement the one
-    /// without an offset.
+    /// Called with an offset when a streamed upload is resumed: see <doc:ResumableUploads>. At the beginning of an upload the offset is 0, and the
+    /// method is called only if the delegate doesn't implement the one without an offset.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

@@ -44,6 +44,16 @@ extension URLSession {
         }
     }
 
+    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``.
+    public func upload(
+        resumeFrom resumeData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await load(delegate) { continuation in
+            URLSessionUploadTask(engine: makeUploadEngine(resumeData, .data(continuation)))
+        }
+    }
+
     /// The response to `request`, and a temporary file with its body. Moving or removing the file is up to the caller.
     public func download(
         for request: URLRequest,

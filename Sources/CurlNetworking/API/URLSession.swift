@@ -263,6 +263,26 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeUploadTask(request, .stream, .delegate)
     }
 
+    /// A task that continues the upload described by `resumeData`: from where the server has it, or from the beginning if the server doesn't
+    /// know it any more or the file has changed.
+    ///
+    /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body has gone, with
+    /// `.cannotOpenFile` or `.fileDoesNotExist`. The body of a streamed upload comes from the delegate's
+    /// `urlSession(_:task:needNewBodyStreamFrom:)`. See <doc:ResumableUploads>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withresumedata:)>
+    open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
+        makeUploadTask(resumeData, .delegate)
+    }
+
+    /// A task that continues an upload, and passes the response to `completionHandler`; see ``uploadTask(withResumeData:)``.
+    open func uploadTask(
+        withResumeData resumeData: Data,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        makeUploadTask(resumeData, .dataHandler(completionHandler))
+    }
+
     // MARK: - Download tasks
 
     /// A task that writes the response to `request` into a temporary file for the delegate.

@@ -185,7 +185,28 @@ open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
 /// A task that sends a body, and delivers the response as data.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask>
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
+    /// Cancels the upload so that it can be resumed later.
+    ///
+    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the server hasn't offered to resume
+    /// the upload. The data is valid in other processes of the same user. It contains the request without credentials, and the body's place;
+    /// see <doc:ResumableUploads>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
+    open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
+        // As with downloads: called once, on one thread.
+        nonisolated(unsafe) let completionHandler = completionHandler
+        guard let engine else { return completionHandler(nil) }
+        engine.cancel(self) { completionHandler($0) }
+    }
+
+    /// Cancels the upload so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
+    public func cancelByProducingResumeData() async -> Data? {
+        await withCheckedContinuation { continuation in
+            cancel { data in continuation.resume(returning: data) }
+        }
+    }
+}
 
 /// A task whose response is written to a file.
 ///

@@ -128,10 +128,14 @@ struct DelegateMessenger {
             )
         case .challenge(let question):
             question.put(about: task, in: session, to: delegates)
-        case .bodyStream(let answer):
+        case .bodyStream(let offset, let answer):
             guard let delegate = delegates.task else {
                 answer(nil)
                 return false
+            }
+            guard offset == 0 else {
+                delegate.urlSession(session, task: task, needNewBodyStreamFrom: offset, completionHandler: answer)
+                break
             }
             delegate.urlSession(session, task: task, needNewBodyStream: answer)
         case .delayedRequest(let request, let answer):

@@ -156,7 +156,7 @@ struct Mailbox {
     mutating func reportSent(_ sent: TaskEvent.SentBytes) -> Int64 {
         defer { reportedSent = sent }
         let isAnew = sent.request != reportedSent.request || sent.total <= reportedSent.total
-        return isAnew ? sent.total : sent.total - reportedSent.total
+        return isAnew ? sent.total - (sent.start ?? 0) : sent.total - reportedSent.total
     }
 
     /// The same for bytes in the download's file, which may have been restarted.

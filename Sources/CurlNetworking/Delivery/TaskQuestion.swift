@@ -11,8 +11,8 @@ enum TaskQuestion: Sendable {
     case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
     /// A server, a proxy or a protocol class asks for a credential.
     case challenge(ChallengeQuestion)
-    /// Asks for the stream with the request's body.
-    case bodyStream(@Sendable (InputStream?) -> Void)
+    /// Asks for the stream with the request's body from an offset on, in bytes.
+    case bodyStream(from: Int64, @Sendable (InputStream?) -> Void)
     /// The start time of a delayed request has come.
     case delayedRequest(URLRequest, @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
     /// Asked after the body.

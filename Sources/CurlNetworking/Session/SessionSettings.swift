@@ -34,6 +34,8 @@ final class SessionSettings: Sendable {
     let storedCookies: CookieStore?
     let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     let webSockets: CurlOptions.WebSocketOptions
+    /// The version by which uploads offer to be resumed; nil if they don't.
+    let uploadVersion: UploadVersion?
     /// nil for no cache.
     let cache: (any CacheStore)?
     let credentialStorage: URLCredentialStorage?
@@ -91,6 +93,7 @@ final class SessionSettings: Sendable {
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
         cache = configuration.urlCache.map(CacheStores.store(over:))
         webSockets = curl.webSockets
+        uploadVersion = curl.uploadInteropVersion.flatMap(UploadVersion.init)
     }
 
     /// The fields that the configuration adds to requests. Credentials are only for the origin that the task was created for.

@@ -9,7 +9,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         case waiting(Deadline)
     }
 
-    private let waits: Bool
+    let waits: Bool
     private var state = State.idle
     private var backoff = RetryBackoff()
     /// Why the last attempt failed; nil before the first.
@@ -73,7 +73,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
 
 extension URLError {
     /// How far the transfer had got; nil if there was none.
-    fileprivate var transferPhase: TransferPhase? {
+    var transferPhase: TransferPhase? {
         (userInfo[CurlErrorKey.phase] as? String).flatMap(TransferPhase.init)
     }
 }

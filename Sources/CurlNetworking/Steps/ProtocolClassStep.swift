@@ -51,7 +51,7 @@ extension ProtocolClassStep: ProtocolReporter {
         nonisolated(unsafe) let start = start
         let owner = host.owner
         owner.ask(
-            .bodyStream { stream in
+            .bodyStream(from: 0) { stream in
                 nonisolated(unsafe) let stream = stream
                 owner.submit {
                     guard let host = self.host, !host.isOver else { return }

@@ -11,17 +11,20 @@ struct Steps {
     let cookies: CookieStep?
     let beginDate: BeginDateStep?
     let stream: StreamStep?
+    let upload: UploadStep?
 
     /// For a task that is about to begin.
     init(_ settings: SessionSettings, _ task: Facts) {
         let cookies = settings.hasCookies ? CookieStep() : nil
         let beginDate = task.isPutOff ? BeginDateStep() : nil
         let stream = task.sendsStream ? StreamStep() : nil
+        let upload = task.upload.flatMap { try? $0.get() }
         let redirect = RedirectStep()
         let authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
         let connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         var all: [any Step] = []
         all.reserveCapacity(14)
+        if task.isResumedUpload, let upload = task.upload { all.append(ResumedUploadStep(upload)) }
         if let beginDate { all.append(beginDate) }
         if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
         if settings.transportSecurity != nil { all.append(TransportSecurityStep.shared) }
@@ -33,12 +36,13 @@ struct Steps {
         if task.webSocket == nil, settings.cache != nil || task.isForCacheAlone { all.append(CacheStep()) }
         all.append(redirect)
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
+        if let upload { all.append(upload) }
         if let stream { all.append(stream) }
         all.append(ReplayStep())
         all.append(connectivity)
         self.all = all
         (self.redirect, self.connectivity, self.authentication) = (redirect, connectivity, authentication)
-        (self.cookies, self.beginDate, self.stream) = (cookies, beginDate, stream)
+        (self.cookies, self.beginDate, self.stream, self.upload) = (cookies, beginDate, stream, upload)
     }
 
     /// The same for a stream task, which has no request: the way to its host, and what may keep it from there.
@@ -47,7 +51,7 @@ struct Steps {
         authentication = AuthenticationStep()
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         beginDate = task.isPutOff ? BeginDateStep(asks: false) : nil
-        (cookies, stream) = (nil, nil)
+        (cookies, stream, upload) = (nil, nil, nil)
         let others: [any Step] = [ProxyStep.shared, authentication, connectivity]
         all = if let beginDate { [beginDate] + others } else { others }
     }
@@ -58,7 +62,7 @@ struct Steps {
         redirect = RedirectStep()
         connectivity = ConnectivityStep(waits: false)
         authentication = AuthenticationStep()
-        (cookies, beginDate, stream) = (nil, nil, nil)
+        (cookies, beginDate, stream, upload) = (nil, nil, nil, nil)
     }
 
     // MARK: - Calling them
@@ -74,8 +78,9 @@ struct Steps {
         body: (any RequestBody)?,
         _ host: any StepHost
     ) throws(URLError) -> TransferPlan {
-        // Once a redirect has led to another origin, the session's own credentials must not be sent.
-        let isAtOriginalOrigin = redirect.count == 0 || host.originalOrigin == host.ticket?.origin
+        // Once a redirect, or resume data, has led to another origin, the session's own credentials must not be sent.
+        let isAtOriginalOrigin =
+            (redirect.count == 0 && upload?.resumption == nil) || host.originalOrigin == host.ticket?.origin
         var plan = try TransferPlan(
             request,
             host.ticket,
@@ -137,6 +142,9 @@ extension Steps {
         /// What it resumes from, and the sink that has the file.
         var resumption: (Result<ResumeData, URLError>, FileSink)?
         var sendsStream = false
+        /// For an upload; a failure if the program's resume data can't be used.
+        var upload: Result<UploadStep, URLError>?
+        var isResumedUpload = false
         /// What a web socket exchanges.
         var webSocket: WebSocketExchange?
     }

@@ -29,7 +29,14 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        guard host.owner.body.isKept(by: host.request, after: host.steps.redirect) else { return .pass }
+        var offset: Int64 = 0
+        switch part(of: host.request, host) {
+        case .whole: guard host.owner.body.isKept(by: host.request, after: host.steps.redirect) else { return .pass }
+        case .none: return .pass
+        case .rest(let start, let total):
+            guard start != total else { return .pass }
+            offset = start
+        }
         switch state {
         case .found: return .pass
         case .asking, .findingEnd: return .wait
@@ -43,13 +50,17 @@ final class StreamStep: Step, @unchecked Sendable {
         }
         state = .asking
         host.owner.ask(
-            .bodyStream { [weak self, weak host] stream in
+            .bodyStream(from: offset) { [weak self, weak host] stream in
                 guard let self, let host else { return }
                 nonisolated(unsafe) let stream = stream
                 host.owner.submit { self.arrived(stream, host) }
             }
         )
         return .wait
+    }
+
+    private func part(of request: URLRequest?, _ host: any StepHost) -> BodyPart {
+        request.flatMap { host.steps.upload?.part(of: $0) } ?? .whole
     }
 
     private func unspentStream(of request: URLRequest?, _ host: any StepHost) -> InputStream? {
@@ -65,7 +76,10 @@ final class StreamStep: Step, @unchecked Sendable {
         {
             use(stream, for: host.request, host)
         } else {
-            let description = "There is no stream with the request's body, or none that has not been read from."
+            let offset = part(of: host.request, host).rest?.offset
+            let description =
+                offset.map { "The upload can't be resumed: there is no stream with its body from byte \($0) on." }
+                ?? "There is no stream with the request's body, or none that has not been read from."
             state = .failed(URLError(.requestBodyStreamExhausted, host.request?.url, description))
         }
         if case .findingEnd = state { return }

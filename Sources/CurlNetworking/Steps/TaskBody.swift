@@ -20,6 +20,11 @@ struct TaskBody: Sendable {
         originalRequest = request
     }
 
+    /// Whether it is an upload task's.
+    var isUpload: Bool {
+        if case .request = source { false } else { true }
+    }
+
     var isStream: Bool {
         if case .stream = source { true } else { originalRequest?.httpBodyStream != nil }
     }
@@ -66,14 +71,17 @@ struct TaskBody: Sendable {
         redirects.count == 0 || (!redirects.hasLeftBody && request?.httpMethod == originalRequest?.httpMethod)
     }
 
-    /// The body of the next request; nil for none. `stream` is the one that `StreamStep` has found; `wake` makes its transfer continue when
-    /// it has bytes again, and may be called on any thread.
+    /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `StreamStep` has found; `wake` makes its
+    /// transfer continue when it has bytes again, and may be called on any thread.
     func make(
+        _ part: BodyPart,
         for request: URLRequest,
         _ stream: InputStream?,
         after redirects: RedirectStep,
         wake: @autoclosure () -> @Sendable () -> Void
     ) throws(URLError) -> (any RequestBody)? {
+        if let rest = part.rest { return try makeRest(rest, for: request, stream, wake: wake) }
+        if case .none = part { return nil }
         if let stream {
             let length = Self.announcedLength(of: request)
             return StreamedBody(stream, length: length, url: request.url, becameReadable: wake())
@@ -86,5 +94,48 @@ struct TaskBody: Sendable {
         if let data = request.httpBody { return DataBody(data) }
         // Methods that imply a body send the length of an empty one (RFC 9110 §8.6).
         return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
+    }
+
+    private func makeRest(
+        _ rest: BodyPart.Rest,
+        for request: URLRequest,
+        _ stream: InputStream?,
+        wake: () -> @Sendable () -> Void
+    ) throws(URLError) -> (any RequestBody)? {
+        let length = rest.length
+        if length == 0 { return DataBody(Data()) }
+        if let stream { return StreamedBody(stream, length: length, url: request.url, becameReadable: wake()) }
+        let whole: any RequestBody
+        switch source {
+        case .data(let data): whole = DataBody(data)
+        case .file(let url): whole = try FileBody(url, for: request.url)
+        case .request, .stream: return nil
+        }
+        guard let remainder = RemainingBody(whole, from: rest.offset) else {
+            whole.close()
+            throw URLError(.cannotOpenFile, request.url, "The upload's body is shorter than what the server has of it.")
+        }
+        return remainder
+    }
+}
+
+/// Which part of a task's body a request sends.
+enum BodyPart: Equatable {
+    case whole
+    case none
+    /// Everything from the offset on, in bytes; `of` is the length of the whole, nil if unknown.
+    case rest(from: Int64, of: Int64?)
+
+    struct Rest {
+        let offset: Int64
+        /// The length of the whole.
+        let total: Int64?
+
+        /// In bytes; nil if unknown.
+        var length: Int64? { total.map { max(0, $0 - offset) } }
+    }
+
+    var rest: Rest? {
+        if case .rest(let offset, let total) = self { Rest(offset: offset, total: total) } else { nil }
     }
 }

@@ -68,6 +68,7 @@ extension Loader: TransferDelegate {
     }
 
     func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {
+        if let request { steps.upload?.receive(informational: head, to: request) }
         if handle.isWatched, let request { handle.tell(.informational(head, to: request)) }
     }
 
@@ -89,7 +90,8 @@ extension Loader: TransferDelegate {
     func transferMaySend(_ transfer: any Transfer) -> Bool { !handle.isSuspended }
 
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {
-        handle.noteSent(totalBytes)
+        let start = steps.upload?.noteSent(totalBytes) ?? 0
+        handle.noteSent(totalBytes.addingClamped(start), from: start)
     }
 
     func transferPaused(_ transfer: any Transfer) {

@@ -245,14 +245,19 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         enter(.ended)
         steps.stop(self)
         clocks.stop(on: pool.loop)
+        defer { place.leave() }
         var outcome = outcome
         var resumeData: Data?
         if case .failure(let error) = outcome {
             resumeData = sink.abandon(after: error, isKept: keepsPartialFile)
             if let resumeData { outcome = .failure(error.with(resumeData: resumeData)) }
+            if keepsPartialFile, let upload = steps.upload {
+                return upload.makeResumeData(self) {
+                    self.send(.failure($0.map(error.with(uploadResumeData:)) ?? error), resumeData: $0)
+                }
+            }
         }
         send(outcome, resumeData: resumeData)
-        place.leave()
     }
 
     /// Waits until all cookies set by earlier responses are stored.

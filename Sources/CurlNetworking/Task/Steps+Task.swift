@@ -12,6 +12,12 @@ extension Steps.Facts {
             handle.originalRequest.map { settings.cachePolicy(for: $0) == .returnCacheDataDontLoad } ?? false
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         sendsStream = handle.body.isStream
+        if let resumption = handle.upload {
+            upload = resumption.map { UploadStep(offering: settings.uploadVersion, resuming: $0) }
+            isResumedUpload = true
+        } else if handle.body.isUpload, let version = settings.uploadVersion {
+            upload = .success(UploadStep(offering: version))
+        }
         if case .webSocket(let exchange) = consumer { webSocket = exchange }
     }
 }

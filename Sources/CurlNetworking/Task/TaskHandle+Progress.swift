@@ -12,17 +12,25 @@ extension TaskHandle {
         if schedules { scheduleAtEndOfRound() }
     }
 
-    /// Another request begins, with this body. Loop.
-    func countRequest(with body: (any RequestBody)?) {
+    /// Another request begins, with this part of the task's body. Loop.
+    func countRequest(with body: (any RequestBody)?, _ part: BodyPart) {
         count { shared in
             shared.counters.requests += 1
-            shared.counters.sent = 0
-            shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+            switch part {
+            case .whole:
+                shared.counters.sent = 0
+                shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
+            case .none:
+                break
+            case .rest(let offset, let total):
+                shared.counters.sent = offset
+                shared.counters.expectedToSend = total ?? NSURLSessionTransferSizeUnknown
+            }
         }
     }
 
-    /// The total of the request's body bytes handed to the transfer. Loop.
-    func noteSent(_ totalBytes: Int64) {
+    /// The total of the task's body bytes handed to the transfer; the current request began with number `start`. Loop.
+    func noteSent(_ totalBytes: Int64, from start: Int64) {
         let isWatched = delegates.task != nil
         let schedules = shared.withLock { shared in
             shared.counters.sent = totalBytes
@@ -31,7 +39,8 @@ extension TaskHandle {
             let sent = TaskEvent.SentBytes(
                 total: totalBytes,
                 expected: shared.counters.expectedToSend,
-                request: shared.counters.requests
+                request: shared.counters.requests,
+                start: start == 0 ? nil : start
             )
             return shared.mailbox.post(.event(.sent(sent))) || schedulesProgress
         }

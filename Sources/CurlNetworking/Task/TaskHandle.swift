@@ -17,6 +17,8 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     let body: TaskBody
     /// What a resumed download continues from; a failure if the caller's data was invalid.
     let resumption: Result<ResumeData, URLError>?
+    /// The same for a resumed upload.
+    let upload: Result<UploadResumption, URLError>?
     let creation = Date()
     /// A task of the session's own, which isn't listed.
     let isHidden: Bool
@@ -48,6 +50,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         request: URLRequest?,
         body: TaskBody.Source = .request,
         resumption: Result<ResumeData, URLError>? = nil,
+        upload: Result<UploadResumption, URLError>? = nil,
         consumer: Consumer,
         isHidden: Bool = false,
         makeSteps: @escaping @Sendable (SessionSettings, Steps.Facts) -> Steps = { Steps($0, $1) }
@@ -58,6 +61,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         originalRequest = request
         self.body = TaskBody(body, of: request)
         self.resumption = resumption
+        self.upload = upload
         self.isHidden = isHidden
         self.makeSteps = makeSteps
         var state = TaskState(consumer: consumer, currentRequest: request)

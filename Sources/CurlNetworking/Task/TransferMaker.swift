@@ -17,7 +17,9 @@ struct TransferMaker {
             return try plan.makeTransfer(participants(for: request), bufferSize: 0)
         }
         let (handle, steps) = (loader.handle, loader.steps)
+        let part = steps.upload?.part(of: request) ?? .whole
         let body = try handle.body.make(
+            part,
             for: request,
             steps.stream?.take(),
             after: steps.redirect,
@@ -25,7 +27,7 @@ struct TransferMaker {
         )
         do throws(URLError) {
             var plan = try steps.plan(request, body: body, loader)
-            handle.countRequest(with: body)
+            handle.countRequest(with: body, part)
             let bufferSize = loader.sink.bufferSize ?? loader.pool.receiveBufferSize(for: ticket)
             return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize)
         } catch {

@@ -67,7 +67,7 @@ struct StreamStepTests {
         #expect(step.take() === own)
         #expect(step.prepare(.repeated, rig).isWait)
         let next = InputStream(data: Data("b".utf8))
-        if case .bodyStream(let answer) = rig.questions.first { answer(next) }
+        if case .bodyStream(_, let answer) = rig.questions.first { answer(next) }
         #expect(rig.proceeded == 1)
         #expect(step.prepare(.repeated, rig).isPass)
         #expect(step.take() === next && step.take() == nil)
@@ -79,7 +79,7 @@ struct StreamStepTests {
         let stream = InputStream(data: Data("a".utf8))
         for isFirst in [true, false] {
             #expect(step.prepare(.first, rig).isWait)
-            if case .bodyStream(let answer) = rig.questions.last { answer(stream) }
+            if case .bodyStream(_, let answer) = rig.questions.last { answer(stream) }
             let verdict = step.prepare(.first, rig)
             #expect(verdict.isPass == isFirst)
             #expect(verdict.failure?.code == (isFirst ? nil : .requestBodyStreamExhausted))

@@ -18,6 +18,9 @@ extension LoopbackServer {
         case open(Gate)
         /// Sends nothing until the request's body has arrived. For servers that answer at the head.
         case waitForBody
+        /// Waits until so many bytes of the request's body have arrived, or all of it (nil), and goes on with the steps that the request, as it
+        /// is then, brings. Also asked where the client cuts the body off; its steps are then in vain. For servers that answer at the head.
+        case receive(upTo: Int64?, @Sendable (Request) -> [Step])
         /// Sends what follows at this rate at most; nil: as fast as the client takes it.
         case throttle(bytesPerSecond: Int?)
 

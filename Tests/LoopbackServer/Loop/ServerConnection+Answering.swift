@@ -56,6 +56,9 @@ extension ServerConnection {
             gate.open()
         case .waitForBody:
             if case .answeringEarly = phase { setWait(.body) }
+        case .receive(let limit, let next):
+            setWait(.bytes(upTo: limit, next))
+            bytesArrived()
         case .throttle(let bytesPerSecond):
             throttle = bytesPerSecond.map { Throttle(bytesPerSecond: $0, start: .now) }
         case .stopReading:
@@ -71,6 +74,15 @@ extension ServerConnection {
         case .never:
             setWait(.forever)
         }
+    }
+
+    /// Goes on if there is as much of the body as an answer waits for.
+    func bytesArrived() {
+        guard case .bytes(let limit, let next) = wait, let request else { return }
+        let isEnough = limit.map { request.bodyLength >= $0 } ?? false
+        guard isEnough || request.bodyState != .arriving else { return }
+        setWait(.nothing)
+        for step in next(request).reversed() { script.putBack(step) }
     }
 
     private func waitFor(_ gate: Gate) {

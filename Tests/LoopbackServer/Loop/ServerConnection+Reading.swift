@@ -90,6 +90,10 @@ extension ServerConnection {
             state.bodyBytesReceived += Int64(piece.count)
             if keeps { state.requests[index].bodyLength = length }
         }
+        if case .bytes = wait {
+            bytesArrived()
+            perform()
+        }
     }
 
     private func requestEnded(_ trailers: [LoopbackServer.Field]) {
@@ -111,6 +115,9 @@ extension ServerConnection {
             if case .body = wait {
                 setWait(.nothing)
                 perform()
+            } else if case .bytes = wait {
+                bytesArrived()
+                perform()
             }
         case .draining:
             phase = .idle
@@ -125,6 +132,7 @@ extension ServerConnection {
         guard var request, request.bodyState == .arriving else { return }
         request.bodyState = .cutOff
         self.request = request
+        if case .bytes(_, let next) = wait { _ = next(request) }
         guard core.options.keepsRequests else { return }
         core.recorder.note { $0.requests[request.ordinal - 1] = request }
     }

@@ -32,6 +32,8 @@ final class ServerConnection {
         case deadline(ContinuousClock.Instant)
         case gate(Gate)
         case body
+        /// So many bytes of the body.
+        case bytes(upTo: Int64?, @Sendable (LoopbackServer.Request) -> [LoopbackServer.Step])
         case forever
     }
 

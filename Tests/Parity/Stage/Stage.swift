@@ -108,7 +108,7 @@ package struct StageError: Error, CustomStringConvertible {
 
 extension LoopbackServer.Request {
     fileprivate var details: [String: String] {
-        let fields = headers.filter { !isConnectionDefault($0) }.map { "\($0.name): \(neutral($0))" }
+        let fields = headers.filter { !isConnectionDefault($0) && !isOffer($0) }.map { "\($0.name): \(neutral($0))" }
         var details = [
             "line": "\(method) \(target) \(httpVersion)",
             "headers": fields.sorted().joined(separator: " | "),
@@ -121,6 +121,11 @@ extension LoopbackServer.Request {
     /// What HTTP/1.1 means without being told (RFC 9112 §9.3).
     private func isConnectionDefault(_ field: LoopbackServer.Field) -> Bool {
         field.name.lowercased() == "connection" && field.value.lowercased() == "keep-alive"
+    }
+
+    /// The stock module doesn't offer to resume uploads.
+    private func isOffer(_ field: LoopbackServer.Field) -> Bool {
+        ["upload-draft-interop-version", "upload-complete"].contains(field.name.lowercased())
     }
 
     /// Versions say nothing about the transport, and what is random is another each time.

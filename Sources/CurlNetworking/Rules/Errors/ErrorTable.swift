@@ -172,6 +172,11 @@ extension URLError {
         URLError(code, userInfo: userInfo.merging([NSURLSessionDownloadTaskResumeData: resumeData]) { $1 })
     }
 
+    /// A copy that also carries an upload's resume data.
+    func with(uploadResumeData: Data) -> URLError {
+        URLError(code, userInfo: userInfo.merging([NSURLSessionUploadTaskResumeData: uploadResumeData]) { $1 })
+    }
+
     /// A copy with the transfer's phase, unless it has one already.
     func with(phase: TransferPhase) -> URLError {
         guard userInfo[CurlErrorKey.phase] == nil else { return self }

@@ -13,6 +13,8 @@ struct HeadParser {
     /// In bytes, for all heads together. libcurl's own limit is 300 KiB for each since 8.3.
     private static let maximumSize = 300 * 1024
     private var size = 0
+    /// How much larger they may be all together, in bytes.
+    var allowance = 0
 
     enum Event {
         case incomplete
@@ -26,7 +28,7 @@ struct HeadParser {
     /// Usually called with one line; with several if libcurl held them back while it was paused.
     mutating func consume(lines: UnsafeRawBufferPointer) -> Event {
         size += lines.count
-        guard size <= Self.maximumSize else { return isComplete ? .incomplete : .malformed }
+        guard size - allowance <= Self.maximumSize else { return isComplete ? .incomplete : .malformed }
         var rest = lines
         while !isComplete, !rest.isEmpty {
             let end = rest.position(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.count

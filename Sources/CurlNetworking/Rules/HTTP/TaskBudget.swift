@@ -18,6 +18,16 @@ struct TaskBudget: Equatable, Sendable {
     /// One more part is allowed for each this many bytes: a server may send a large file in many parts, but not in tiny ones.
     static let bytesPerPart: Int64 = 64 * 1024
 
+    /// How often an upload may be resumed, in addition to what `bytesPerResumption` allows. With the delays before them that takes some
+    /// seconds.
+    static let resumptions = 5
+    /// Once more for each this many bytes that the server has: a large upload may be interrupted often, if it gets ahead.
+    static let bytesPerResumption: Int64 = 256 * 1024
+    /// For each this many bytes of a request's body, one byte more of informational responses may come than otherwise: they may tell how much
+    /// of it has arrived.
+    static let bytesPerInformationalByte: Int64 = 128
+
+    private var resumptionCount: Int64 = 0
     private var handshakeCount = 0
     private var challengeCount = 0
     private var replayCount = 0
@@ -53,6 +63,17 @@ struct TaskBudget: Equatable, Sendable {
             .badServerResponse,
             url,
             "The server sends the file in parts that are too small: \(length) bytes after \(partCount) of them."
+        )
+    }
+
+    /// An upload to `url` is about to be resumed; the server has `length` bytes of it.
+    mutating func spendResumption(of url: URL?, at length: Int64) throws(URLError) {
+        resumptionCount += 1
+        guard resumptionCount > Int64(Self.resumptions).addingClamped(length / Self.bytesPerResumption) else { return }
+        throw URLError(
+            .networkConnectionLost,
+            url,
+            "The upload was interrupted too often: \(resumptionCount) times, and the server has \(length) bytes of it."
         )
     }
 

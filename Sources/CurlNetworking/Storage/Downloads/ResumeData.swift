@@ -49,14 +49,14 @@ struct ResumeData: Codable, Equatable, Sendable {
     }
 
     /// Fields that are never the request's own here: we either write them or leave them out.
-    private static func isOurs(_ name: String) -> Bool {
+    static func isOurs(_ name: String) -> Bool {
         RequestProperties.isField(name)
             || (["Range", "If-Range"] + credentialFields).contains { $0.isEqualIgnoringASCIICase(to: name) }
     }
 
     private static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2"]
 
-    private static func withoutCredentials(_ url: URL) -> URL {
+    static func withoutCredentials(_ url: URL) -> URL {
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
         components.user = nil
         components.password = nil
@@ -74,7 +74,7 @@ struct ResumeData: Codable, Equatable, Sendable {
         return request
     }
 
-    private static func harmlessProperties(_ list: Data) -> Data? {
+    static func harmlessProperties(_ list: Data) -> Data? {
         isHarmless(list, containers: maximumPropertyContainers) ? list : nil
     }
 

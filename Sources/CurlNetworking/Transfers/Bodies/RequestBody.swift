@@ -51,6 +51,26 @@ final class DataBody: RequestBody {
     func close() {}
 }
 
+/// The part of a body that begins at an offset.
+final class RemainingBody: RequestBody {
+    private let whole: any RequestBody
+    private let start: Int64
+
+    /// Closes `whole` with itself. nil if it has no such place.
+    init?(_ whole: any RequestBody, from start: Int64) {
+        guard whole.seek(to: start) else { return nil }
+        (self.whole, self.start) = (whole, start)
+    }
+
+    var length: Int64? { whole.length.map { $0 - start } }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead { try whole.read(into: buffer) }
+
+    func seek(to offset: Int64) -> Bool { offset >= 0 && whole.seek(to: start.addingClamped(offset)) }
+
+    func close() { whole.close() }
+}
+
 /// A body in a file, read as it is sent. If the file has become shorter since the upload began, the task fails; what it has grown by is not
 /// sent.
 final class FileBody: RequestBody {

@@ -209,6 +209,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if !receiving.parser.informational.isEmpty {
             for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
             receiving.parser.informational = []
+            receiving.parser.allowance = Int(sending.count / TaskBudget.bytesPerInformationalByte)
         }
         switch event {
         case .incomplete:

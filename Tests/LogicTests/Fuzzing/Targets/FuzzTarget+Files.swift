@@ -11,6 +11,18 @@ extension FuzzTarget {
             precondition(resumeData.request.value(forHTTPHeaderField: "Authorization") == nil)
             if let encoded = resumeData.encoded() { precondition((try? ResumeData(decoding: encoded)) != nil) }
         },
+        FuzzTarget("upload-resume-data") { bytes in
+            guard let resumeData = try? UploadResumeData(decoding: Data(bytes)) else { return }
+            let request = resumeData.request.request
+            precondition([request.url, resumeData.resource.url].allSatisfy { $0.map(ResumeData.canName) ?? false })
+            precondition(request.value(forHTTPHeaderField: "Authorization") == nil)
+            precondition(resumeData.acknowledged >= 0 && resumeData.acknowledged <= resumeData.length ?? .max)
+            if let encoded = resumeData.encoded() { precondition((try? UploadResumeData(decoding: encoded)) != nil) }
+            // Nothing is found in a folder that isn't there.
+            if case .programFile = try? resumeData.body.content(in: URL(fileURLWithPath: "/nonexistent")) {
+                preconditionFailure("resume data may not name a file")
+            }
+        },
         FuzzTarget("cache-file") { bytes in
             let head = UnsafeRawBufferPointer(rebasing: bytes.prefix(CacheFile.Header.length))
             guard let header = CacheFile.Header(head, fileLength: bytes.count) else { return }

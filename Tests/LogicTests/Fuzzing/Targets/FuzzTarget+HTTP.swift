@@ -45,6 +45,22 @@ extension FuzzTarget {
                 _ = DigestChallenge.nextNonce(in: head, of: .server)
             }
         ),
+        FuzzTarget("upload-fields") { bytes in
+            guard let url = URL(string: "https://host.example/path") else { return }
+            var parser = HeadParser()
+            let answer = parser.consume(lines: bytes)
+            var course = UploadCourse()
+            course.beginCreating(length: 1000, mayRepeat: false)
+            _ = course.noteSent(600)
+            for head in parser.informational { course.note(head, to: url) }
+            precondition(course.acknowledged <= 600)
+            if let resource = course.resource { precondition(Origin(resource.url) == Origin(url)) }
+            guard course.lost() == .ask, case .complete(let head) = answer else { return }
+            if course.receive(head, to: url) == .append {
+                precondition((0...1000).contains(course.acknowledged))
+                _ = course.receive(head, to: url)
+            }
+        },
         FuzzTarget(
             "dates",
             text: { text in

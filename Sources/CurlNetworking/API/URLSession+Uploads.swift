@@ -1,0 +1,36 @@
+import Foundation
+
+// How interrupted uploads are continued.
+
+extension URLSession {
+    func makeUploadTask(_ resumeData: Data, _ consumer: Consumer) -> URLSessionUploadTask {
+        introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
+    }
+
+    /// May wait for the file system, as the body has to be found.
+    func makeUploadEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
+        let directory = core.settings.temporaryDirectory
+        let resumption = Result { () throws(URLError) in
+            try UploadResumption(UploadResumeData(decoding: resumeData), in: directory)
+        }
+        let found = try? resumption.get()
+        return TaskHandle(
+            identifier: core.makeTaskIdentifier(),
+            session: core,
+            request: found?.request,
+            body: found?.content.source ?? .data(Data()),
+            upload: resumption,
+            consumer: consumer
+        )
+    }
+}
+
+extension KeptBody.Content {
+    fileprivate var source: TaskBody.Source {
+        switch self {
+        case .data(let data): .data(data)
+        case .file(let file), .programFile(let file): .file(file.url)
+        case .stream: .stream
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import Foundation
+
+/// The course of an upload that may be resumed: what the server has, and what its answers mean (draft-ietf-httpbis-resumable-upload §4). A
+/// value without side effects; `UploadStep` carries out its verdicts.
+struct UploadCourse: Equatable, Sendable {
+    /// What the current request is.
+    enum Stage: Equatable, Sendable {
+        /// Nothing of this protocol.
+        case plain
+        /// The upload's own, with the body from its beginning and the offer to resume it.
+        case creating
+        /// The question how much the server has.
+        case asking
+        /// The rest of the body.
+        case appending(from: Int64)
+    }
+
+    /// What follows from an answer, or from the lack of one.
+    enum Verdict: Equatable, Sendable {
+        /// The answer, or the error, is the task's.
+        case deliver
+        /// Ask how much the server has.
+        case ask
+        /// Send the rest.
+        case append
+        /// Send everything again, by the upload's own request.
+        case startOver
+        case fail(Fault)
+    }
+
+    /// What makes resuming impossible.
+    enum Fault: Equatable, Sendable {
+        case noOffset
+        case offsetBeyondEnd(Int64)
+        case offsetWentBack(Int64, from: Int64)
+        /// The upload is said to be complete, or to have a length, that can't be.
+        case contradiction
+        /// The server doesn't know the upload any more, and may have processed it.
+        case gone(status: Int)
+    }
+
+    private(set) var stage = Stage.plain
+    /// Where the upload can be resumed; nil as long as the server hasn't offered it.
+    private(set) var resource: UploadResource?
+    /// How much the server is known to have, in bytes.
+    private(set) var acknowledged: Int64 = 0
+    /// Of the whole body, in bytes; nil if unknown.
+    private(set) var length: Int64?
+    /// How much of the body the transport has been given, at most.
+    private(set) var sent: Int64 = 0
+    /// Whether everything may be sent again though the server may have processed it: the method is idempotent, or the program wants it.
+    private(set) var mayRepeat = false
+
+    // MARK: - Requests
+
+    /// A request that has nothing to do with the protocol, or nothing any more.
+    mutating func beginPlain() {
+        self = UploadCourse()
+    }
+
+    /// The upload's own request, with a body of `length` bytes.
+    mutating func beginCreating(length: Int64?, mayRepeat: Bool) {
+        self = UploadCourse()
+        (stage, self.length, self.mayRepeat) = (.creating, length, mayRepeat)
+    }
+
+    /// An upload that was interrupted earlier, at `resource`.
+    mutating func beginAsking(_ resource: UploadResource, acknowledged: Int64, length: Int64?) {
+        self = UploadCourse()
+        (stage, self.resource, self.length, mayRepeat) = (.asking, resource, length, true)
+        (self.acknowledged, sent) = (acknowledged, acknowledged)
+    }
+
+    /// The transport has been given so many bytes of the current request's body. Returns where in the whole these begin.
+    mutating func noteSent(_ count: Int64) -> Int64 {
+        var start: Int64 = 0
+        if case .appending(let offset) = stage { start = offset }
+        sent = max(sent, start.addingClamped(count))
+        return start
+    }
+
+    // MARK: - Answers
+
+    /// An informational response to a request for `url`. The first resource that it offers counts, and no offset that can't be.
+    mutating func note(_ head: ResponseHead, to url: URL) {
+        guard head.status == 104, head.uploadVersion != nil else { return }
+        switch stage {
+        case .plain, .asking: return
+        case .creating: if resource == nil { resource = UploadResource(offeredBy: head, to: url) }
+        case .appending: break
+        }
+        guard resource != nil, let offset = head.uploadOffset, offset <= sent else { return }
+        acknowledged = max(acknowledged, offset)
+    }
+
+    /// The response to a request for `url`. Redirects and challenges that others have acted on don't count.
+    mutating func receive(_ head: ResponseHead, to url: URL?) -> Verdict {
+        switch stage {
+        case .plain:
+            return .deliver
+        case .creating:
+            return delivered()
+        case .asking:
+            return receiveOffset(head, at: url)
+        case .appending:
+            if head.isUploadComplete == true { return delivered() }
+            switch head.status {
+            case 409: return ask()
+            case 200...299 where head.isUploadComplete == false: return ask()
+            case 404, 410: return gone(head.status)
+            default: return delivered()
+            }
+        }
+    }
+
+    private mutating func receiveOffset(_ head: ResponseHead, at url: URL?) -> Verdict {
+        switch head.status {
+        case 200...299: break
+        case 404, 410: return gone(head.status)
+        case 500...599: return ask()
+        default: return delivered()
+        }
+        guard let offset = head.uploadOffset else { return fail(.noOffset) }
+        if let length, offset > length { return fail(.offsetBeyondEnd(offset)) }
+        if offset < acknowledged { return fail(.offsetWentBack(offset, from: acknowledged)) }
+        if let length, let announced = head.uploadLength, announced != length { return fail(.contradiction) }
+        acknowledged = offset
+        if head.isUploadComplete == true {
+            return length == nil || offset == length ? delivered() : fail(.contradiction)
+        }
+        // A redirect that was followed has led to where it is now.
+        if let resource, let url, url != resource.url {
+            self.resource = UploadResource(url: url, version: resource.version)
+        }
+        stage = .appending(from: offset)
+        return .append
+    }
+
+    /// The connection was lost, without an answer.
+    mutating func lost() -> Verdict {
+        resource == nil ? .deliver : ask()
+    }
+
+    private mutating func ask() -> Verdict {
+        stage = .asking
+        return .ask
+    }
+
+    /// There is an answer to the upload: nothing is left to be resumed.
+    private mutating func delivered() -> Verdict {
+        beginPlain()
+        return .deliver
+    }
+
+    private mutating func fail(_ fault: Fault) -> Verdict {
+        beginPlain()
+        return .fail(fault)
+    }
+
+    /// An upload of which something hadn't been sent can't have been processed: it begins anew.
+    private mutating func gone(_ status: Int) -> Verdict {
+        let isIncomplete = length.map { sent < $0 } ?? false
+        guard mayRepeat || isIncomplete else { return fail(.gone(status: status)) }
+        beginPlain()
+        return .startOver
+    }
+}
+
+extension UploadCourse.Fault {
+    /// The error of a task whose resource at `url` has answered so.
+    func error(_ url: URL?) -> URLError {
+        let text =
+            switch self {
+            case .noOffset:
+                "The server doesn't say how much of the upload it has."
+            case .offsetBeyondEnd(let offset):
+                "The server says that it has \(offset) bytes of the upload, which are more than there are."
+            case .offsetWentBack(let offset, let known):
+                "The server says that it has \(offset) bytes of the upload, after it had \(known)."
+            case .contradiction:
+                "What the server says of the upload's state contradicts itself."
+            case .gone(let status):
+                "The server doesn't know the upload any more (\(status)), and may have processed it."
+            }
+        return URLError(.badServerResponse, url, text)
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+
+/// The names of the fields of resumable uploads.
+enum UploadField {
+    static let version = "Upload-Draft-Interop-Version"
+    static let complete = "Upload-Complete"
+    static let incomplete = "Upload-Incomplete"
+    static let offset = "Upload-Offset"
+    static let length = "Upload-Length"
+
+    /// Whether a program that has set the field speaks the protocol itself, or a similar one.
+    static func isOfProtocol(_ name: String) -> Bool {
+        ["Upload-", "Tus-"].contains { name.hasPrefixIgnoringASCIICase($0) }
+    }
+
+    /// Whether the field of a request is about its body or is a condition on it: in requests to the upload's own resource it would be wrong.
+    static func describesBody(_ name: String) -> Bool {
+        if ["Content-", "If-", "Upload-"].contains(where: { name.hasPrefixIgnoringASCIICase($0) }) { return true }
+        return ["Transfer-Encoding", "Expect", "Range", "Digest", "Repr-Digest"].contains {
+            $0.isEqualIgnoringASCIICase(to: name)
+        }
+    }
+}
+
+extension String {
+    fileprivate func hasPrefixIgnoringASCIICase(_ prefix: String) -> Bool {
+        String(self.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix)
+    }
+}
+
+extension ResponseHead {
+    /// The version of the draft that the server speaks; nil if it says none, or one that isn't known.
+    var uploadVersion: UploadVersion? {
+        structuredInteger(UploadField.version).flatMap { Int(exactly: $0) }.flatMap(UploadVersion.init)
+    }
+
+    /// How much of the upload the server has, in bytes.
+    var uploadOffset: Int64? { structuredInteger(UploadField.offset) }
+
+    /// The length of the whole, in bytes, as far as the server knows it.
+    var uploadLength: Int64? { structuredInteger(UploadField.length) }
+
+    /// Whether the server has everything; nil if it doesn't say. Either version's field will do.
+    var isUploadComplete: Bool? {
+        structuredBoolean(UploadField.complete) ?? structuredBoolean(UploadField.incomplete).map { !$0 }
+    }
+
+    /// A field that isn't negative, nor larger than 15 digits (RFC 9651 §3.3.1). Other values count as none.
+    private func structuredInteger(_ name: String) -> Int64? {
+        guard let digits = structuredItem(name), (1...15).contains(digits.utf8.count),
+            digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return Int64(digits)
+    }
+
+    /// RFC 9651 §3.3.6.
+    private func structuredBoolean(_ name: String) -> Bool? {
+        switch structuredItem(name) {
+        case "?1": true
+        case "?0": false
+        default: nil
+        }
+    }
+
+    /// The field's item without its parameters. Two fields make a list, which is no item (RFC 9651 §4.2).
+    private func structuredItem(_ name: String) -> String? {
+        let values = fields.filter { $0.name.isEqualIgnoringASCIICase(to: name) }
+        guard values.count == 1 else { return nil }
+        return values[0].value.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+
+/// The resource by which a server lets an upload be resumed, as named by its 104.
+struct UploadResource: Codable, Equatable, Sendable {
+    let url: URL
+    let version: UploadVersion
+
+    init(url: URL, version: UploadVersion) {
+        (self.url, self.version) = (url, version)
+    }
+
+    /// The one that `head` offers in response to a request for `base`; nil for none. One at another origin isn't made use of: unlike a redirect
+    /// there, nobody is asked whether the body may go to it.
+    init?(offeredBy head: ResponseHead, to base: URL) {
+        guard head.status == 104, let version = head.uploadVersion, let location = head["Location"],
+            let url = URL(string: location, relativeTo: base)?.absoluteURL, let origin = Origin(base)
+        else { return nil }
+        let target = UnixSocketURL.redirected(to: url, from: base)
+        guard Origin(target) == origin else { return nil }
+        self.init(url: target, version: version)
+    }
+
+    /// Asks how much the server has. With the fields and settings of `request`, which has led to the resource, except those about its body.
+    func offsetRequest(like request: URLRequest) -> URLRequest {
+        self.request("HEAD", like: request, version.offsetFields)
+    }
+
+    /// Sends the rest of the body.
+    func appendRequest(like request: URLRequest, from offset: Int64, length: Int64?) -> URLRequest {
+        self.request("PATCH", like: request, version.appendFields(from: offset, length: length))
+    }
+
+    private func request(_ method: String, like request: URLRequest, _ fields: [HeaderField]) -> URLRequest {
+        var next = request
+        next.url = url
+        next.httpMethod = method
+        next.httpBody = nil
+        next.httpBodyStream = nil
+        // A stored response would tell of another time.
+        next.cachePolicy = .reloadIgnoringLocalCacheData
+        for name in (request.allHTTPHeaderFields ?? [:]).keys where UploadField.describesBody(name) {
+            next.setValue(nil, forHTTPHeaderField: name)
+        }
+        for field in fields { next.setValue(field.value, forHTTPHeaderField: field.name) }
+        return next
+    }
+}

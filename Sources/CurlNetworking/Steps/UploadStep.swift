@@ -1,0 +1,200 @@
+import CurlTransport
+import Foundation
+
+/// Resumes an upload whose connection was lost, if the server has offered that, and continues one that was interrupted earlier. Only upload
+/// tasks have it.
+final class UploadStep: Step, @unchecked Sendable {
+    /// What keeps the next question from being asked at once.
+    private enum Pause {
+        case none
+        /// It comes when the step is asked about the request.
+        case due(Duration)
+        /// Ends with the deadline.
+        case underWay(Deadline)
+    }
+
+    /// The version that requests offer; nil to offer none.
+    private let offered: UploadVersion?
+    private(set) var course = UploadCourse()
+    /// The upload's own request, as it was last sent.
+    private(set) var creation: URLRequest?
+    /// What an earlier task has left; nil for an upload that begins here.
+    let resumption: UploadResumption?
+    /// The file with the body, as it was when the upload began.
+    private(set) var file: UploadedFile?
+    /// There is a response: nothing of the upload is kept.
+    private var isAnswered = false
+    private var pause = Pause.none
+    /// nil after progress: then the next attempt is made at once.
+    private var backoff: RetryBackoff?
+
+    init(offering offered: UploadVersion?, resuming resumption: UploadResumption? = nil) {
+        self.offered = offered
+        self.resumption = resumption
+        file = resumption?.file
+    }
+
+    /// The part of the body that `request` sends.
+    func part(of request: URLRequest) -> BodyPart {
+        switch (course.stage, request.httpMethod) {
+        case (.asking, "HEAD"): .none
+        case (.appending(let offset), "PATCH"): .rest(from: offset, of: course.length)
+        default: .whole
+        }
+    }
+
+    /// The transport has been given so many bytes of the current request's body. Returns where in the whole these begin.
+    func noteSent(_ count: Int64) -> Int64 { course.noteSent(count) }
+
+    // MARK: - Requests
+
+    /// Begins with the question how much the server has of what an earlier task has sent.
+    func beginResumed(_ host: any StepHost) {
+        guard case .plain = course.stage, creation == nil, let resumption, let request = host.request else { return }
+        creation = request
+        guard let resource = resumption.resource else { return }
+        course.beginAsking(resource, acknowledged: resumption.acknowledged, length: resumption.length)
+        host.replaceRequest(resource.offsetRequest(like: request))
+    }
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        if case .appending = course.stage, let file, UploadedFile(file.url) != file {
+            course.beginPlain()
+            let details = [NSFilePathErrorKey: file.url.path]
+            let description = "The upload's file has changed since its beginning was sent."
+            return .fail(URLError(.cannotOpenFile, host.request?.url, description, nil, details))
+        }
+        switch pause {
+        case .none:
+            return .pass
+        case .due(let delay):
+            let deadline = Deadline { [unowned self, weak host] in
+                pause = .none
+                host?.proceed(self)
+            }
+            pause = .underWay(deadline)
+            host.pool.loop.schedule(deadline, at: host.pool.loop.now + delay)
+            return .wait
+        case .underWay:
+            return .wait
+        }
+    }
+
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+        guard case .whole = part(of: plan.request) else { return }
+        creation = plan.request
+        guard let offered, plan.options != nil, let body = plan.body, body.length != 0, Self.maySend(plan.request)
+        else {
+            return course.beginPlain()
+        }
+        if case .file(let url) = host.owner.body.source { file = UploadedFile(url) }
+        course.beginCreating(length: body.length, mayRepeat: plan.request.httpMethod == "PUT" || resumption != nil)
+        plan.options?.replaceHeaders(offered.creationFields(length: body.length))
+    }
+
+    /// Whether the offer to resume may be added: not to methods that have a meaning of their own in the protocol, nor where the program speaks
+    /// the protocol itself.
+    private static func maySend(_ request: URLRequest) -> Bool {
+        !["GET", "HEAD", "DELETE", "OPTIONS", "CONNECT", "TRACE"].contains(request.httpMethod ?? "GET")
+            && !(request.allHTTPHeaderFields ?? [:]).keys.contains(where: UploadField.isOfProtocol)
+    }
+
+    /// An informational response to the current request. Within libcurl.
+    func receive(informational head: ResponseHead, to request: URLRequest) {
+        if let url = request.url { course.note(head, to: url) }
+    }
+
+    // MARK: - Answers
+
+    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+        let url = received.request.url
+        switch course.receive(received.head, to: url) {
+        case .deliver:
+            return .pass
+        case .fail(let fault):
+            throw fault.error(url)
+        case .startOver:
+            try host.budget.spendResumption(of: url, at: 0)
+            return creation.map { .follow($0) } ?? .pass
+        case .append:
+            return next(like: received.request).map { .follow($0) } ?? .pass
+        case .ask:
+            try host.budget.spendResumption(of: url, at: course.acknowledged)
+            delayNextQuestion()
+            return next(like: received.request).map { .follow($0) } ?? .pass
+        }
+    }
+
+    /// After a lost connection asks how much the server has. What another step acts on is left to it: a kept connection that was dead before
+    /// the request was sent, and a host that can't be reached, if the task may wait for that.
+    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !host.owner.isCancelled else {
+            return .pass
+        }
+        let isUnreachable = ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase)
+        if isUnreachable, host.steps.connectivity.waits { return .pass }
+        if case .asking = course.stage, ending.loss != .none { return .pass }
+        guard isUnreachable || error.code == .networkConnectionLost else { return .pass }
+        guard course.resource != nil,
+            (try? host.budget.spendResumption(of: request.url, at: course.acknowledged)) != nil,
+            course.lost() == .ask, let next = next(like: request)
+        else { return .pass }
+        delayNextQuestion()
+        return .follow(next)
+    }
+
+    /// The first question after progress is asked at once.
+    private func delayNextQuestion() {
+        if hasProgressed { backoff = nil }
+        questioned = course.acknowledged
+        guard backoff != nil else { return backoff = RetryBackoff() }
+        if let delay = backoff?.delay(jitter: .random(in: 0...1)) { pause = .due(delay) }
+    }
+
+    private var hasProgressed: Bool { course.acknowledged > questioned }
+    /// How much the server had when it was last asked.
+    private var questioned: Int64 = 0
+
+    /// The protocol's next request, with the fields of `request`.
+    private func next(like request: URLRequest) -> URLRequest? {
+        switch course.stage {
+        case .plain, .creating: nil
+        case .asking: course.resource?.offsetRequest(like: request)
+        case .appending(let offset):
+            course.resource?.appendRequest(like: request, from: offset, length: course.length)
+        }
+    }
+
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
+        isAnswered = true
+        return sink
+    }
+
+    func stop(_ host: any StepHost) {
+        if case .underWay(let deadline) = pause { host.pool.loop.cancel(deadline) }
+        pause = .none
+        guard isAnswered, let kept = resumption?.kept else { return }
+        let directory = host.session.settings.temporaryDirectory
+        DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
+    }
+}
+
+/// The first step of a resumed upload: makes the question how much the server has the first request.
+final class ResumedUploadStep: Step {
+    private let upload: Result<UploadStep, URLError>
+
+    /// - Parameter upload: A failure if the program's resume data can't be used.
+    init(_ upload: Result<UploadStep, URLError>) {
+        self.upload = upload
+    }
+
+    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        switch upload {
+        case .success(let step):
+            step.beginResumed(host)
+            return .pass
+        case .failure(let error):
+            return .fail(error)
+        }
+    }
+}

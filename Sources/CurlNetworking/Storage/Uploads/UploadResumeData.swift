@@ -1,0 +1,108 @@
+import Foundation
+
+/// Everything an upload needs to continue later, in this process or another: the content of the public API's resume data, a versioned
+/// property list. Data read back is untrusted.
+struct UploadResumeData: Codable, Equatable, Sendable {
+    private(set) var version = Self.currentVersion
+    /// The task's own, without its credentials.
+    var request: StoredRequest
+    var resource: UploadResource
+    /// How much the server is known to have, in bytes.
+    var acknowledged: Int64
+    /// Of the whole body, in bytes; nil if unknown.
+    var length: Int64?
+    var body: KeptBody
+
+    private static let currentVersion = 1
+
+    /// In bytes: a body as large as it may be, in Base64, and a request.
+    private static let maximumSize = 512 * 1024
+
+    /// The most arrays and dictionaries.
+    private static let maximumContainers = 16
+
+    init(request: StoredRequest, resource: UploadResource, acknowledged: Int64, length: Int64?, body: KeptBody) {
+        self.request = request
+        self.resource = UploadResource(url: ResumeData.withoutCredentials(resource.url), version: resource.version)
+        self.acknowledged = acknowledged
+        self.length = length
+        self.body = body
+    }
+
+    func encoded() -> Data? {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        guard isPlausible, let data = try? encoder.encode(self), data.count <= Self.maximumSize else { return nil }
+        return data
+    }
+
+    /// Throws unless `data` is our resume data, of this version, and plausible.
+    init(decoding data: Data) throws(URLError) {
+        guard data.count <= Self.maximumSize,
+            UntrustedPropertyList.isHarmless(data, containers: Self.maximumContainers),
+            let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
+        else { throw Self.invalid("The upload's resume data can't be read.") }
+        guard decoded.version == Self.currentVersion else {
+            throw Self.invalid("The version \(decoded.version) of the upload's resume data is not supported.")
+        }
+        guard decoded.isPlausible else { throw Self.invalid("The upload's resume data makes no sense.") }
+        self = decoded
+    }
+
+    private var isPlausible: Bool {
+        guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && ResumeData.canName($0) }),
+            HeaderRules.isToken(request.method), !["GET", "HEAD"].contains(request.method), acknowledged >= 0,
+            length.map({ $0 >= acknowledged }) ?? true
+        else { return false }
+        switch body {
+        case .bytes(let data): return data.count <= KeptBody.mostBytes && Int64(data.count) == length
+        case .file(let file): return file.length == length
+        case .reference: return length != nil
+        case .stream: return true
+        }
+    }
+
+    private static func invalid(_ description: String) -> URLError {
+        URLError(.unsupportedURL, nil, description)
+    }
+}
+
+/// An interrupted upload, ready to be continued by a task.
+struct UploadResumption: Sendable {
+    let request: URLRequest
+    /// nil to begin anew, because the program's file has changed.
+    let resource: UploadResource?
+    let acknowledged: Int64
+    let length: Int64?
+    /// nil where the body isn't ours to keep.
+    let kept: KeptBody?
+    let content: KeptBody.Content
+
+    /// Finds the body in `directory`, or where it is said to be there. Throws if it has gone. Blocks for the time that takes.
+    init(_ data: UploadResumeData, in directory: URL) throws(URLError) {
+        request = data.request.request
+        kept = data.body
+        var content = try data.body.content(in: directory)
+        var isUnchanged = true
+        if case .programFile(let file) = content {
+            guard let now = UploadedFile(file.url) else {
+                let details = [NSFilePathErrorKey: file.path]
+                throw URLError(.fileDoesNotExist, request.url, "The upload's file isn't there any more.", nil, details)
+            }
+            isUnchanged = now == file && now.length == data.length
+            content = .programFile(now)
+        }
+        self.content = content
+        resource = isUnchanged ? data.resource : nil
+        acknowledged = isUnchanged ? data.acknowledged : 0
+        length = isUnchanged ? data.length : nil
+    }
+
+    /// What may not change while it is sent; nil for what can't.
+    var file: UploadedFile? {
+        switch content {
+        case .file(let file), .programFile(let file): file
+        case .data, .stream: nil
+        }
+    }
+}

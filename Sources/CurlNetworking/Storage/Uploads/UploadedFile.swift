@@ -1,0 +1,23 @@
+import Foundation
+import Glibc
+
+/// A program's file, described well enough to tell later whether its content is still that whose beginning was uploaded.
+struct UploadedFile: Codable, Equatable, Sendable {
+    let path: String
+    /// In bytes.
+    let length: Int64
+    let modifiedSeconds: Int64
+    let modifiedNanoseconds: Int64
+
+    /// The file as it is now; nil if it can't be uploaded.
+    init?(_ url: URL) {
+        var status = stat()
+        guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        path = url.path
+        length = Int64(status.st_size)
+        modifiedSeconds = Int64(status.st_mtim.tv_sec)
+        modifiedNanoseconds = Int64(status.st_mtim.tv_nsec)
+    }
+
+    var url: URL { URL(fileURLWithPath: path, isDirectory: false) }
+}

@@ -1,0 +1,172 @@
+import CurlNetworking
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Servers that lie about uploads", .timeLimit(.minutes(1)))
+struct HostileUploadTests {
+    @Test(
+        "What the server says it has makes no sense: the upload fails, and nothing of it is sent",
+        arguments: [
+            ["Upload-Offset": "1000001"], ["Upload-Offset": "-5"], ["Upload-Offset": "garbage"], [:],
+            ["Upload-Offset": "300000", "Upload-Complete": "?1"], ["Upload-Offset": "300000", "Upload-Length": "5"],
+        ] as [[String: String]]
+    )
+    func nonsense(fields: [String: String]) async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            guard request.method == "HEAD" else { return nil }
+            return fields.reduce(.status(204)) { $0.header($1.key, $1.value) }
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .badServerResponse && error.uploadTaskResumeData == nil)
+        #expect(rig.requests == ["POST /files", "HEAD /uploads/1"])
+    }
+
+    @Test("A resource at another origin gets nothing: neither credentials nor anything else")
+    func otherOrigin() async throws {
+        let other = try LoopbackServer { _ in .status(204).header("Upload-Offset", "0") }
+        defer { other.stop() }
+        for location in [other.url("/uploads/1").absoluteString, "file:///etc/passwd", "http://", "ftp://127.0.0.1/1"] {
+            let rig = try UploadRig(location: location, cuts: [300_000])
+            defer { rig.stop() }
+            try rig.task(.data, ["Authorization": "Bearer secret"]).resume()
+            let error = try #require(try await rig.delegate.completion())
+            #expect(error.code == .networkConnectionLost && error.uploadTaskResumeData == nil)
+            #expect(rig.requests == ["POST /files"])
+        }
+        #expect(other.connectionCount == 0)
+    }
+
+    @Test("A 104 of a version that isn't known, or of none, is no offer", arguments: ["2", "9", "x", nil] as [String?])
+    func unknownVersion(version: String?) async throws {
+        let delegate = UploadDelegate()
+        let field = version.map { "Upload-Draft-Interop-Version: \($0)\r\n" } ?? ""
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            .raw([
+                .bytes("HTTP/1.1 104 Upload Resumption Supported\r\n\(field)Location: /uploads/1\r\n\r\n"),
+                .receive(upTo: 1000) { _ in [.waitFor(delegate.offered), .reset] },
+            ])
+        }
+        defer { rig.stop() }
+        rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: UploadRig.content).resume()
+        #expect(try await delegate.completion()?.code == .networkConnectionLost)
+        #expect(rig.server.requestCount == 1)
+    }
+
+    @Test("A server that announces itself without end is stopped")
+    func endless() async throws {
+        let delegate = UploadDelegate()
+        let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            .raw([.bytes(String(repeating: offer, count: 20_000)), .never])
+        }
+        defer { rig.stop() }
+        rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: Data("a".utf8)).resume()
+        #expect(try await delegate.completion()?.code == .badServerResponse)
+    }
+
+    @Test("A rest that doesn't fit is asked about again, and not for ever")
+    func conflicts() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            request.method == "PATCH" && request.ordinal == 3 ? .status(409).header("Upload-Offset", "7") : nil
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(
+            rig.requests == [
+                "POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1", "PATCH /uploads/1",
+            ]
+        )
+        #expect(rig.upload.content == UploadRig.content)
+    }
+
+    @Test("A server that has forgotten an upload that wasn't complete gets all of it again", arguments: [404, 410])
+    func forgotten(status: Int) async throws {
+        let rig = try UploadRig(cuts: [300_000]) { $0.method == "HEAD" ? .status(status) : nil }
+        defer { rig.stop() }
+        let task = try rig.task(.stream, ["Content-Length": "1000000"])
+        task.resume()
+        let error = try await rig.delegate.completion()
+        // All of it may have been handed to the transport before the connection was lost.
+        let isAgain = rig.requests == ["POST /files", "HEAD /uploads/1", "POST /files"]
+        #expect(isAgain ? error == nil : error?.code == .badServerResponse)
+        if isAgain { #expect(rig.upload.content == UploadRig.content) }
+    }
+
+    @Test("A redirect of the question, or of the rest, is followed as any other is")
+    func redirects() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            request.path == "/uploads/1" && !(request.query ?? "").contains("moved")
+                && request.method == (request.ordinal < 4 ? "HEAD" : "PATCH")
+                ? .redirect(to: "/uploads/1?moved", status: 308) : nil
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.upload.content == UploadRig.content)
+        #expect(
+            rig.server.requests.map { "\($0.method) \($0.target)" } == [
+                "POST /files", "HEAD /uploads/1", "HEAD /uploads/1?moved", "PATCH /uploads/1?moved",
+            ]
+        )
+    }
+
+    @Test("A redirect to another origin takes no credentials there")
+    func redirectElsewhere() async throws {
+        let other = LoopbackServer.ResumableUpload(path: "/there")
+        let otherServer = try LoopbackServer(answering: .atHead) { other.respond(to: $0) }
+        defer { otherServer.stop() }
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            request.method == "HEAD" ? .redirect(to: otherServer.url("/there"), status: 307) : nil
+        }
+        defer { rig.stop() }
+        try rig.task(.data, ["Authorization": "Bearer secret", "Cookie": "a=b"]).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.server.requests[1].header("Authorization") == "Bearer secret")
+        let requests = otherServer.requests
+        #expect(requests.map(\.method) == ["HEAD", "PATCH"])
+        #expect(requests.allSatisfy { $0.header("Authorization") == nil && $0.header("Cookie") == nil })
+        #expect(other.content == UploadRig.content)
+    }
+
+    @Test("Challenges to the question and to the rest are answered")
+    func challenges() async throws {
+        let credential = URLCredential(user: "user", password: "password", persistence: .none)
+        let rig = try UploadRig(cuts: [300_000], credential: credential) { request in
+            guard request.path == "/uploads/1", request.header("Authorization") == nil else { return nil }
+            return .status(401).header("WWW-Authenticate", "Basic realm=\"\(request.method)\"")
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.upload.content == UploadRig.content)
+        #expect(rig.delegate.record.value.challenges >= 1)
+        #expect(rig.requests.starts(with: ["POST /files", "HEAD /uploads/1", "HEAD /uploads/1"]))
+    }
+
+    @Test("Resume data of an upload that a redirect had led elsewhere takes the session's credentials to neither")
+    func resumedElsewhere() async throws {
+        let there = try UploadRig(heldAt: 300_000)
+        defer { there.stop() }
+        let delegate = there.delegate
+        let here = try Rig(delegate: delegate) { _ in .redirect(to: there.server.url("/files"), status: 307) }
+        defer { here.stop() }
+        let task = here.session.uploadTask(with: URLRequest(here.url("/"), method: "POST"), from: UploadRig.content)
+        task.resume()
+        try await delegate.offered.wait()
+        try await there.server.waitForBodyBytesReceived(300_000)
+        let data = try #require(await task.cancelByProducingResumeData())
+        let session = URLSession.forTest {
+            $0.httpAdditionalHeaders = ["Authorization": "Bearer secret", "X-Key": "k"]
+        }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.upload(resumeFrom: data)
+        #expect(there.upload.content == UploadRig.content)
+        #expect(there.server.requests.map { $0.header("Authorization") } == [nil, nil, nil])
+        #expect(there.server.requests.last?.header("X-Key") == "k")
+    }
+}

@@ -1,0 +1,200 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The course of a resumable upload")
+struct UploadCourseTests {
+    let url: URL
+    let resource: URL
+
+    init() throws {
+        url = try Sample.url("http://example.com/files")
+        resource = try Sample.url("http://example.com/uploads/1")
+    }
+
+    static func offer(_ location: String = "/uploads/1", offset: String? = nil) -> ResponseHead {
+        var head = Sample.head(104, ["Upload-Draft-Interop-Version": "6", "Location": location])
+        if let offset { head.fields.append(HeaderField(name: "Upload-Offset", value: offset)) }
+        return head
+    }
+
+    static func state(_ fields: KeyValuePairs<String, String>, status: Int = 204) -> ResponseHead {
+        Sample.head(status, fields)
+    }
+
+    /// An upload of 1,000 bytes, of which 600 were sent when its connection was lost.
+    func interrupted(mayRepeat: Bool = false, length: Int64? = 1000, sent: Int64 = 600) -> UploadCourse {
+        var course = UploadCourse()
+        course.beginCreating(length: length, mayRepeat: mayRepeat)
+        course.note(Self.offer(), to: url)
+        _ = course.noteSent(sent)
+        #expect(course.lost() == .ask)
+        #expect(course.stage == .asking)
+        return course
+    }
+
+    @Test("Without an offer of the server's, a lost connection is the end")
+    func noOffer() {
+        var course = UploadCourse()
+        course.beginCreating(length: 1000, mayRepeat: true)
+        #expect(course.lost() == .deliver)
+        course.note(Sample.head(103, ["Location": "/uploads/1"]), to: url)
+        course.note(Self.offer("https://evil.example/"), to: url)
+        #expect(course.lost() == .deliver)
+    }
+
+    @Test("After a lost connection the server is asked, and gets the rest from there")
+    func resumed() {
+        var course = interrupted()
+        #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
+        #expect(course.stage == .appending(from: 400) && course.acknowledged == 400)
+        #expect(course.noteSent(600) == 400)
+        #expect(course.receive(Self.state(["Upload-Complete": "?1"], status: 201), to: resource) == .deliver)
+        #expect(course.stage == .plain && course.resource == nil)
+    }
+
+    @Test("The first resource counts, and only before there is an answer")
+    func firstOffer() {
+        var course = UploadCourse()
+        course.beginCreating(length: 1000, mayRepeat: false)
+        course.note(Self.offer("/uploads/1"), to: url)
+        course.note(Self.offer("/uploads/2"), to: url)
+        #expect(course.resource?.url == resource)
+        #expect(course.receive(Sample.head(200), to: url) == .deliver)
+        course.note(Self.offer("/uploads/3"), to: url)
+        #expect(course.resource == nil && course.lost() == .deliver)
+    }
+
+    @Test("A 104 tells how much the server has, and can't take that back, nor claim more than was sent")
+    func progress() {
+        var course = UploadCourse()
+        course.beginCreating(length: 1000, mayRepeat: false)
+        course.note(Self.offer(), to: url)
+        _ = course.noteSent(600)
+        for (offset, known) in [("300", 300), ("200", 300), ("700", 300), ("-1", 300), ("600", 600)]
+            as [(String, Int64)]
+        {
+            course.note(
+                Self.state(["Upload-Draft-Interop-Version": "6", "Upload-Offset": offset], status: 104),
+                to: url
+            )
+            #expect(course.acknowledged == known)
+        }
+    }
+
+    @Test("What the server says to the question of the offset: what follows from it")
+    func offsets() throws {
+        typealias Row = (fields: KeyValuePairs<String, String>, status: Int, verdict: UploadCourse.Verdict)
+        let table: [Row] = [
+            (["Upload-Offset": "0", "Upload-Complete": "?0"], 204, .append),
+            (["Upload-Offset": "0"], 200, .append),
+            (["Upload-Offset": "999", "Upload-Incomplete": "?1"], 204, .append),
+            (["Upload-Offset": "1000", "Upload-Complete": "?0"], 204, .append),
+            (["Upload-Offset": "800", "Upload-Complete": "?0", "Upload-Length": "1000"], 204, .append),
+            // Everything has arrived, and the answer was lost.
+            (["Upload-Offset": "1000", "Upload-Complete": "?1"], 204, .deliver),
+            (["Upload-Offset": "1000", "Upload-Incomplete": "?0"], 204, .deliver),
+            (["Upload-Offset": "999", "Upload-Complete": "?1"], 204, .fail(.contradiction)),
+            (["Upload-Offset": "500", "Upload-Length": "999"], 204, .fail(.contradiction)),
+            (["Upload-Offset": "1001", "Upload-Complete": "?0"], 204, .fail(.offsetBeyondEnd(1001))),
+            (["Upload-Offset": "999999999999999"], 204, .fail(.offsetBeyondEnd(999_999_999_999_999))),
+            ([:], 204, .fail(.noOffset)),
+            (["Upload-Offset": "-1"], 204, .fail(.noOffset)),
+            (["Upload-Offset": "many"], 204, .fail(.noOffset)),
+            (["Upload-Complete": "?1"], 204, .fail(.noOffset)),
+            (["Upload-Offset": "5, 6"], 204, .fail(.noOffset)),
+            // Not everything had been sent: it can't have been processed.
+            ([:], 404, .startOver), ([:], 410, .startOver),
+            ([:], 500, .ask), ([:], 503, .ask), (["Upload-Offset": "5"], 503, .ask),
+            ([:], 400, .deliver), ([:], 401, .deliver), ([:], 403, .deliver), ([:], 302, .deliver),
+            ([:], 101, .deliver),
+        ]
+        for row in table {
+            var course = interrupted()
+            #expect(course.receive(Self.state(row.fields, status: row.status), to: resource) == row.verdict, "\(row)")
+        }
+    }
+
+    @Test("An offset below what the server has acknowledged fails the upload")
+    func goingBack() {
+        var course = UploadCourse()
+        course.beginCreating(length: 1000, mayRepeat: true)
+        course.note(Self.offer(), to: url)
+        _ = course.noteSent(600)
+        course.note(Self.offer(offset: "500"), to: url)
+        #expect(course.lost() == .ask)
+        #expect(
+            course.receive(Self.state(["Upload-Offset": "499"]), to: resource) == .fail(.offsetWentBack(499, from: 500))
+        )
+        #expect(course.resource == nil)
+    }
+
+    @Test("What the server says to the rest: what follows from it")
+    func appends() {
+        typealias Row = (fields: KeyValuePairs<String, String>, status: Int, verdict: UploadCourse.Verdict)
+        let table: [Row] = [
+            (["Upload-Complete": "?1"], 200, .deliver), ([:], 200, .deliver), ([:], 204, .deliver),
+            (["Upload-Complete": "?0"], 200, .ask), (["Upload-Incomplete": "?1"], 204, .ask),
+            (["Upload-Offset": "300"], 409, .ask), ([:], 409, .ask),
+            // The answer to the upload itself.
+            (["Upload-Complete": "?1"], 409, .deliver), (["Upload-Complete": "?1"], 404, .deliver),
+            (["Upload-Complete": "?1"], 500, .deliver),
+            ([:], 404, .startOver), ([:], 410, .startOver),
+            ([:], 400, .deliver), ([:], 401, .deliver), ([:], 413, .deliver), ([:], 415, .deliver),
+            ([:], 500, .deliver),
+        ]
+        for row in table {
+            var course = interrupted()
+            #expect(course.receive(Self.state(["Upload-Offset": "400"]), to: resource) == .append)
+            #expect(course.receive(Self.state(row.fields, status: row.status), to: resource) == row.verdict, "\(row)")
+        }
+    }
+
+    @Test("An upload that may have been processed isn't repeated, unless its method or the program allows it")
+    func gone() {
+        var sent = interrupted(sent: 1000)
+        #expect(sent.receive(Sample.head(404), to: resource) == .fail(.gone(status: 404)))
+        var unknown = interrupted(length: nil)
+        #expect(unknown.receive(Sample.head(410), to: resource) == .fail(.gone(status: 410)))
+        var put = interrupted(mayRepeat: true, sent: 1000)
+        #expect(put.receive(Sample.head(404), to: resource) == .startOver)
+        #expect(put.stage == .plain && put.resource == nil)
+    }
+
+    @Test("One that was interrupted earlier begins with the question")
+    func earlier() {
+        var course = UploadCourse()
+        let known = UploadResource(url: resource, version: .v3)
+        course.beginAsking(known, acknowledged: 400, length: 1000)
+        #expect(course.stage == .asking && course.resource == known)
+        #expect(
+            course.receive(Self.state(["Upload-Offset": "400", "Upload-Incomplete": "?1"]), to: resource) == .append
+        )
+        #expect(course.lost() == .ask)
+        #expect(course.receive(Sample.head(404), to: resource) == .startOver)
+    }
+
+    @Test("A redirect of the question that was followed has led to the resource")
+    func moved() throws {
+        var course = interrupted()
+        let other = try Sample.url("http://example.com/elsewhere")
+        #expect(course.receive(Self.state(["Upload-Offset": "400"]), to: other) == .append)
+        #expect(course.resource == UploadResource(url: other, version: .v6))
+    }
+
+    @Test("A task resumes an upload only so often, unless it gets ahead")
+    func budget() {
+        var stuck = TaskBudget()
+        for _ in 0..<TaskBudget.resumptions {
+            #expect(throws: Never.self) { try stuck.spendResumption(of: url, at: 0) }
+        }
+        #expect(throws: URLError.self) { try stuck.spendResumption(of: url, at: 0) }
+        var ahead = TaskBudget()
+        for count in 1...1000 {
+            #expect(throws: Never.self) {
+                try ahead.spendResumption(of: url, at: Int64(count) * TaskBudget.bytesPerResumption)
+            }
+        }
+    }
+}

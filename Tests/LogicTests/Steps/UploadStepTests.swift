@@ -1,0 +1,157 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The upload step")
+struct UploadStepTests {
+    let step = UploadStep(offering: .v6)
+    let rig: StepRig
+    let request: URLRequest
+    let owner = TicketOwner()
+
+    init() throws {
+        request = try Sample.request("http://example.com/files", "POST", ["X-Key": "k"])
+        rig = StepRig(request, .data(Data(count: 1000)))
+        try rig.enter(owner)
+    }
+
+    func encode(_ body: (any RequestBody)?) throws -> [String] {
+        let request = try #require(rig.request)
+        var plan = try TransferPlan(
+            request,
+            rig.ticket,
+            body: body,
+            settings: rig.session.settings,
+            keepsCredentials: true
+        )
+        step.encode(&plan, rig)
+        return try #require(plan.options).headers.filter { $0.hasPrefix("Upload-") }
+    }
+
+    func lost(_ code: URLError.Code = .networkConnectionLost, _ phase: TransferPhase = .sending) -> TransferEnding {
+        Self.ending(code, phase)
+    }
+
+    static func ending(_ code: URLError.Code, _ phase: TransferPhase) -> TransferEnding {
+        var ending = TransferEnding(URLError(code, nil, "").with(phase: phase))
+        ending.isOfNetwork = true
+        return ending
+    }
+
+    /// The task has learned that it can be resumed.
+    func begin() throws {
+        #expect(try encode(DataBody(Data(count: 1000))) == ["Upload-Draft-Interop-Version: 6", "Upload-Complete: ?1"])
+        step.receive(informational: UploadCourseTests.offer(), to: request)
+    }
+
+    @Test("The offer is made for bodies alone")
+    func offer() throws {
+        #expect(try encode(nil) == [])
+        #expect(try encode(DataBody(Data())) == [])
+        #expect(try encode(DataBody(Data(count: 1))).count == 2)
+        rig.request?.httpMethod = "DELETE"
+        #expect(try encode(DataBody(Data(count: 1))) == [])
+        rig.request?.httpMethod = "PUT"
+        rig.request?.setValue("?0", forHTTPHeaderField: "Upload-Complete")
+        #expect(try encode(DataBody(Data(count: 1))) == ["Upload-Complete: ?0"])
+        #expect(step.course.stage == .plain)
+    }
+
+    @Test("A lost connection leads to the question, the answer to the rest, and that to the end")
+    func course() throws {
+        try begin()
+        #expect(step.part(of: request) == .whole)
+        let question = try #require(step.end(lost(), of: request, rig).next)
+        #expect(question.httpMethod == "HEAD" && question.url?.path == "/uploads/1")
+        #expect(step.part(of: question) == BodyPart.none)
+        rig.request = question
+        #expect(step.prepare(.first, rig).isPass)
+        let head = Sample.head(204, ["Upload-Offset": "400", "Upload-Complete": "?0"])
+        let rest = try #require(try step.receive(rig.received(head), rig).next)
+        #expect(rest.httpMethod == "PATCH" && rest.value(forHTTPHeaderField: "Upload-Offset") == "400")
+        #expect(step.part(of: rest) == .rest(from: 400, of: 1000))
+        #expect(step.noteSent(10) == 400)
+        rig.request = rest
+        #expect(try step.receive(rig.received(Sample.head(200, ["Upload-Complete": "?1"])), rig).isPass)
+    }
+
+    @Test("What isn't a lost connection, or can't be resumed, is the next step's")
+    func others() throws {
+        #expect(step.end(lost(), of: request, rig).isPass)
+        try begin()
+        #expect(step.end(lost(.timedOut), of: request, rig).isPass)
+        #expect(step.end(lost(.secureConnectionFailed), of: request, rig).isPass)
+        #expect(step.end(lost(.cannotOpenFile), of: request, rig).isPass)
+        var answered = lost()
+        answered.head = Sample.head(200)
+        #expect(step.end(answered, of: request, rig).isPass)
+        rig.isCancelled = true
+        #expect(step.end(lost(), of: request, rig).isPass)
+        rig.isCancelled = false
+        #expect(step.end(lost(), of: request, rig).next != nil)
+    }
+
+    @Test("A host that can't be reached is asked again, or left to the step that waits for it")
+    func unreachable() throws {
+        try begin()
+        let unreachable = lost(.cannotConnectToHost, .connecting)
+        #expect(step.end(unreachable, of: request, rig).next?.httpMethod == "HEAD")
+        let waiting = StepRig(request, .data(Data(count: 1000))) { $0.waitsForConnectivity = true }
+        waiting.steps = Steps(waiting.session.settings, Steps.Facts())
+        #expect(step.end(unreachable, of: request, waiting).isPass)
+    }
+
+    @Test("The first question comes at once, and without progress the next ones come later; at last there is none")
+    func delays() async throws {
+        try begin()
+        let (step, rig, request) = (step, rig, request)
+        await rig.pool.loop.run {
+            let ending = Self.ending(.networkConnectionLost, .sending)
+            for count in 0..<TaskBudget.resumptions {
+                guard let question = step.end(ending, of: request, rig).next else {
+                    Issue.record("There is no question number \(count)")
+                    return
+                }
+                rig.request = question
+                #expect(step.prepare(.first, rig).isPass == (count == 0))
+                step.stop(rig)
+            }
+            #expect(step.end(ending, of: request, rig).isPass)
+        }
+        #expect(step.course.resource != nil)
+    }
+
+    @Test("An upload that was interrupted earlier begins with the question; one whose data is bad doesn't begin")
+    func resumed() throws {
+        let data = UploadResumeData(
+            request: try #require(StoredRequest(request)),
+            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v3),
+            acknowledged: 10,
+            length: 4,
+            body: .bytes(Data("body".utf8))
+        )
+        let resumption = try UploadResumption(data, in: FileManager.default.temporaryDirectory)
+        let step = UploadStep(offering: .v6, resuming: resumption)
+        let first = ResumedUploadStep(.success(step))
+        #expect(first.prepare(.first, rig).isPass)
+        #expect(rig.request?.httpMethod == "HEAD" && step.course.stage == .asking && step.creation == request)
+        rig.request = request
+        #expect(first.prepare(.first, rig).isPass && rig.request == request)
+        let error = URLError(.unsupportedURL)
+        #expect(ResumedUploadStep(.failure(error)).prepare(.first, rig).failure?.code == .unsupportedURL)
+    }
+}
+
+extension EventLoop {
+    /// Runs `body` on the loop.
+    fileprivate func run(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            submit {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+}
