@@ -101,6 +101,7 @@ struct AgentOptions: Codable, Sendable {
     var maximumStreamsPerConnection: Int?
     var httpVersion: CurlOptions.HTTPVersion
     var connections: CurlOptions.ConnectionOptions
+    var uploadInteropVersion: Int?
 
     init(_ options: CurlOptions) {
         tls = options.tls
@@ -113,6 +114,7 @@ struct AgentOptions: Codable, Sendable {
         maximumStreamsPerConnection = options.maximumStreamsPerConnection
         httpVersion = options.httpVersion
         connections = options.connections
+        uploadInteropVersion = options.uploadInteropVersion
     }
 
     var options: CurlOptions {
@@ -127,6 +129,7 @@ struct AgentOptions: Codable, Sendable {
         options.maximumStreamsPerConnection = maximumStreamsPerConnection
         options.httpVersion = httpVersion
         options.connections = connections
+        options.uploadInteropVersion = uploadInteropVersion
         return options
     }
 }
