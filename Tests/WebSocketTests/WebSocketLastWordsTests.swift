@@ -187,7 +187,9 @@ struct WebSocketLastWordsTests {
             ProcessUsage.trim()
             #expect(after.descriptors.count <= before.descriptors.count)
             #expect(after.threads <= before.threads + 4)
-            #expect(ProcessUsage().resident - before.resident < ProcessUsage.growth(of: 4 << 20))
+            // One web socket's compression left by each session would be 30 MB. The address sanitizer's allocator alone grows by 40 MB, and
+            // then no further.
+            #expect(ProcessUsage().resident - before.resident < ProcessUsage.growth(of: 12 << 20))
             server.stop()
         }
     }

@@ -77,7 +77,7 @@ struct UploadResumeDataTests {
                 !String(decoding: data, as: UTF8.self).contains(rig.directory.url.appendingPathComponent("file").path)
             )
             #expect(try await resume(data, rig).error == nil)
-            try await Task.detached { while rig.directory.content.contains(kept[0]) { await Task.yield() } }.value
+            await Task.detached { while rig.directory.content.contains(kept[0]) { await Task.yield() } }.value
         }
     }
 
