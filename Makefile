@@ -15,7 +15,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
 .PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
-	bench parity fuzz docs setup-build setup-test setup-deployment clean
+	bench parity fuzz sbom docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
 help:
@@ -65,6 +65,12 @@ soak: setup-build
 ## What libFuzzer invents, for everything that reads what others wrote: FUZZ="-t 60 set-cookie names" and the like.
 fuzz: setup-build
 	.ci/fuzz $(FUZZ)
+
+## What the products consist of and load on this machine, in SPDX: writes .build/sbom.spdx.json.
+sbom: setup-build
+	@.ci/install jq
+	mkdir -p .build
+	.ci/sbom .build/sbom.spdx.json
 
 ## The tests with the libcurl of Debian's backports: TEST="--filter Redirect" and the like.
 test-curl-backports: setup-test
@@ -123,7 +129,7 @@ setup-build:
 
 setup-test:
 	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks \
-		python3-websockets python3-aiohttp python3-aiosmtpd redis-server
+		python3-websockets python3-aiohttp python3-aiosmtpd redis-server jq
 
 setup-deployment: setup-test
 	@.ci/install debootstrap iproute2
