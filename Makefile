@@ -67,6 +67,12 @@ soak: setup-build
 fuzz: setup-build
 	.ci/fuzz $(FUZZ)
 
+## What the products consist of and load on this machine, in SPDX: writes .build/sbom.spdx.json.
+sbom: setup-build
+	@.ci/install jq
+	mkdir -p .build
+	.ci/sbom .build/sbom.spdx.json
+
 ## The tests with the libcurl of Debian's backports: TEST="--filter Redirect" and the like.
 test-curl-backports: setup-test
 	.ci/test-curl-backports $(TEST)
@@ -129,7 +135,7 @@ setup-build:
 
 setup-test:
 	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks \
-		python3-websockets python3-aiohttp python3-aiosmtpd redis-server valgrind
+		python3-websockets python3-aiohttp python3-aiosmtpd redis-server valgrind jq
 
 setup-deployment: setup-test
 	@.ci/install debootstrap iproute2

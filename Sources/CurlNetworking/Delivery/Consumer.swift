@@ -87,7 +87,7 @@ extension Outcome {
 
     fileprivate func file(with response: URLResponse?) -> Result<(URL, URLResponse), URLError> {
         guard case .file(let file) = self, let response else { return .failure(URLError(.unknown)) }
-        return .success((file.handOver(), response))
+        return Result { () throws(URLError) in (try file.handOver(), response) }
     }
 }
 

@@ -353,7 +353,14 @@ package final class Multi {
 
     /// Has a channel hear of its socket. Outside of libcurl, which knows nothing of that.
     func watch(_ socket: Int32, for interest: SocketInterest) {
-        loop.watch(socket, for: interest, owner: id)
+        guard !loop.watch(socket, for: interest, owner: id) else { return }
+        if let easy = running.all.first(where: { $0.socket == socket }) { isUnwatched(easy) }
+    }
+
+    /// The system refuses to watch its socket: nothing would be heard of the transfer any more, so it ends soon.
+    private func isUnwatched(_ easy: EasyHandle) {
+        stranded.add(easy)
+        needsSettling()
     }
 
     // MARK: - Callbacks, within libcurl: record only
@@ -364,13 +371,15 @@ package final class Multi {
         if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }
         guard socket >= 0 else { return }
         if isWanted { easy?.socket = socket }
-        switch what {
-        case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
-        case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
-        case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id)
-        case CURL_POLL_REMOVE: loop.unwatch(socket)
-        default: break
-        }
+        let isWatched =
+            switch what {
+            case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
+            case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
+            case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id)
+            default: true
+            }
+        if what == CURL_POLL_REMOVE { loop.unwatch(socket) }
+        if !isWatched, let easy { isUnwatched(easy) }
     }
 
     /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".

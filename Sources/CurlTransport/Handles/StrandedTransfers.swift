@@ -1,7 +1,7 @@
 import CCurlNetworkingLibcurl
 
 /// Transfers for which libcurl last asked to watch an invalid socket: another transfer has lost the connection they shared, and libcurl
-/// would let them wait until they time out. Loop only.
+/// would let them wait until they time out. And those whose sockets the system refuses to watch. Loop only.
 struct StrandedTransfers {
     private var handles: [EasyHandle] = []
 
@@ -14,6 +14,10 @@ struct StrandedTransfers {
         guard socket < 0, isWanted, let easy else { return false }
         handles.append(easy)
         return true
+    }
+
+    mutating func add(_ easy: EasyHandle) {
+        handles.append(easy)
     }
 
     /// Called when the transfer is over.

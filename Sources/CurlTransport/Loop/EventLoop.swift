@@ -77,13 +77,14 @@ package final class EventLoop: @unchecked Sendable {
         queue = DispatchQueue(label: label)
         sockets = SocketSet()
         timer = TimerDescriptor()
-        failure = sockets.failure ?? timer.failure ?? wakeUp.failure
+        _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)
+        _ = sockets.watch(wakeUp.descriptor, for: [.read, .edge], owner: DescriptorOwners.wakeUp)
+        let isWatching = sockets.isWatching(timer.descriptor) && sockets.isWatching(wakeUp.descriptor)
+        failure = sockets.failure ?? timer.failure ?? wakeUp.failure ?? (isWatching ? nil : SystemError(code: ENOMEM))
         guard failure == nil else {
             source = nil
             return
         }
-        _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)
-        _ = sockets.watch(wakeUp.descriptor, for: [.read, .edge], owner: DescriptorOwners.wakeUp)
         let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
         self.source = source
         source.setEventHandler { [unowned self] in
@@ -155,8 +156,11 @@ package final class EventLoop: @unchecked Sendable {
         owners.remove(owner)
     }
 
-    func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) {
+    /// False if the system refuses that.
+    @discardableResult
+    func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
         if sockets.watch(socket, for: interest, owner: owner) { owners.multi(owner)?.connectionBegan() }
+        return sockets.isWatching(socket)
     }
 
     func unwatch(_ socket: Int32) {

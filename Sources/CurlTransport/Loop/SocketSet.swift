@@ -151,7 +151,13 @@ struct SocketSet: ~Copyable {
         event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: socket))
         if epoll_ctl(descriptor, wasRegistered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0 { return }
         // The record was of another socket, closed long ago, or is still of one that the kernel watches.
-        _ = epoll_ctl(descriptor, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event)
+        if epoll_ctl(descriptor, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event) == 0 { return }
+        records[Int(socket)].registered = []
+    }
+
+    /// Whether the kernel watches `socket`: it refuses that for lack of memory, or beyond the user's limit (epoll(7), max_user_watches).
+    func isWatching(_ socket: Int32) -> Bool {
+        socket >= 0 && Int(socket) < records.count && !records[Int(socket)].registered.isEmpty
     }
 
     private mutating func remove(_ socket: Int32) {

@@ -15,6 +15,7 @@ struct SocketSetTests {
         func close(_ socket: Int32) -> UInt32? { set.close(socket) }
         func unwatch(_ socket: Int32) { set.unwatch(socket) }
         func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) { set.becameIdle(socket, traffic) }
+        func isWatching(_ socket: Int32) -> Bool { set.isWatching(socket) }
         func poll() -> Int { set.poll() }
         func event(at index: Int) -> SocketSet.Event { set.event(at: index) }
 
@@ -45,6 +46,26 @@ struct SocketSetTests {
         var byte: UInt8 = 0
         let count = recv(socket, &byte, 1, Int32(MSG_DONTWAIT))
         return count < 0 ? nil : count
+    }
+
+    @Test("What the kernel refuses to watch isn't taken for watched, and is tried again")
+    func refused() throws {
+        let set = Sockets()
+        // epoll(7) refuses files. For sockets it takes a lack of memory.
+        let file = open("/proc/self/exe", O_RDONLY)
+        try #require(file >= 0)
+        set.opened(file)
+        _ = set.watch(file, for: .read, owner: Self.owner)
+        #expect(!set.isWatching(file))
+        let (ours, theirs) = Self.pair(in: set)
+        // Now the number is a socket's.
+        try #require(dup2(ours, file) == file)
+        _ = set.watch(file, for: .read, owner: Self.owner)
+        #expect(set.isWatching(file))
+        #expect(set.isWatching(ours))
+        #expect(!set.isWatching(theirs))
+        for socket in [file, ours] { _ = set.close(socket) }
+        close(theirs)
     }
 
     @Test("A negative number is no socket", arguments: [-1, -2, Int32.min])

@@ -195,10 +195,15 @@ final class DownloadedFile: Sendable {
         close(descriptor)
     }
 
-    /// Hands the file over to the caller, who must move or delete it, and returns its new location.
-    func handOver() -> URL {
-        guard isNamed(url, descriptor) else { return url }
-        return renameToKeep(url) ?? url
+    /// Hands the file over to the caller, who must move or delete it, and returns its new location. Throws where it can't get a name under which
+    /// it doesn't count as abandoned: others would remove it.
+    func handOver() throws(URLError) -> URL {
+        var (open, named) = (stat(), stat())
+        let isOpen = fstat(descriptor, &open) == 0
+        if isOpen, lstat(url.path, &named) != 0 || !isSame(open, named) { return url }
+        if isOpen, let kept = renameToKeep(url) { return kept }
+        let error = SystemError.current
+        throw URLError(.cannotMoveFile, url, "The download's file could not be renamed: \(error).", error)
     }
 
     /// Deletes the file if it is still in place; a file that its owner has put there is kept.
@@ -211,8 +216,12 @@ final class DownloadedFile: Sendable {
 private func isNamed(_ url: URL, _ descriptor: Int32) -> Bool {
     var open = stat()
     var named = stat()
-    return fstat(descriptor, &open) == 0 && lstat(url.path, &named) == 0
-        && open.st_ino == named.st_ino && open.st_dev == named.st_dev
+    return fstat(descriptor, &open) == 0 && lstat(url.path, &named) == 0 && isSame(open, named)
+}
+
+/// Whether both describe one file.
+private func isSame(_ a: stat, _ b: stat) -> Bool {
+    a.st_ino == b.st_ino && a.st_dev == b.st_dev
 }
 
 /// Renames the file at `url` so that it no longer counts as abandoned; nil if that fails.

@@ -61,7 +61,7 @@ struct AbandonedFilesTests {
     func moved() throws {
         let complete = try DownloadFile(in: directory.url).finish()
         try FileManager.default.moveItem(at: complete.url, to: url("mine"))
-        #expect(complete.handOver() == complete.url)
+        #expect(try complete.handOver() == complete.url)
         remove()
         #expect(directory.content == ["mine"])
     }
