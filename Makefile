@@ -15,7 +15,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
 .PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
-	bench cost parity fuzz docs setup-build setup-test setup-deployment clean
+	bench cost parity fuzz sbom docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
 help:
