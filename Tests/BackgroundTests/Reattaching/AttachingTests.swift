@@ -32,6 +32,22 @@ extension BackgroundTests {
             await first.crash()
         }
 
+        @Test("The identifier is free again once a session has become invalid")
+        func oneAfterTheOther() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let server = try LoopbackServer { .text($0.path) }
+            defer { server.stop() }
+            for _ in 0..<10 {
+                let delegate = AnsweringDelegate()
+                let session = rig.session(delegate)
+                session.downloadTask(with: server.url("/")).resume()
+                session.finishTasksAndInvalidate()
+                try await delegate.isInvalid.wait { $0 }
+                #expect(delegate.result.value == .success(200))
+            }
+        }
+
         @Test("Sessions of different names share an agent, and nothing else")
         func severalSessions() async throws {
             let rig = try BackgroundRig()

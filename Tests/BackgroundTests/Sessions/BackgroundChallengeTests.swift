@@ -20,6 +20,7 @@ extension BackgroundTests {
             session.downloadTask(with: url).resume()
             try await delegate.result.wait { $0 != nil }
             session.invalidateAndCancel()
+            try await delegate.isInvalid.wait { $0 }
             return delegate
         }
 

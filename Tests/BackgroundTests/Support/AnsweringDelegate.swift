@@ -19,6 +19,7 @@ final class AnsweringDelegate: NSObject, URLSessionDownloadDelegate {
     private let asked = Watched<[String]>([])
     private let body = Watched(Data())
     let metrics = Watched<URLSessionTaskMetrics?>(nil)
+    let isInvalid = Watched(false)
     private let answer: Answer
 
     init(_ answer: @escaping Answer = { _ in (.performDefaultHandling, nil) }) {
@@ -54,6 +55,10 @@ final class AnsweringDelegate: NSObject, URLSessionDownloadDelegate {
         didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
         self.metrics.update { $0 = metrics }
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        isInvalid.update { $0 = true }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

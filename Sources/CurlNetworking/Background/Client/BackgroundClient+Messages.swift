@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 // What an agent says, on the client's queue.
 
@@ -37,7 +38,9 @@ extension BackgroundClient {
         switch refusal {
         case .inUse(let pid):
             let text = "The background session \"\(identifier)\" is in use by process \(pid)."
-            fail(URLError(.backgroundSessionInUseByAnotherProcess, nil, text))
+            let error = URLError(.backgroundSessionInUseByAnotherProcess, nil, text)
+            // An earlier session of this process may be invalid already, and about to leave the agent.
+            if pid == getpid() { again(error) } else { fail(error) }
         case .version(let version):
             again(
                 AgentLauncher.failure(
