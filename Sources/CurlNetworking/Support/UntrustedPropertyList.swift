@@ -2,13 +2,14 @@ import Foundation
 
 /// Property lists that somebody else may have written.
 ///
-/// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists; such data never reaches it. So whatever is read
-/// back is written as XML, and with a limit on its arrays and dictionaries.
+/// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists and on numbers that aren't UTF-8; such data never
+/// reaches it. So whatever is read back is written as XML in UTF-8, and with a limit on its arrays and dictionaries.
 enum UntrustedPropertyList {
     /// - Parameter maximum: The most arrays and dictionaries, and so the deepest nesting.
     static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
         guard data.starts(with: "<?xml".utf8) else { return false }
         return data.withUnsafeBytes { bytes in
+            guard let text = String(validating: bytes, as: UTF8.self), isUTF8(declaredBy: text) else { return false }
             var containers = 0
             for index in bytes.indices where bytes[index] == UInt8(ascii: "<") {
                 let tag = bytes[(index + 1)...]
@@ -16,6 +17,13 @@ enum UntrustedPropertyList {
             }
             return containers <= maximum
         }
+    }
+
+    /// In another encoding, tags could be written in other bytes than those that are counted.
+    private static func isUTF8(declaredBy text: String) -> Bool {
+        let declaration = String(decoding: text.utf8.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self)
+        let words = declaration.components(separatedBy: "encoding")
+        return words.count == 1 || (words.count == 2 && words[1].hasPrefix("=\"UTF-8\""))
     }
 
     /// nil for anything but a harmless list whose root is a dictionary.

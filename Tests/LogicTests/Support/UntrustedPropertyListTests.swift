@@ -25,6 +25,24 @@ struct UntrustedPropertyListTests {
         #expect(UserInfo.decode(Self.nested(1_000_000)).isEmpty)
     }
 
+    @Test("A number that isn't UTF-8, at which Foundation's reader traps, never reaches it")
+    func damagedNumber() throws {
+        let text = "<?xml version=\"1.0\"?><plist><dict><key>a</key><integer>7</integer></dict></plist>"
+        #expect(UntrustedPropertyList.dictionary(Data(text.utf8), containers: 4)?["a"] as? Int == 7)
+        var data = Data(text.utf8)
+        data[try #require(data.lastIndex(of: UInt8(ascii: "7")))] = 0xff
+        #expect(!UntrustedPropertyList.isHarmless(data, containers: 4))
+    }
+
+    @Test(
+        "A list in another encoding, whose tags can't be counted, isn't read",
+        arguments: ["UTF-7", "utf-16", "IBM037", "UTF-8\" encoding=\"UTF-7"]
+    )
+    func otherEncodings(_ name: String) {
+        let text = "<?xml version=\"1.0\" encoding=\"\(name)\"?><plist><dict/></plist>"
+        #expect(!UntrustedPropertyList.isHarmless(Data(text.utf8), containers: 4))
+    }
+
     @Test("What can't be read back isn't written")
     func limits() {
         #expect(UntrustedPropertyList.data(["a": [[[]]]], containers: 4) == nil)
