@@ -36,7 +36,8 @@ extension UploadStep {
     }
 
     private func resumeDataWithoutBody(_ host: any StepHost) -> UploadResumeData? {
-        guard let request = host.owner.originalRequest.flatMap(StoredRequest.init) else { return nil }
+        guard let original = host.owner.originalRequest, let url = original.url else { return nil }
+        let request = StoredRequest(original, to: url)
         if let resource = course.resource {
             return UploadResumeData(
                 request: request,

@@ -37,7 +37,9 @@ struct ResumeDamageTests {
         for round in 0..<60 {
             let mutant = generator.mutated(round % 2 == 0 ? paused.resumeData : try paused.binary)
             // Other hosts and ports are not for this test to call.
-            guard (try? ResumeData(decoding: mutant).url) ?? paused.origin.url == paused.origin.url else { continue }
+            guard (try? ResumeData(decoding: mutant).request.url) ?? paused.origin.url == paused.origin.url else {
+                continue
+            }
             let partial = try Data(contentsOf: paused.partialFile)
             let resumed = try await paused.resume(mutant)
             if resumed.error == nil {
@@ -65,8 +67,8 @@ struct ResumeDamageTests {
     /// What decodes must be plausible, and must not lead out of the directory.
     private func check(_ data: Data, in directory: TemporaryDirectory) {
         guard let decoded = try? ResumeData(decoding: data) else { return }
-        #expect(["http", "https"].contains(decoded.url.scheme?.lowercased()))
-        #expect(decoded.method == "GET")
+        #expect(["http", "https"].contains(decoded.request.url.scheme?.lowercased()))
+        #expect(decoded.request.method == "GET")
         #expect(decoded.partialFile.length >= 0)
         if let descriptor = decoded.partialFile.open(in: directory.url) {
             close(descriptor)

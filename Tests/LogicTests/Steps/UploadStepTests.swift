@@ -109,7 +109,7 @@ struct UploadStepTests {
         let (step, rig, request) = (step, rig, request)
         await rig.pool.loop.run {
             let ending = Self.ending(.networkConnectionLost, .sending)
-            for count in 0..<TaskBudget.resumptions {
+            for count in 0..<TaskBudget.resumptions.count {
                 guard let question = step.end(ending, of: request, rig).next else {
                     Issue.record("There is no question number \(count)")
                     return
@@ -126,7 +126,7 @@ struct UploadStepTests {
     @Test("An upload that was interrupted earlier begins with the question; one whose data is bad doesn't begin")
     func resumed() throws {
         let data = UploadResumeData(
-            request: try #require(StoredRequest(request)),
+            request: StoredRequest(request, to: try #require(request.url)),
             resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v3),
             acknowledged: 10,
             length: 4,

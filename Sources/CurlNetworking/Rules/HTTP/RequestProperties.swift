@@ -7,7 +7,7 @@ import Foundation
 /// that nobody else can set it.
 enum RequestProperties {
     private static let prefix = "CurlNetworking-Properties-"
-    private static let fieldName = prefix + UUID().uuidString
+    private static let fieldName = prefix + UUID.random().uuidString
 
     /// Whether the field of that name holds the properties.
     static func isField(_ name: String) -> Bool {
@@ -36,18 +36,15 @@ enum RequestProperties {
 
     // MARK: - All at once
 
-    /// A property list in XML; nil if there are no properties.
-    static func list(of request: URLRequest) -> Data? {
+    /// nil if there are none.
+    static func all(of request: URLRequest) -> [String: Any]? {
         let properties = all(request.value(forHTTPHeaderField: fieldName))
-        guard !properties.isEmpty else { return nil }
-        return try? PropertyListSerialization.data(fromPropertyList: properties, format: .xml, options: 0)
+        return properties.isEmpty ? nil : properties
     }
 
-    /// Sets the properties in a list made by `list(of:)`. Does nothing if it isn't one. Don't pass untrusted data.
-    static func setList(_ list: Data, in request: inout URLRequest) {
-        guard let properties = try? PropertyListSerialization.propertyList(from: list, format: nil) as? [String: Any],
-            let field = encoded(properties)
-        else { return }
+    /// Does nothing if a property list can't hold them.
+    static func setAll(_ properties: [String: Any], in request: inout URLRequest) {
+        guard let field = encoded(properties) else { return }
         request.setValue(field, forHTTPHeaderField: fieldName)
     }
 

@@ -196,13 +196,15 @@ final class DownloadedFile: Sendable {
     }
 
     /// Hands the file over to the caller, who must move or delete it, and returns its new location. Throws where it can't get a name under which
-    /// it doesn't count as abandoned: others would remove it.
+    /// it doesn't count as abandoned, and is deleted: others would remove it.
     func handOver() throws(URLError) -> URL {
         var (open, named) = (stat(), stat())
         let isOpen = fstat(descriptor, &open) == 0
         if isOpen, lstat(url.path, &named) != 0 || !isSame(open, named) { return url }
         if isOpen, let kept = renameToKeep(url) { return kept }
         let error = SystemError.current
+        // Nobody is told where it is.
+        removeIfStillThere()
         throw URLError(.cannotMoveFile, url, "The download's file could not be renamed: \(error).", error)
     }
 

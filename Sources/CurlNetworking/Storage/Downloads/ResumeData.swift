@@ -4,16 +4,8 @@ import Foundation
 /// property list. Data read back is untrusted.
 struct ResumeData: Codable, Equatable, Sendable {
     private(set) var version = Self.currentVersion
-    var url: URL
-    var method: String
-    var headers: [String: String]
-    /// In seconds.
-    var timeoutInterval: TimeInterval
-    /// nil for true, and in older data.
-    private var handlesCookies: Bool?
-    private var mainDocumentURL: URL?
-    /// The protocol classes' properties, as a nested property list.
-    private var properties: Data?
+    /// The task's own, without its credentials, for the URL that it led to.
+    let request: StoredRequest
     var validator: Resumption.Validator
     /// nil if the server didn't say.
     var completeLength: Int64?
@@ -26,67 +18,22 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     /// The most arrays and dictionaries.
     private static let maximumContainers = 16
-    private static let maximumPropertyContainers = 64
 
-    /// `request` is the task's original one; its credentials are left out.
     init(
-        request: URLRequest,
-        url: URL,
+        request: StoredRequest,
         validator: Resumption.Validator,
         completeLength: Int64?,
         partialFile: PartialFile
     ) {
-        self.url = Self.withoutCredentials(url)
-        method = request.httpMethod ?? "GET"
-        headers = (request.allHTTPHeaderFields ?? [:]).filter { !Self.isOurs($0.key) }
-        timeoutInterval = request.timeoutInterval
-        handlesCookies = request.httpShouldHandleCookies ? nil : false
-        mainDocumentURL = request.mainDocumentURL.map(Self.withoutCredentials)
-        properties = RequestProperties.list(of: request).flatMap(Self.harmlessProperties)
+        self.request = request
         self.validator = validator
         self.completeLength = completeLength
         self.partialFile = partialFile
     }
 
-    /// Fields that are never the request's own here: we either write them or leave them out.
-    static func isOurs(_ name: String) -> Bool {
-        RequestProperties.isField(name)
-            || (["Range", "If-Range"] + credentialFields).contains { $0.isEqualIgnoringASCIICase(to: name) }
-    }
-
-    private static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2"]
-
-    static func withoutCredentials(_ url: URL) -> URL {
-        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
-        components.user = nil
-        components.password = nil
-        return components.url ?? url
-    }
-
-    var request: URLRequest {
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        request.timeoutInterval = timeoutInterval
-        request.httpShouldHandleCookies = handlesCookies ?? true
-        request.mainDocumentURL = mainDocumentURL
-        for (name, value) in headers where !Self.isOurs(name) { request.setValue(value, forHTTPHeaderField: name) }
-        if let list = properties.flatMap(Self.harmlessProperties) { RequestProperties.setList(list, in: &request) }
-        return request
-    }
-
-    static func harmlessProperties(_ list: Data) -> Data? {
-        isHarmless(list, containers: maximumPropertyContainers) ? list : nil
-    }
-
     /// - Parameter offset: The partial file's length in bytes, which may have grown since it was described.
     func resumption(from offset: Int64) -> Resumption {
         Resumption(offset: offset, validator: validator, completeLength: completeLength)
-    }
-
-    /// Whether resume data may lead to `url`: an http, https, ftp or ftps URL with a host. An attacker may have written it to reach this
-    /// machine's files or sockets.
-    static func canName(_ url: URL) -> Bool {
-        (Origin(url) ?? Origin.ofFTP(url)).map { !$0.isUnixSocket } ?? false
     }
 
     // MARK: - To bytes and back
@@ -100,13 +47,14 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     /// Throws unless `data` is our resume data, of this version, and plausible.
     init(decoding data: Data) throws(URLError) {
-        guard Self.isHarmless(data, containers: Self.maximumContainers),
+        guard data.count <= Self.maximumSize,
+            UntrustedPropertyList.isHarmless(data, containers: Self.maximumContainers),
             let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
         else { throw Self.invalid("The resume data can't be read.") }
         guard decoded.version == Self.currentVersion else {
             throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
         }
-        guard Self.canName(decoded.url), decoded.method == "GET",
+        guard StoredRequest.canName(decoded.request.url), decoded.request.method == "GET",
             decoded.partialFile.length >= 0,
             decoded.completeLength.map({ $0 >= decoded.partialFile.length }) ?? true,
             !decoded.validator.fieldValue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
@@ -114,8 +62,28 @@ struct ResumeData: Codable, Equatable, Sendable {
         self = decoded
     }
 
-    private static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
-        data.count <= maximumSize && UntrustedPropertyList.isHarmless(data, containers: maximum)
+    // The request's entries stand beside the others.
+
+    private enum CodingKeys: CodingKey {
+        case version, validator, completeLength, partialFile
+    }
+
+    init(from decoder: any Decoder) throws {
+        request = try StoredRequest(from: decoder)
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        version = try container.decode(Int.self, forKey: .version)
+        validator = try container.decode(Resumption.Validator.self, forKey: .validator)
+        completeLength = try container.decodeIfPresent(Int64.self, forKey: .completeLength)
+        partialFile = try container.decode(PartialFile.self, forKey: .partialFile)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try request.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(version, forKey: .version)
+        try container.encode(validator, forKey: .validator)
+        try container.encodeIfPresent(completeLength, forKey: .completeLength)
+        try container.encode(partialFile, forKey: .partialFile)
     }
 
     // MARK: - To another directory

@@ -75,8 +75,9 @@ enum KeptBody: Codable, Equatable, Sendable {
             }
             defer { close(descriptor) }
             var description = Data(count: Int(partial.length))
-            let count = description.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-            guard count == description.count, UntrustedPropertyList.isHarmless(description, containers: 4),
+            let filled = description.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }
+            guard case .success(description.count) = filled,
+                UntrustedPropertyList.isHarmless(description, containers: 4),
                 let file = try? PropertyListDecoder().decode(UploadedFile.self, from: description)
             else { throw Self.gone }
             return .programFile(file)

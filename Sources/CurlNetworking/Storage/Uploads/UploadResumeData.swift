@@ -23,7 +23,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
 
     init(request: StoredRequest, resource: UploadResource, acknowledged: Int64, length: Int64?, body: KeptBody) {
         self.request = request
-        self.resource = UploadResource(url: ResumeData.withoutCredentials(resource.url), version: resource.version)
+        self.resource = UploadResource(url: StoredRequest.withoutCredentials(resource.url), version: resource.version)
         self.acknowledged = acknowledged
         self.length = length
         self.body = body
@@ -50,7 +50,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     }
 
     private var isPlausible: Bool {
-        guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && ResumeData.canName($0) }),
+        guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && StoredRequest.canName($0) }),
             HeaderRules.isToken(request.method), !["GET", "HEAD"].contains(request.method), acknowledged >= 0,
             length.map({ $0 >= acknowledged }) ?? true
         else { return false }
@@ -80,7 +80,7 @@ struct UploadResumption: Sendable {
 
     /// Finds the body in `directory`, or where it is said to be there. Throws if it has gone. Blocks for the time that takes.
     init(_ data: UploadResumeData, in directory: URL) throws(URLError) {
-        request = data.request.request
+        request = data.request.urlRequest
         kept = data.body
         var content = try data.body.content(in: directory)
         var isUnchanged = true
@@ -96,6 +96,16 @@ struct UploadResumption: Sendable {
         resource = isUnchanged ? data.resource : nil
         acknowledged = isUnchanged ? data.acknowledged : 0
         length = isUnchanged ? data.length : nil
+    }
+
+    /// The upload of a file that is as it was. How much the server has is not known.
+    init(_ request: URLRequest, _ file: UploadedFile, at resource: UploadResource) {
+        self.request = request
+        self.resource = resource
+        acknowledged = 0
+        length = file.length
+        kept = nil
+        content = .programFile(file)
     }
 
     /// What may not change while it is sent; nil for what can't.

@@ -19,8 +19,7 @@ struct ResumeDataTests {
         defer { close(descriptor) }
         let request = try request ?? Sample.request("https://example.com/file?q=1#f", "GET", ["X-A": "b"])
         return ResumeData(
-            request: request,
-            url: try #require(request.url),
+            request: StoredRequest(request, to: try #require(request.url)),
             validator: validator,
             completeLength: completeLength,
             partialFile: try #require(PartialFile(describing: descriptor, at: file))
@@ -64,7 +63,7 @@ struct ResumeDataTests {
     func request() throws {
         var request = try Sample.request("https://example.com/a%20b?q#f", "GET", ["X-A": "b", "Accept": "*/*"])
         request.timeoutInterval = 12.5
-        let decoded = try ResumeData(decoding: #require(Self.sample(request).encoded())).request
+        let decoded = try ResumeData(decoding: #require(Self.sample(request).encoded())).request.urlRequest
         #expect(decoded.url == request.url)
         #expect(decoded.httpMethod == "GET")
         #expect(decoded.allHTTPHeaderFields == ["X-A": "b", "Accept": "*/*"])
@@ -81,7 +80,7 @@ struct ResumeDataTests {
         CurlNetworking.URLProtocol.setProperty("text", forKey: "other", in: mutable)
         let encoded = try #require(Self.sample(mutable as URLRequest).encoded())
         #expect(!String(decoding: encoded, as: UTF8.self).contains("topsecret"))
-        let decoded = try ResumeData(decoding: encoded).request
+        let decoded = try ResumeData(decoding: encoded).request.urlRequest
         #expect(!decoded.httpShouldHandleCookies)
         #expect(decoded.mainDocumentURL == (try Sample.url("https://main.example/page")))
         #expect(CurlNetworking.URLProtocol.property(forKey: "key", in: decoded) as? [String: [Int]] == ["a": [1, 2]])
@@ -93,7 +92,7 @@ struct ResumeDataTests {
         let data = try Self.changed { list in
             for key in ["handlesCookies", "mainDocumentURL", "properties"] { list[key] = nil }
         }
-        let request = try ResumeData(decoding: data).request
+        let request = try ResumeData(decoding: data).request.urlRequest
         #expect(request.httpShouldHandleCookies && request.mainDocumentURL == nil)
     }
 
@@ -104,7 +103,7 @@ struct ResumeDataTests {
         ]
     )
     func hostileProperties(text: String) throws {
-        let request = try ResumeData(decoding: Self.changed { $0["properties"] = Data(text.utf8) }).request
+        let request = try ResumeData(decoding: Self.changed { $0["properties"] = Data(text.utf8) }).request.urlRequest
         #expect(request.allHTTPHeaderFields == ["X-A": "b"])
     }
 
@@ -112,9 +111,9 @@ struct ResumeDataTests {
     func schemes(scheme: String) throws {
         let url = "\(scheme)://%2Frun%2Fdocker.sock/file"
         #expect(try Self.isRefused(Self.changed { $0["url"] = ["relative": url] }))
-        #expect(!ResumeData.canName(try Sample.url("http+unix://%2Frun%2Fa.sock/")))
+        #expect(!StoredRequest.canName(try Sample.url("http+unix://%2Frun%2Fa.sock/")))
         for url in ["http://a/", "https://a/", "ftp://a/", "ftps://a/"] {
-            #expect(ResumeData.canName(try Sample.url(url)))
+            #expect(StoredRequest.canName(try Sample.url(url)))
         }
     }
 
@@ -135,8 +134,8 @@ struct ResumeDataTests {
             ]
         )
         let data = try Self.sample(request)
-        #expect(data.url.absoluteString == "https://example.com/")
-        #expect(data.headers == ["X-A": "b"])
+        #expect(data.request.url.absoluteString == "https://example.com/")
+        #expect(data.request.headers == ["X-A": "b"])
         let text = String(decoding: try #require(data.encoded()), as: UTF8.self)
         #expect(!text.contains("topsecret"))
         #expect(!text.contains("us%20er"))
@@ -145,7 +144,7 @@ struct ResumeDataTests {
     @Test("Headers that are ours are not taken from a forgery")
     func forgedHeaders() throws {
         let data = try Self.changed { $0["headers"] = ["Range": "bytes=0-", "authorization": "x", "X-A": "b"] }
-        #expect(try ResumeData(decoding: data).request.allHTTPHeaderFields == ["X-A": "b"])
+        #expect(try ResumeData(decoding: data).request.urlRequest.allHTTPHeaderFields == ["X-A": "b"])
     }
 
     @Test("What would be too large to be read back is not written")
@@ -221,7 +220,7 @@ struct ResumeDataTests {
             guard let decoded = try? ResumeData(decoding: Self.changed { $0["timeoutInterval"] = timeout }) else {
                 continue
             }
-            _ = Sample.settings().idleTimeout(for: decoded.request)
+            _ = Sample.settings().idleTimeout(for: decoded.request.urlRequest)
         }
     }
 
@@ -252,8 +251,9 @@ struct ResumeDataTests {
     static func isHandled(_ data: Data) -> Bool {
         do throws(URLError) {
             let decoded = try ResumeData(decoding: data)
-            _ = decoded.request
-            return decoded.partialFile.length >= 0 && decoded.method == "GET" && Origin(decoded.url) != nil
+            _ = decoded.request.urlRequest
+            return decoded.partialFile.length >= 0 && decoded.request.method == "GET"
+                && Origin(decoded.request.url) != nil
                 && decoded.completeLength ?? .max >= decoded.partialFile.length
         } catch {
             return error.code == .unsupportedURL

@@ -21,7 +21,7 @@ struct UploadResumeDataFormatTests {
     func resumeData(_ body: KeptBody, acknowledged: Int64 = 2, length: Int64? = 4) throws -> UploadResumeData {
         let url = try Sample.url("https://user:password@example.com/uploads/1")
         return UploadResumeData(
-            request: try #require(StoredRequest(request)),
+            request: StoredRequest(request, to: try #require(request.url)),
             resource: UploadResource(url: url, version: .v6),
             acknowledged: acknowledged,
             length: length,
@@ -37,9 +37,9 @@ struct UploadResumeDataFormatTests {
         for secret in ["secret", "password", "user"] { #expect(!text.contains(secret)) }
         let decoded = try UploadResumeData(decoding: encoded)
         #expect(decoded == resumeData)
-        #expect(decoded.request.request.url?.absoluteString == "https://example.com/files")
-        #expect(decoded.request.request.httpMethod == "POST")
-        #expect(decoded.request.request.allHTTPHeaderFields == ["X-Key": "k", "Content-Type": "image/png"])
+        #expect(decoded.request.urlRequest.url?.absoluteString == "https://example.com/files")
+        #expect(decoded.request.urlRequest.httpMethod == "POST")
+        #expect(decoded.request.urlRequest.allHTTPHeaderFields == ["X-Key": "k", "Content-Type": "image/png"])
         #expect(decoded.resource.url.absoluteString == "https://example.com/uploads/1")
     }
 
