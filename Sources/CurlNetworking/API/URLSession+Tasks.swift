@@ -59,13 +59,13 @@ extension URLSession {
 
     func makeEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let resumption = Result { () throws(URLError) in try ResumeData(decoding: resumeData) }
-        if core.configuration.identifier != nil, let request = try? resumption.get().request {
+        if core.configuration.identifier != nil, let request = try? resumption.get().request.urlRequest {
             return makeBackgroundEngine(request, consumer, resumeData: resumeData)
         }
         return TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
-            request: (try? resumption.get())?.request,
+            request: (try? resumption.get())?.request.urlRequest,
             resumption: resumption,
             consumer: consumer
         )

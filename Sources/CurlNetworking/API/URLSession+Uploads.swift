@@ -7,6 +7,24 @@ extension URLSession {
         introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
     }
 
+    /// An upload that goes on, with a request of its own: that of resume data has no credentials. nil where the file isn't there.
+    func makeUploadTask(
+        _ request: URLRequest,
+        fromFile url: URL,
+        resuming resource: UploadResource
+    ) -> URLSessionUploadTask? {
+        guard let file = UploadedFile(url) else { return nil }
+        let engine = TaskHandle(
+            identifier: core.makeTaskIdentifier(),
+            session: core,
+            request: request,
+            body: .file(url),
+            upload: .success(UploadResumption(request, file, at: resource)),
+            consumer: .delegate
+        )
+        return introduce(URLSessionUploadTask(engine: engine))
+    }
+
     /// May wait for the file system, as the body has to be found.
     func makeUploadEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let directory = core.settings.temporaryDirectory

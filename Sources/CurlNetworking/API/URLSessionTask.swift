@@ -130,6 +130,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { engine?.changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
+    /// Cancels a download or an upload, for whoever wants to resume it. Apple's signature says nothing about threads; the handler is called
+    /// once, on one thread.
+    final func pause(_ completionHandler: @escaping (Data?) -> Void) {
+        nonisolated(unsafe) let completionHandler = completionHandler
+        guard let engine else { return completionHandler(nil) }
+        engine.cancel(self) { completionHandler($0) }
+    }
+
     // MARK: - Progress
 
     /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
@@ -194,17 +202,12 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
     open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
-        // As with downloads: called once, on one thread.
-        nonisolated(unsafe) let completionHandler = completionHandler
-        guard let engine else { return completionHandler(nil) }
-        engine.cancel(self) { completionHandler($0) }
+        pause(completionHandler)
     }
 
     /// Cancels the upload so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
-        await withCheckedContinuation { continuation in
-            cancel { data in continuation.resume(returning: data) }
-        }
+        await withCheckedContinuation { continuation in cancel { continuation.resume(returning: $0) } }
     }
 }
 
@@ -220,17 +223,12 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
     open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
-        // Apple's signature says nothing about threads; the handler is called once, on one thread.
-        nonisolated(unsafe) let completionHandler = completionHandler
-        guard let engine else { return completionHandler(nil) }
-        engine.cancel(self) { completionHandler($0) }
+        pause(completionHandler)
     }
 
     /// Cancels the download so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
-        await withCheckedContinuation { continuation in
-            cancel { data in continuation.resume(returning: data) }
-        }
+        await withCheckedContinuation { continuation in cancel { continuation.resume(returning: $0) } }
     }
 
     /// Resume data for what has been received so far, while the download continues: for a program that wants to resume even if it is

@@ -129,10 +129,9 @@ final class FileSink: Sink {
     }
 
     private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {
-        guard let originalRequest, let url = originalRequest.url, ResumeData.canName(url) else { return nil }
+        guard let originalRequest, let url = originalRequest.url, StoredRequest.canName(url) else { return nil }
         return ResumeData(
-            request: originalRequest,
-            url: url,
+            request: StoredRequest(originalRequest, to: url),
             validator: validator,
             completeLength: expected > 0 ? expected : nil,
             partialFile: partial

@@ -147,7 +147,7 @@ final class TransportSecurityStore: Sendable {
 
     /// Atomic, and readable by this user only, since the file shows which hosts were visited.
     private static func replace(_ file: URL, with text: String) throws(SystemError) {
-        let temporary = file.path + ".\(UUID().uuidString).tmp"
+        let temporary = file.path + ".\(UUID.random().uuidString).tmp"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemError.current }
         do throws(SystemError) {

@@ -13,25 +13,30 @@ struct TaskBudget: Equatable, Sendable {
     static let challenges = 50
     /// Requests sent again because their connection was dead: on another connection, then on one of their own.
     static let replays = 2
-    /// Parts (206) that a resumed download may consist of, in addition to those that `bytesPerPart` allows.
-    static let parts = 100
-    /// One more part is allowed for each this many bytes: a server may send a large file in many parts, but not in tiny ones.
-    static let bytesPerPart: Int64 = 64 * 1024
-
-    /// How often an upload may be resumed, in addition to what `bytesPerResumption` allows. With the delays before them that takes some
-    /// seconds.
-    static let resumptions = 5
-    /// Once more for each this many bytes that the server has: a large upload may be interrupted often, if it gets ahead.
-    static let bytesPerResumption: Int64 = 256 * 1024
+    /// Parts (206) that a resumed download may consist of: a server may send a large file in many parts, but not in tiny ones.
+    static let parts = Allowance(count: 100, bytesForOneMore: 64 * 1024)
+    /// How often an upload may be resumed: a large one may be interrupted often, if it gets ahead. With the delays before them, those of one that
+    /// doesn't take some seconds.
+    static let resumptions = Allowance(count: 5, bytesForOneMore: 256 * 1024)
     /// For each this many bytes of a request's body, one byte more of informational responses may come than otherwise: they may tell how much
     /// of it has arrived.
     static let bytesPerInformationalByte: Int64 = 128
 
-    private var resumptionCount: Int64 = 0
+    /// So many, and one more for each so many bytes that the task has gained.
+    struct Allowance: Equatable, Sendable {
+        let count: Int64
+        let bytesForOneMore: Int64
+
+        func covers(_ spent: Int64, at length: Int64) -> Bool {
+            spent <= count.addingClamped(length / bytesForOneMore)
+        }
+    }
+
     private var handshakeCount = 0
     private var challengeCount = 0
     private var replayCount = 0
     private var partCount: Int64 = 0
+    private var resumptionCount: Int64 = 0
 
     /// A handshake with the host of `url` stopped to ask the delegate.
     mutating func spendHandshake(at url: URL?) throws(URLError) {
@@ -58,7 +63,7 @@ struct TaskBudget: Equatable, Sendable {
     /// Another part of `url` is about to be requested; the download has `length` bytes so far.
     mutating func spendPart(of url: URL?, at length: Int64) throws(URLError) {
         partCount += 1
-        guard partCount > Int64(Self.parts).addingClamped(length / Self.bytesPerPart) else { return }
+        guard !Self.parts.covers(partCount, at: length) else { return }
         throw URLError(
             .badServerResponse,
             url,
@@ -69,7 +74,7 @@ struct TaskBudget: Equatable, Sendable {
     /// An upload to `url` is about to be resumed; the server has `length` bytes of it.
     mutating func spendResumption(of url: URL?, at length: Int64) throws(URLError) {
         resumptionCount += 1
-        guard resumptionCount > Int64(Self.resumptions).addingClamped(length / Self.bytesPerResumption) else { return }
+        guard !Self.resumptions.covers(resumptionCount, at: length) else { return }
         throw URLError(
             .networkConnectionLost,
             url,

@@ -69,14 +69,14 @@ extension CookieStore {
         guard !pending.isEmpty, !shortly || isShort else { return completion() }
         let deadline = shortly ? DispatchTime.now() + Self.longestShortWait : nil
         waiters.append(Waiter(mark: pending.mark, deadline: deadline, completion: completion))
-        if let deadline, !isAlarmSet { setAlarm(at: deadline) }
+        if let deadline, alarm == nil { setAlarm(at: deadline) }
     }
 
     /// Completes those who have waited long enough at `deadline`. There is one alarm at a time, since all wait equally long.
     private func setAlarm(at deadline: DispatchTime) {
-        isAlarmSet = true
+        alarm = deadline
         indexing.asyncAfter(deadline: deadline) { [self] in
-            isAlarmSet = false
+            alarm = nil
             let now = DispatchTime.now()
             completeWaiters { $0.deadline.map { $0 <= now } ?? false }
             if let next = waiters.lazy.compactMap(\.deadline).first { setAlarm(at: next) }

@@ -50,8 +50,8 @@ final class CookieStore: @unchecked Sendable {
     private var snapshot = CookieSnapshot()
     var pending = PendingCookieWrites()
     var waiters: [Waiter] = []
-    /// Whether somebody will look for waiters whose deadline has passed.
-    var isAlarmSet = false
+    /// When somebody will look for waiters whose deadline has passed; nil if nobody will.
+    var alarm: DispatchTime?
     /// The description of stock storages for ephemeral sessions says so. All others have a file.
     private(set) lazy var isInMemory = storage.description.hasPrefix("Ephemeral")
 

@@ -43,13 +43,13 @@ struct TaskBudgetTests {
             }
         }
         #expect(error?.code == .badServerResponse)
-        #expect(count >= 100 && count <= 100 + length / TaskBudget.bytesPerPart)
+        #expect(count >= 100 && count <= 100 + length / TaskBudget.parts.bytesForOneMore)
     }
 
     @Test("Parts of an honest size are enough for any file")
     func honestParts() throws {
         var budget = TaskBudget()
-        for part in 1...100_000 { try budget.spendPart(of: nil, at: Int64(part) * TaskBudget.bytesPerPart) }
+        for part in 1...100_000 { try budget.spendPart(of: nil, at: Int64(part) * TaskBudget.parts.bytesForOneMore) }
     }
 
     @Test("Bounds of one kind leave those of the others alone")
@@ -57,7 +57,7 @@ struct TaskBudgetTests {
         var budget = TaskBudget()
         for _ in 0..<TaskBudget.challenges { try budget.spendChallenge(at: nil) }
         for _ in 0..<TaskBudget.handshakes { try budget.spendHandshake(at: nil) }
-        for _ in 0..<TaskBudget.parts { try budget.spendPart(of: nil, at: 0) }
+        for _ in 0..<TaskBudget.parts.count { try budget.spendPart(of: nil, at: 0) }
         #expect(budget.spendReplay() == true)
     }
 }

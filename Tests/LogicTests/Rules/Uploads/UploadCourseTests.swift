@@ -186,14 +186,14 @@ struct UploadCourseTests {
     @Test("A task resumes an upload only so often, unless it gets ahead")
     func budget() {
         var stuck = TaskBudget()
-        for _ in 0..<TaskBudget.resumptions {
+        for _ in 0..<TaskBudget.resumptions.count {
             #expect(throws: Never.self) { try stuck.spendResumption(of: url, at: 0) }
         }
         #expect(throws: URLError.self) { try stuck.spendResumption(of: url, at: 0) }
         var ahead = TaskBudget()
         for count in 1...1000 {
             #expect(throws: Never.self) {
-                try ahead.spendResumption(of: url, at: Int64(count) * TaskBudget.bytesPerResumption)
+                try ahead.spendResumption(of: url, at: Int64(count) * TaskBudget.resumptions.bytesForOneMore)
             }
         }
     }
