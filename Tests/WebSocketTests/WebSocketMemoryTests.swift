@@ -39,7 +39,7 @@ struct WebSocketMemoryTests {
             let task = session.webSocketTask(with: server.webSocketURL())
             task.resume()
             try await server.waitUntilBlocked()
-            // What the server could send is with the system, but for those 64 KiB, a message, and a read.
+            // What the server could send is with the system, but for those 256 KiB, a message, and a read.
             #expect(server.bytesSent - begin < total / 2)
             #expect(ProcessUsage().peak - before < Self.allowance)
             var count = 0

@@ -8,37 +8,6 @@ import Testing
 
 @Suite("Messages that are sent without the loop")
 struct WebSocketSenderTests {
-    /// Two ends of a connection; the near one is what a channel would have.
-    private final class Pair: Sendable {
-        let near: Int32
-        let far: Int32
-
-        init() throws {
-            var ends: [Int32] = [-1, -1]
-            guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else { throw URLError(.unknown) }
-            (near, far) = (ends[0], ends[1])
-            // The system's smallest buffer.
-            var size: Int32 = 1
-            setsockopt(near, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        }
-
-        deinit {
-            close(near)
-            close(far)
-        }
-
-        /// What has come to the far end.
-        func read() -> Data {
-            var data = Data()
-            var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-            while true {
-                let count = recv(far, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-                guard count > 0 else { return data }
-                data.append(contentsOf: buffer[..<count])
-            }
-        }
-    }
-
     private final class Owner: WebSocketExchangeOwner {
         let wishes = Watched(0)
         var announcesWebSocket: Bool { false }
@@ -48,14 +17,14 @@ struct WebSocketSenderTests {
         func tell(_ event: TaskEvent) {}
     }
 
-    private let pair: Pair
+    private let pair: SocketPair
     private let socket: PlainSocket
     private let exchange = WebSocketExchange(WebSocketHandshake(protocols: [], compression: nil))
     private let owner = Owner()
     private let results = Watched<[String]>([])
 
     init() throws {
-        pair = try Pair()
+        pair = try SocketPair()
         socket = PlainSocket(pair.near)
         exchange.join(owner)
         exchange.opened(nil)
@@ -127,13 +96,131 @@ struct WebSocketSenderTests {
         #expect(!exchange.lendLine(WebSocketSender(socket)))
     }
 
+    @Test("Callers on many threads send whole messages, each one's in its order, while the connection takes the line")
+    func concurrent() throws {
+        let (senders, each) = (4, 200)
+        #expect(exchange.lendLine(WebSocketSender(socket)))
+        let sending = DispatchGroup()
+        for sender in 0..<senders {
+            DispatchQueue.global().async(group: sending) { [self] in
+                for number in 0..<each {
+                    let filling = String(repeating: "x", count: (number * 37) % 300)
+                    send("\(sender) \(number)", .text("\(sender) \(number) \(filling)"))
+                }
+            }
+        }
+        // What the connection does on its loop: takes the line, sends what waits, and lends the line again.
+        let connection = WebSocketSender(socket)
+        var received = Data()
+        func serve() {
+            received += pair.read()
+            var rest = Data()
+            func flush() {
+                while !rest.isEmpty {
+                    rest = rest.dropFirst(rest.withUnsafeBytes { socket.send($0) })
+                    received += pair.read()
+                }
+            }
+            if let unfinished = exchange.takeLine() {
+                rest = Data(unfinished.rest)
+                flush()
+                exchange.complete(unfinished.waiter, .success(())) { $0() }
+            }
+            while let sending = exchange.takeSend() {
+                rest = Data(connection.send(sending.message))
+                flush()
+                exchange.complete(sending.waiter, .success(())) { $0() }
+            }
+            _ = exchange.lendLine(connection)
+        }
+        while sending.wait(timeout: .now()) == .timedOut { serve() }
+        serve()
+        received += pair.read()
+        var reader = WebSocketFrameReader()
+        let texts = reader.read(received).map(\.text)
+        #expect(texts.count == senders * each)
+        for sender in 0..<senders {
+            let numbers = texts.filter { $0.hasPrefix("\(sender) ") }.compactMap { Int($0.split(separator: " ")[1]) }
+            #expect(numbers == Array(0..<each), "the order of the calls")
+        }
+        #expect(Set(results.value) == Set((0..<senders).flatMap { a in (0..<each).map { "\(a) \($0) sent" } }))
+        #expect(results.value.count == senders * each)
+    }
+
+    @Test("A task that ends while a caller has sent half of a message fails that one, and those after it, once")
+    func cancelled() throws {
+        #expect(exchange.lendLine(WebSocketSender(socket)))
+        send("a", .binary(Data(count: WebSocketSender.largestMessage)))
+        send("b", .text("later"))
+        // What the connection does when it is cancelled.
+        let unfinished = try #require(exchange.takeLine())
+        exchange.giveBack([unfinished.waiter])
+        exchange.end(URLError(.cancelled), isCancelled: true) { $0() }
+        #expect(results.value == ["a failed", "b failed"])
+        #expect(!exchange.lendLine(WebSocketSender(socket)))
+        send("c", .text("too late"))
+        #expect(results.value == ["a failed", "b failed", "c failed"])
+    }
+
+    @Test("A peer that has hung up leaves the message to the connection, which finds the error")
+    func hungUp() throws {
+        #expect(exchange.lendLine(WebSocketSender(socket)))
+        pair.hangUp()
+        send("a", .text("nobody hears"))
+        #expect(results.value == [])
+        #expect(owner.wishes.value == 1)
+        #expect(socket.hasFailed)
+        let unfinished = try #require(exchange.takeLine())
+        #expect(frames(Data(unfinished.rest)) == ["nobody hears"])
+    }
+
+    @Test("Messages compressed by their callers and by the connection share one window, in the order of the wire")
+    func compressed() throws {
+        let compression = WebSocketCompression()
+        let compressor = WebSocketCompressor(compression)
+        let sender = WebSocketSender(socket, compressor)
+        let text = String(repeating: "What was said before is short to say again. ", count: 5)
+        #expect(exchange.lendLine(sender))
+        send("a", .text(text))
+        #expect(results.value == ["a sent"])
+        let first = pair.read()
+        #expect(exchange.takeLine() == nil)
+        // The connection's turn.
+        let payload = try #require(Array(text.utf8).withUnsafeBytes { compressor.compress($0) })
+        #expect(exchange.lendLine(sender))
+        send("b", .text(text))
+        send("c", .text("short"))
+        let second = pair.read()
+        #expect(second.count < first.count / 2)
+        var reader = WebSocketFrameReader()
+        var frames = reader.read(first + second)
+        #expect(frames.map(\.reserved) == [4, 4, 0])
+        var own = LoopbackServer.WebSocketFrame(LoopbackServer.WebSocketFrame.Opcode.text, Data(payload))
+        own.reserved = 4
+        frames.insert(own, at: 1)
+        let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+        var assembler = WebSocketAssembler(maximumMessageSize: 1 << 20, inflater: inflater)
+        var seen: [WebSocketAssembler.Event] = []
+        for var frame in frames {
+            frame.mask = nil
+            let events = try frame.bytes.withUnsafeBytes { bytes in
+                var input = bytes
+                var events: [WebSocketAssembler.Event] = []
+                while let event = try assembler.next(&input) { events.append(event) }
+                return events
+            }
+            seen += events
+        }
+        #expect(seen == [text, text, text, "short"].map { .message(.text($0)) })
+    }
+
     @Test("A socket that libcurl closes takes and gives nothing more: its number may be another's")
     func closed() {
         "ab".utf8.withContiguousStorageIfAvailable { bytes in
             #expect(socket.send(UnsafeRawBufferPointer(bytes)) == 2)
         }
         #expect(pair.read() == Data("ab".utf8))
-        _ = Glibc.send(pair.far, "c", 1, 0)
+        pair.write("c")
         socket.close()
         var buffer = [UInt8](repeating: 0, count: 8)
         #expect(buffer.withUnsafeMutableBytes { socket.receive(into: $0) } == 0)

@@ -85,6 +85,31 @@ struct WebSocketTimeTests {
         try await rig.server.waitUntilNoConnections()
     }
 
+    @Test("A task that is to begin later opens nothing before, and its delegate is asked when the time has come")
+    func beginDate() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let delegate = TimelineDelegate(onDelayedRequest: { _, answer in
+            #expect(server.connectionCount == 0)
+            answer(.continueLoading, nil)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let never = session.webSocketTask(with: server.webSocketURL())
+        never.earliestBeginDate = .distantFuture
+        never.resume()
+        let task = session.webSocketTask(with: server.webSocketURL())
+        let date = Date(timeIntervalSinceNow: 0.05)
+        task.earliestBeginDate = date
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(Date() >= date && server.connectionCount == 1)
+        never.cancel()
+        await #expect(throws: URLError.self) { try await never.receive() }
+        #expect(server.connectionCount == 1)
+    }
+
     @Test("A task that waits for connectivity is opened when the server can be reached")
     func connectivity() async throws {
         let port = try LoopbackServer.unusedPort()

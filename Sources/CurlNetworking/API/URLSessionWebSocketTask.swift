@@ -85,7 +85,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// Passes the next message to `completionHandler`. Calls are answered in their order.
     ///
-    /// Nothing is read from the server while 64 KiB of messages wait for their receiver: it is held back then.
+    /// Nothing is read from the server once 256 KiB of messages wait for their receivers, until half of them are received: it is held back then.
     open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
         guard let exchange else { return completionHandler(.failure(Self.noSession)) }
         exchange.receive(exchange.makeReceiver(), isHandler: true) { completionHandler($0.map(Message.init)) }

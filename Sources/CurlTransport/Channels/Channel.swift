@@ -10,7 +10,10 @@ package protocol ChannelDelegate: AnyObject {
     /// The connection is up, TLS included. Nothing is read before `Channel.setReading(true)`.
     func channelOpened(_ channel: Channel)
 
-    /// The next bytes that have come; at least one. They are gone when this returns.
+    /// Asked before anything is read.
+    func channelReading(_ channel: Channel) -> ChannelReading
+
+    /// The next bytes that have come; at least one. They are gone when this returns, unless the delegate has said where they go.
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer)
 
     /// The other side will send no more. Bytes can still be sent.
@@ -27,6 +30,16 @@ extension ChannelDelegate {
     package func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
         .accepted
     }
+
+    package func channelReading(_ channel: Channel) -> ChannelReading { .upTo(.max) }
+}
+
+/// How a channel's delegate wants the next bytes read.
+package enum ChannelReading {
+    /// No more than so many at once.
+    case upTo(Int)
+    /// To memory of the delegate's, which stays where it is until they have been passed on.
+    case into(UnsafeMutableRawBufferPointer)
 }
 
 /// A connection that libcurl makes, through proxies and TLS as for any request, and that we speak on ourselves.
@@ -248,7 +261,7 @@ package final class Channel: TransferHandler {
 
     /// False where there is nothing to be read now.
     private func readOnce() -> Bool {
-        let buffer = loop.channelBuffer
+        let buffer = nextBuffer
         switch early.take() ?? receive(into: buffer) {
         case .bytes(let bytes):
             bytes.withUnsafeBytes { delegate?.channel(self, received: $0) }
@@ -267,6 +280,13 @@ package final class Channel: TransferHandler {
         case .failure(let failure):
             fail(sendFailure ?? failure)
             return false
+        }
+    }
+
+    private var nextBuffer: UnsafeMutableRawBufferPointer {
+        switch delegate?.channelReading(self) ?? .upTo(.max) {
+        case .upTo(let count): UnsafeMutableRawBufferPointer(rebasing: loop.channelBuffer.prefix(count))
+        case .into(let buffer): buffer
         }
     }
 

@@ -86,12 +86,18 @@ package final class MessageDeflater {
     package func deflate(_ message: UnsafeRawBufferPointer) -> [UInt8]? {
         var output: [UInt8] = []
         var rest = message
+        var room = max(256, message.count / 2)
         repeat {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(UInt32.max)))
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
             stream.pointee.next_in = piece.bindMemory(to: UInt8.self).baseAddress
             stream.pointee.avail_in = UInt32(piece.count)
-            guard flush(into: &output, upTo: max(256, piece.count / 2)) else { return nil }
+            repeat {
+                guard let next = flush(after: output, upTo: room) else { return nil }
+                output = next
+                room = max(256, output.count)
+                // Until all of the input is put out.
+            } while stream.pointee.avail_out == 0
         } while !rest.isEmpty
         guard output.count >= Self.tail else { return nil }
         output.removeLast(Self.tail)
@@ -101,21 +107,17 @@ package final class MessageDeflater {
         return output
     }
 
-    /// Until all of the input is put out.
-    private func flush(into output: inout [UInt8], upTo size: Int) -> Bool {
-        while true {
-            let start = output.count
-            output.append(contentsOf: repeatElement(0, count: size))
-            let room = UInt32(clamping: size)
-            let code = output.withUnsafeMutableBufferPointer { output in
-                stream.pointee.next_out = output.baseAddress.map { $0 + start }
-                stream.pointee.avail_out = room
-                return functions.deflate(stream, Self.syncFlush)
-            }
-            let left = Int(stream.pointee.avail_out)
-            output.removeLast(size - Int(room) + left)
-            guard code == Self.ok || code == Self.bufferError else { return false }
-            if left > 0 { return true }
+    /// `output` with what zlib puts out, up to so many bytes; nil where zlib fails.
+    private func flush(after output: [UInt8], upTo size: Int) -> [UInt8]? {
+        let room = UInt32(clamping: size)
+        var code = Self.ok
+        let longer = [UInt8](unsafeUninitializedCapacity: output.count + Int(room)) { buffer, count in
+            _ = buffer.initialize(fromContentsOf: output)
+            stream.pointee.next_out = buffer.baseAddress.map { $0 + output.count }
+            stream.pointee.avail_out = room
+            code = functions.deflate(stream, Self.syncFlush)
+            count = output.count + Int(room - stream.pointee.avail_out)
         }
+        return code == Self.ok || code == Self.bufferError ? longer : nil
     }
 }

@@ -51,17 +51,15 @@ package final class MessageInflater {
     /// Inflates from the beginning of `input`, which it shortens, until that is used up or `output` is full.
     package func inflate(
         _ input: inout UnsafeRawBufferPointer,
-        into output: inout [UInt8]
+        into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> Step {
         let inputSize = UInt32(clamping: input.count)
         let outputSize = UInt32(clamping: output.count)
-        let code = output.withUnsafeMutableBufferPointer { output in
-            stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
-            stream.pointee.avail_in = inputSize
-            stream.pointee.next_out = output.baseAddress
-            stream.pointee.avail_out = outputSize
-            return functions.inflate(stream, 0)
-        }
+        stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_in = inputSize
+        stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_out = outputSize
+        let code = functions.inflate(stream, 0)
         let consumed = Int(inputSize - stream.pointee.avail_in)
         input = UnsafeRawBufferPointer(rebasing: input.dropFirst(consumed))
         let produced = Int(outputSize - stream.pointee.avail_out)

@@ -156,6 +156,109 @@ struct WebSocketAssemblerTests {
         }
     }
 
+    // MARK: - Large frames
+
+    /// What comes of the bytes when they are read as the assembler wants them, in whatever pieces the system has.
+    private func events(reading bytes: [UInt8], _ random: inout SeededGenerator) -> Events {
+        var assembler = WebSocketAssembler(maximumMessageSize: 1 << 22)
+        var seen: [WebSocketAssembler.Event] = []
+        var rest = bytes[...]
+        do throws(WebSocketViolation) {
+            while !rest.isEmpty {
+                let there = Int.random(in: 1...100_000, using: &random)
+                let piece: UnsafeMutableRawBufferPointer
+                var own: UnsafeMutableRawBufferPointer?
+                switch assembler.nextReading {
+                case .into(let buffer):
+                    piece = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(there).prefix(rest.count))
+                case .upTo(let most):
+                    piece = .allocate(byteCount: min(there, most, rest.count), alignment: 1)
+                    own = piece
+                }
+                defer { own?.deallocate() }
+                piece.copyBytes(from: rest.prefix(piece.count))
+                rest = rest.dropFirst(piece.count)
+                var input = UnsafeRawBufferPointer(piece)
+                while let event = try assembler.next(&input) { seen.append(event) }
+            }
+        } catch {
+            return (seen, error)
+        }
+        return (seen, nil)
+    }
+
+    @Test("What is read to where it belongs is the same as what is copied there", arguments: 0..<20)
+    func direct(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var frames: [Frame] = []
+        for _ in 0..<12 {
+            let size = [100, 5_000, 40_000, 70_000, 300_000].randomElement(using: &random) ?? 0
+            // Text whose characters are cut by the pieces.
+            let payload = Array(String(repeating: "añ€😀", count: size / 10).utf8)
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: frames.append(Frame(0x81, payload))
+            case 1: frames += [Frame(0x02, payload), Frame(0x89, "p"), Frame(0x00, payload), Frame(0x80, payload)]
+            case 2: frames += [Frame(0x01, payload), Frame(0x80, payload)]
+            default: frames.append(Frame(0x82, payload))
+            }
+        }
+        if seed % 4 == 3 { frames.append(Frame(0x81, Array(repeating: 0x61, count: 90_000) + [0xFF])) }
+        let bytes = frames.flatMap(\.bytes)
+        let copied = events(bytes, maximum: 1 << 22)
+        #expect(copied.violation?.status == (seed % 4 == 3 ? .invalidPayload : nil))
+        for _ in 0..<3 {
+            let read = events(reading: bytes, &random)
+            #expect(read.events == copied.events)
+            #expect(read.violation == copied.violation)
+        }
+    }
+
+    @Test("A large message is handed over in the memory to which it was read")
+    func handedOver() throws {
+        var assembler = WebSocketAssembler(maximumMessageSize: 1 << 20)
+        let bytes = Frame(0x82, [UInt8](repeating: 7, count: 65_536)).bytes
+        let first = try bytes[..<512].withUnsafeBytes { bytes in
+            var input = bytes
+            return try assembler.next(&input)
+        }
+        #expect(first == nil)
+        guard case .into(let buffer) = assembler.nextReading else {
+            Issue.record("the frame's payload isn't read to its message")
+            return
+        }
+        #expect(buffer.count == bytes.count - 512)
+        buffer.copyBytes(from: bytes[512...])
+        var input = UnsafeRawBufferPointer(buffer)
+        guard case .message(.binary(let data)) = try assembler.next(&input) else {
+            Issue.record("no message")
+            return
+        }
+        #expect(data == Data(repeating: 7, count: 65_536))
+        data.withUnsafeBytes { data in
+            #expect(data.baseAddress.map { $0 + (512 - 10) } == UnsafeRawPointer(buffer.baseAddress))
+        }
+    }
+
+    @Test("Small frames, compressed ones and control frames are read with what comes after them")
+    func small() throws {
+        let frames = [
+            Frame(0x82, [UInt8](repeating: 7, count: 1000)), Frame(0xC2, [UInt8](repeating: 0, count: 60_000)),
+        ]
+        for frame in frames {
+            let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+            var assembler = WebSocketAssembler(maximumMessageSize: 1 << 20, inflater: inflater)
+            let event = try frame.bytes[..<4].withUnsafeBytes { bytes in
+                var input = bytes
+                return try assembler.next(&input)
+            }
+            #expect(event == nil)
+            guard case .upTo(.max) = assembler.nextReading else {
+                Issue.record("read to its message")
+                continue
+            }
+        }
+    }
+
     // MARK: - Compression
 
     @Test("The examples of RFC 7692 inflate to Hello, with and without what came before")

@@ -50,7 +50,9 @@ struct WebSocketExchangeTests {
         exchange.received(.binary(Data(count: count))) { $0() }
     }
 
-    @Test("It is full with 64 KiB of messages, each counted as 64 bytes more than it has, and with one more at most")
+    @Test(
+        "It is full with 256 KiB of messages, each counted as 64 bytes more than it has, until half of them are taken"
+    )
     func bound() {
         let owner = Owner()
         open(owner)
@@ -59,11 +61,15 @@ struct WebSocketExchangeTests {
             arrive(960)
             count += 1
         }
-        #expect(count == 64)
-        #expect(WebSocketExchange.highMark == 65536)
+        #expect(count == 256)
+        for _ in 0..<127 { receive("a") }
+        #expect(exchange.isFull)
+        #expect(owner.wishes.value == 0)
         receive("a")
         #expect(!exchange.isFull)
-        // Whoever reads the connection has to look again.
+        // Whoever reads the connection has to look again, once.
+        #expect(owner.wishes.value == 1)
+        receive("a")
         #expect(owner.wishes.value == 1)
         arrive(10 << 20)
         #expect(exchange.isFull)
@@ -115,6 +121,42 @@ struct WebSocketExchangeTests {
         exchange.setPaused(false) { $0() }
         owner.deliver()
         #expect(results.value == ["a 1", "b 2"])
+    }
+
+    @Test("The delegate's hearing that the web socket is open lets the connection read on, if it was full")
+    func roomByAnnouncement() {
+        let owner = Owner(announces: true)
+        open(owner)
+        receive("a")
+        arrive(1 << 20)
+        #expect(exchange.isFull)
+        owner.deliver()
+        #expect(owner.wishes.value == 1)
+        #expect(!exchange.isFull)
+    }
+
+    @Test("A receiver that was cancelled gets nothing, before it waits and while it does")
+    func cancelledReceivers() {
+        let owner = Owner()
+        open(owner)
+        let (early, late) = (exchange.makeReceiver(), exchange.makeReceiver())
+        let note: @Sendable (String, Result<WebSocketMessage, any Error>) -> Void = { [results] name, result in
+            let text =
+                switch result {
+                case .success(let message): "\(message.count)"
+                case .failure(let error): error is CancellationError ? "cancelled" : "failed"
+                }
+            results.update { $0.append("\(name) \(text)") }
+        }
+        exchange.cancelReceiver(early)
+        arrive(1)
+        exchange.receive(early, isHandler: false) { note("early", $0) }
+        exchange.receive(exchange.makeReceiver(), isHandler: false) { note("a", $0) }
+        exchange.receive(late, isHandler: false) { note("late", $0) }
+        exchange.cancelReceiver(late)
+        arrive(2)
+        exchange.receive(exchange.makeReceiver(), isHandler: false) { note("b", $0) }
+        #expect(results.value == ["early cancelled", "a 1", "late cancelled", "b 2"])
     }
 
     @Test("At the end what has come can still be received, unless the task was cancelled", arguments: [false, true])

@@ -18,15 +18,17 @@ struct WebSocketAssembler {
     private var inflater: MessageInflater?
     private var frame = WebSocketFrameHeader(opcode: .continuation, length: 0)
     private var message: Message?
+    /// Of the message under way.
+    private let payload = WebSocketPayload()
     private var control: [UInt8] = []
 
     /// A message of which the end is still to come.
     private struct Message {
         let isText: Bool
         let isCompressed: Bool
-        var payload = Data()
         /// As it came, compressed or not; in bytes.
         var wireSize = 0
+        /// Looks at text that comes in several pieces.
         var validator = UTF8Validator()
     }
 
@@ -38,7 +40,22 @@ struct WebSocketAssembler {
     }
 
     /// How much memory the message under way takes, in bytes.
-    var waitingCount: Int { message?.payload.count ?? 0 }
+    var waitingCount: Int { payload.count }
+
+    /// How the next input is best read, so that the payload of a large frame needn't be copied.
+    var nextReading: ChannelReading {
+        let missing = parser.missingCount
+        if missing >= Self.leastDirect, !frame.opcode.isControl, message?.isCompressed == false {
+            if payload.room.count < Self.leastDirect { payload.reserve(min(missing, Self.mostReserved)) }
+            return .into(UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(missing)))
+        }
+        // After a large frame another is likely: its header comes first.
+        return .upTo(missing == 0 && frame.length >= Self.leastDirect ? Self.mostOfHead : .max)
+    }
+
+    /// Frames with less payload gain nothing from that. In bytes.
+    private static let leastDirect = 16 * 1024
+    private static let mostOfHead = 512
 
     /// Takes the next event off the beginning of `input`; nil where more is needed, and then `input` is empty.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketViolation) -> Event? {
@@ -76,17 +93,14 @@ struct WebSocketAssembler {
 
     /// Room for the frame's payload, unless the message becomes too large with it.
     private mutating func reserve(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
-        guard var message = message.take() else { return }
+        guard let message else { return }
         let (size, overflows) = message.wireSize.addingReportingOverflow(header.length)
         // Compressing can make a message longer, by less than that.
         let slack = message.isCompressed ? maximumMessageSize >> 8 + 1024 : 0
         guard !overflows, size - min(size, slack) <= maximumMessageSize else { throw Self.tooBig }
-        message.wireSize = size
+        self.message?.wireSize = size
         // What the server announces, it has yet to send.
-        if !message.isCompressed {
-            message.payload.reserveCapacity(min(size, message.payload.count + Self.mostReserved))
-        }
-        self.message = message
+        if !message.isCompressed { payload.reserve(min(header.length, Self.mostReserved)) }
     }
 
     /// What every compressed message ends with, and its sender leaves out (RFC 7692 §7.2.2).
@@ -103,20 +117,20 @@ struct WebSocketAssembler {
 
     private mutating func inflate(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
         var rest = bytes
-        var output = [UInt8](repeating: 0, count: min(32 * 1024, max(1024, 8 * bytes.count)))
+        let most = min(32 * 1024, max(1024, 8 * bytes.count))
         while true {
+            // One byte more than there may be tells a message that is too large.
+            let room = min(most, max(0, maximumMessageSize - payload.count)) + 1
+            payload.reserve(room)
+            let output = UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(room))
             let step: MessageInflater.Step
             do throws(DecodingFailure) {
-                guard let next = try inflater?.inflate(&rest, into: &output) else { return }
+                guard let next = try inflater?.inflate(&rest, into: output) else { return }
                 step = next
             } catch {
                 throw Self.notInflatable(error)
             }
-            try output.withUnsafeBytes { output in
-                Result { () throws(WebSocketViolation) in
-                    try appendInflated(UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
-                }
-            }.get()
+            try appendInflated(UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
             if step.isDone { return }
         }
     }
@@ -126,11 +140,15 @@ struct WebSocketAssembler {
     }
 
     private mutating func appendInflated(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
-        guard !bytes.isEmpty, var message = message.take() else { return }
-        guard message.payload.count + bytes.count <= maximumMessageSize else { throw Self.tooBig }
-        if message.isText, !message.validator.append(bytes) { throw Self.notText }
-        message.payload.append(contentsOf: bytes)
-        self.message = message
+        guard !bytes.isEmpty, let message else { return }
+        guard payload.count + bytes.count <= maximumMessageSize else { throw Self.tooBig }
+        if message.isText, !isWhole, self.message?.validator.append(bytes) == false { throw Self.notText }
+        payload.append(bytes)
+    }
+
+    /// Whether the piece under way is all of the message: it is looked at when it becomes text.
+    private var isWhole: Bool {
+        frame.isFinal && parser.missingCount == 0 && payload.count == 0 && message?.isCompressed == false
     }
 
     private static let notText = WebSocketViolation(.invalidPayload, "A text message is not UTF-8.")
@@ -154,8 +172,8 @@ struct WebSocketAssembler {
             }
         }
         guard let message = message.take() else { return nil }
-        guard message.isText else { return .message(.binary(message.payload)) }
-        guard message.validator.isComplete else { throw Self.notText }
-        return .message(.text(String(decoding: message.payload, as: UTF8.self)))
+        guard message.isText else { return .message(.binary(payload.takeData())) }
+        guard message.validator.isComplete, let text = payload.takeText() else { throw Self.notText }
+        return .message(.text(text))
     }
 }

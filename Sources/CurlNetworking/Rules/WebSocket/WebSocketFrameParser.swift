@@ -30,6 +30,11 @@ struct WebSocketFrameParser {
         if case .header = state { headerCount == 0 } else { false }
     }
 
+    /// How many bytes of the frame's payload are still to come.
+    var missingCount: Int {
+        if case .payload(let missing) = state { missing } else { 0 }
+    }
+
     /// Takes the next element off the beginning of `input`; nil where more is needed, and then `input` is empty.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketViolation) -> Element? {
         switch state {

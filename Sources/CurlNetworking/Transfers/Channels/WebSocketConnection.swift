@@ -67,8 +67,9 @@ final class WebSocketConnection {
             MessageInflater(windowBits: $0.serverWindowBits, forgets: $0.serverForgets)
         }
         assembler = WebSocketAssembler(maximumMessageSize: exchange.maximumMessageSize, inflater: inflater)
-        encoder = WebSocketEncoder(compression)
-        sender = compression?.canCompress == true ? nil : channel.sendingSocket.map(WebSocketSender.init)
+        let compressor = compression.map(WebSocketCompressor.init)
+        encoder = WebSocketEncoder(compressor)
+        sender = channel.sendingSocket.map { WebSocketSender($0, compressor) }
     }
 
     private func atEndOfRound(_ delivery: @escaping WebSocketExchange.Delivery) {
@@ -113,6 +114,8 @@ final class WebSocketConnection {
     }
 
     // MARK: - Receiving
+
+    var nextReading: ChannelReading { rest.isEmpty ? assembler.nextReading : .upTo(.max) }
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard rest.isEmpty else { return rest.append(contentsOf: bytes) }

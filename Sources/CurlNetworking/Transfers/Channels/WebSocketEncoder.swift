@@ -4,10 +4,8 @@ import Foundation
 /// Writes messages and control frames to a channel, masked, and compressed where that was agreed on. Loop only.
 struct WebSocketEncoder {
     private var keys = WebSocketMaskingKeys()
-    private let compression: WebSocketCompression?
-    /// nil until the first message that is to be compressed, and after zlib has failed.
-    private var deflater: MessageDeflater?
-    private var mayCompress: Bool
+    /// nil where nothing may be compressed.
+    private let compressor: WebSocketCompressor?
     private var message: Message?
 
     private struct Message {
@@ -31,12 +29,9 @@ struct WebSocketEncoder {
 
     /// A larger message goes in several frames, and control frames can come between them. In bytes.
     private static let largestFrame = 256 * 1024
-    /// Smaller messages gain nothing. In bytes.
-    private static let leastCompressed = 64
 
-    init(_ compression: WebSocketCompression?) {
-        self.compression = compression
-        mayCompress = compression?.canCompress ?? false
+    init(_ compressor: WebSocketCompressor?) {
+        self.compressor = compressor
     }
 
     /// Some of a message has yet to be written.
@@ -53,7 +48,7 @@ struct WebSocketEncoder {
         case .text(let text): (opcode, payload) = (.text, .bytes(Array(text.utf8)))
         case .binary(let data): (opcode, payload) = (.binary, .data(data))
         }
-        if let compressed = compressed(payload) {
+        if let compressed = payload.withBytes({ compressor?.compress($0) }) {
             self.message = Message(opcode: opcode, isCompressed: true, payload: .bytes(compressed))
         } else {
             self.message = Message(opcode: opcode, isCompressed: false, payload: payload)
@@ -88,17 +83,5 @@ struct WebSocketEncoder {
         channel.send(count: WebSocketFrameWriter.size(of: header)) {
             WebSocketFrameWriter.write(header, payload, mask: key, to: $0)
         }
-    }
-
-    /// nil where the payload is sent as it is.
-    private mutating func compressed(_ payload: Payload) -> [UInt8]? {
-        guard mayCompress, let compression, payload.withBytes(\.count) >= Self.leastCompressed else { return nil }
-        let deflater =
-            deflater ?? MessageDeflater(windowBits: compression.clientWindowBits, forgets: compression.clientForgets)
-        self.deflater = deflater
-        let compressed = deflater.flatMap { deflater in payload.withBytes { deflater.deflate($0) } }
-        // Part of the message may be in the deflater's window, which the server's hasn't got.
-        if compressed == nil { (mayCompress, self.deflater) = (false, nil) }
-        return compressed
     }
 }

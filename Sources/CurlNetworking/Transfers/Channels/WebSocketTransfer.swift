@@ -145,6 +145,10 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         if case .open(let connection) = state { connection.sentAll() } else { activity = loop.now }
     }
 
+    func channelReading(_ channel: Channel) -> ChannelReading {
+        if case .open(let connection) = state { connection.nextReading } else { .upTo(.max) }
+    }
+
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
         switch state {
         case .open(let connection): connection.received(bytes)

@@ -11,7 +11,7 @@ final class WebSocketExchange: Sendable {
     let handshake: WebSocketHandshake
     private let state = Mutex(State())
     /// Locked before `state`, never after it, and by the loop only when it has something to send.
-    private let line = Mutex(Line.held)
+    private let line = Mutex(WebSocketLine.held)
 
     init(_ handshake: WebSocketHandshake) {
         self.handshake = handshake
@@ -28,32 +28,6 @@ final class WebSocketExchange: Sendable {
     struct Sending: Sendable {
         let message: WebSocketMessage
         let waiter: Waiter<Void>
-    }
-
-    /// A message of which the system hasn't taken all.
-    struct Unfinished: Sendable {
-        /// Of its frame.
-        let rest: [UInt8]
-        let waiter: Waiter<Void>
-    }
-
-    /// Whose turn it is to send.
-    private enum Line {
-        /// The connection's.
-        case held
-        /// Anybody's who has a message: nothing is ahead of it.
-        case lent(WebSocketSender)
-        /// The connection's, which has yet to send that.
-        case unfinished(Unfinished)
-
-        func sender(for message: WebSocketMessage) -> WebSocketSender? {
-            if case .lent(let sender) = self, message.count <= WebSocketSender.largestMessage { sender } else { nil }
-        }
-
-        /// It is the connection's turn.
-        mutating func giveBack() {
-            if case .lent = self { self = .held }
-        }
     }
 
     /// A message or ping that the program wants sent.
@@ -78,17 +52,7 @@ final class WebSocketExchange: Sendable {
         weak var owner: (any WebSocketExchangeOwner)?
         var maximumMessageSize = 1024 * 1024
         var lastNumber = 0
-
-        // From the server
-        var received = Fifo<WebSocketMessage>()
-        var receivedCost = 0
-        var receivers = Fifo<Waiter<WebSocketMessage>>()
-        /// Receivers that were cancelled while they waited.
-        var cancelled: Set<Int> = []
-        /// The delegate has been told that the web socket is open, or nobody is to be told.
-        var isAnnounced = false
-        /// The task is suspended: nobody gets anything.
-        var isPaused = false
+        var inbox = WebSocketInbox()
 
         // To the server
         var sends = Fifo<Sending>()
@@ -104,6 +68,9 @@ final class WebSocketExchange: Sendable {
 
         var isOpen: Bool { if case .open = phase { true } else { false } }
 
+        /// Why everything fails; nil before the end.
+        var error: (any Error)? { if case .ended(let error) = phase { error } else { nil } }
+
         /// Adds a wish with `add`, unless it comes too late.
         mutating func note(
             _ isHandler: Bool,
@@ -112,7 +79,7 @@ final class WebSocketExchange: Sendable {
         ) -> Wish {
             let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
             var wish = Wish(waiter: waiter, owner: owner, isOpen: isOpen)
-            if case .ended(let error) = phase {
+            if let error {
                 wish.refusal = error
             } else if closing != nil {
                 wish.refusal = WebSocketExchange.closedError("The web socket is closing.")
@@ -152,10 +119,6 @@ final class WebSocketExchange: Sendable {
 
     // MARK: - The program's wishes
 
-    /// How many bytes of messages wait for the program before nothing more is read. Each counts 64 more than its payload.
-    static let highMark = 64 * 1024
-    private static let cost = 64
-
     /// A number that no other receiver has.
     func makeReceiver() -> Int { state.withLock { $0.makeNumber() } }
 
@@ -165,56 +128,27 @@ final class WebSocketExchange: Sendable {
         isHandler: Bool,
         _ resume: @escaping @Sendable (Result<WebSocketMessage, any Error>) -> Void
     ) {
-        enum Answer { case wait, message(WebSocketMessage, isCaughtUp: Bool), failure(any Error) }
-        let (waiter, answer, owner, isOver) = state.withLock { state in
-            let waiter = Waiter(number: number, isHandler: isHandler, resume: resume)
-            var isOver = false
-            if case .ended = state.phase { isOver = true }
-            if state.cancelled.remove(waiter.number) != nil {
-                return (waiter, Answer.failure(CancellationError()), state.owner, isOver)
-            }
-            if state.receivers.isEmpty, isOver || state.isAnnounced && !state.isPaused,
-                let message = state.received.popFirst()
-            {
-                let wasFull = state.receivedCost >= Self.highMark
-                state.receivedCost -= message.count + Self.cost
-                let isCaughtUp = wasFull && state.receivedCost < Self.highMark
-                return (waiter, .message(message, isCaughtUp: isCaughtUp), state.owner, isOver)
-            }
-            if case .ended(let error) = state.phase { return (waiter, .failure(error), state.owner, isOver) }
-            state.receivers.append(waiter)
-            return (waiter, .wait, state.owner, isOver)
-        }
+        let receiver = Waiter(number: number, isHandler: isHandler, resume: resume)
+        let (answer, error, owner) = state.withLock { ($0.inbox.receive(receiver), $0.error, $0.owner) }
+        let isOver = error != nil
         switch answer {
-        case .wait:
-            // Messages may wait for the web socket's announcement.
-            break
-        case .message(let message, let isCaughtUp):
-            hand(.success(message), to: waiter, owner, isOver: isOver)
-            if isCaughtUp { owner?.webSocketWishesChanged() }
-        case .failure(let error):
-            hand(.failure(error), to: waiter, owner, isOver: isOver)
+        case .wait: break
+        case .taken(let taken):
+            hand(.success(taken.message), to: receiver, owner, isOver: isOver)
+            if taken.makesRoom { owner?.webSocketWishesChanged() }
+        case .cancelled: hand(.failure(CancellationError()), to: receiver, owner, isOver: isOver)
+        case .over: hand(.failure(error ?? CancellationError()), to: receiver, owner, isOver: isOver)
         }
     }
 
     /// The Swift task that waits for a message, or is about to, was cancelled.
     func cancelReceiver(_ number: Int) {
-        let waiter = state.withLock { state -> Waiter<WebSocketMessage>? in
-            var others = Fifo<Waiter<WebSocketMessage>>()
-            var found: Waiter<WebSocketMessage>?
-            while let waiter = state.receivers.popFirst() {
-                if waiter.number == number { found = waiter } else { others.append(waiter) }
-            }
-            state.receivers = others
-            if found == nil { state.cancelled.insert(number) }
-            return found
-        }
-        waiter?.resume(.failure(CancellationError()))
+        state.withLock { $0.inbox.cancel(number) }?.resume(.failure(CancellationError()))
     }
 
     /// The receiver has its result.
     func forgetReceiver(_ number: Int) {
-        state.withLock { _ = $0.cancelled.remove(number) }
+        state.withLock { $0.inbox.forget(number) }
     }
 
     /// Sends a message at once, on this thread, if nothing is ahead of it; otherwise the connection does.
@@ -236,7 +170,7 @@ final class WebSocketExchange: Sendable {
             }
             let rest = sender.send(message)
             guard !rest.isEmpty else { return (wish, true) }
-            line = .unfinished(Unfinished(rest: rest, waiter: wish.waiter))
+            line = .unfinished(WebSocketLine.Unfinished(rest: rest, waiter: wish.waiter))
             return (wish, false)
         }
         if isSent { hand(.success(()), to: wish.waiter, wish.owner, isOver: false) } else { pass(on: wish) }
@@ -298,11 +232,11 @@ final class WebSocketExchange: Sendable {
         let isAnnounced = owner?.announcesWebSocket != true
         state.withLock { state in
             if case .connecting = state.phase { state.phase = .open }
-            state.isAnnounced = isAnnounced
+            if isAnnounced { state.inbox.announce() }
         }
         if !isAnnounced {
             owner?.call { [weak self] in
-                self?.state.withLock { $0.isAnnounced = true }
+                self?.state.withLock { $0.inbox.announce() }
                 self?.handOver(using: nil)
             }
         }
@@ -310,27 +244,16 @@ final class WebSocketExchange: Sendable {
 
     /// A message has come. `atEndOfRound` has what wakes other threads done later.
     func received(_ message: WebSocketMessage, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        state.withLock { state in
-            state.received.append(message)
-            state.receivedCost += message.count + Self.cost
-        }
+        state.withLock { $0.inbox.append(message) }
         handOver(using: atEndOfRound)
     }
 
     /// Matches messages with those who wait for them. Any thread.
     private func handOver(using atEndOfRound: ((@escaping Delivery) -> Void)?) {
-        var isCaughtUp = false
-        while true {
-            let match = state.withLock { state -> (WebSocketMessage, Waiter<WebSocketMessage>, Bool)? in
-                guard state.isAnnounced, !state.isPaused, !state.receivers.isEmpty,
-                    let message = state.received.popFirst(), let waiter = state.receivers.popFirst()
-                else { return nil }
-                let wasFull = state.receivedCost >= Self.highMark
-                state.receivedCost -= message.count + Self.cost
-                return (message, waiter, wasFull && state.receivedCost < Self.highMark)
-            }
-            guard let (message, waiter, hasRoom) = match else { break }
-            isCaughtUp = isCaughtUp || hasRoom
+        var makesRoom = false
+        while let (taken, waiter) = state.withLock({ $0.inbox.match() }) {
+            makesRoom = makesRoom || taken.makesRoom
+            let message = taken.message
             if !waiter.isHandler, let atEndOfRound {
                 atEndOfRound { waiter.resume(.success(message)) }
             } else {
@@ -338,14 +261,14 @@ final class WebSocketExchange: Sendable {
             }
         }
         // On the loop, the connection looks for itself.
-        if isCaughtUp, atEndOfRound == nil { owner?.webSocketWishesChanged() }
+        if makesRoom, atEndOfRound == nil { owner?.webSocketWishesChanged() }
     }
 
     /// Nothing more is to be read before the program has taken some.
-    var isFull: Bool { state.withLock { $0.receivedCost >= Self.highMark } }
+    var isFull: Bool { state.withLock { $0.inbox.isFull } }
 
     func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        state.withLock { $0.isPaused = isPaused }
+        state.withLock { $0.inbox.setPaused(isPaused) }
         if !isPaused { handOver(using: atEndOfRound) }
     }
 
@@ -355,20 +278,12 @@ final class WebSocketExchange: Sendable {
             let isIdle = state.withLock {
                 $0.isOpen && $0.closing == nil && $0.sends.isEmpty && $0.pings.isEmpty
             }
-            guard isIdle, case .held = line else { return false }
-            line = .lent(sender)
-            return true
+            return isIdle && line.lend(sender)
         }
     }
 
     /// Called before the connection sends anything. Returns what it has to send before that.
-    func takeLine() -> Unfinished? {
-        line.withLock { line in
-            defer { line = .held }
-            if case .unfinished(let unfinished) = line { return unfinished }
-            return nil
-        }
-    }
+    func takeLine() -> WebSocketLine.Unfinished? { line.withLock { $0.take() } }
 
     func takeSend() -> Sending? { state.withLock { $0.sends.popFirst() } }
 
@@ -409,30 +324,23 @@ final class WebSocketExchange: Sendable {
 
     /// The task is over: whoever waits for something gets `error`. What has come can still be received, unless the task was cancelled.
     func end(_ error: any Error, isCancelled: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        let (receivers, waiters, isFirst) = state.withLock { state in
-            if case .ended = state.phase { return ([Waiter<WebSocketMessage>](), [Waiter<Void>](), false) }
+        let ended = state.withLock {
+            state -> (receivers: [(Waiter<WebSocketMessage>, WebSocketMessage?)], [Waiter<Void>])? in
+            guard state.error == nil else { return nil }
             state.phase = .ended(error)
-            state.isAnnounced = true
-            if isCancelled { (state.received, state.receivedCost) = (Fifo(), 0) }
-            var receivers: [Waiter<WebSocketMessage>] = []
             var waiters = state.unfinished
             state.unfinished = []
-            while let receiver = state.receivers.popFirst() { receivers.append(receiver) }
             while let sending = state.sends.popFirst() { waiters.append(sending.waiter) }
             while let ping = state.pings.popFirst() { waiters.append(ping) }
-            return (receivers, waiters, true)
+            return (state.inbox.end(isCancelled: isCancelled), waiters)
         }
-        guard isFirst else { return }
-        let messages = state.withLock { state in
-            receivers.map { _ in
-                state.received.popFirst().map { Result<WebSocketMessage, any Error>.success($0) } ?? .failure(error)
-            }
-        }
-        for (receiver, message) in zip(receivers, messages) {
+        guard let (receivers, waiters) = ended else { return }
+        for (receiver, message) in receivers {
+            let result = message.map { Result<WebSocketMessage, any Error>.success($0) } ?? .failure(error)
             if receiver.isHandler {
-                owner?.call { receiver.resume(message) }
+                owner?.call { receiver.resume(result) }
             } else {
-                atEndOfRound { receiver.resume(message) }
+                atEndOfRound { receiver.resume(result) }
             }
         }
         for waiter in waiters { complete(waiter, .failure(error), atEndOfRound) }

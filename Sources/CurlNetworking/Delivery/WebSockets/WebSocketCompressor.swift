@@ -1,0 +1,30 @@
+import CurlTransport
+
+/// Compresses a web socket's messages, in their order: each may refer to those before it (RFC 7692 §7.2.1).
+///
+/// `@unchecked Sendable`: it is used by whoever has the exchange's line.
+final class WebSocketCompressor: @unchecked Sendable {
+    private let compression: WebSocketCompression
+    /// nil until the first message that is to be compressed, and after zlib has failed.
+    private var deflater: MessageDeflater?
+    private var mayCompress: Bool
+
+    /// Smaller messages gain nothing. In bytes.
+    private static let leastCompressed = 64
+
+    init(_ compression: WebSocketCompression) {
+        self.compression = compression
+        mayCompress = compression.canCompress
+    }
+
+    /// nil where the payload is sent as it is.
+    func compress(_ payload: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard mayCompress, payload.count >= Self.leastCompressed else { return nil }
+        deflater =
+            deflater ?? MessageDeflater(windowBits: compression.clientWindowBits, forgets: compression.clientForgets)
+        let compressed = deflater?.deflate(payload)
+        // Part of the message may be in the deflater's window, which the server's hasn't got.
+        if compressed == nil { (mayCompress, deflater) = (false, nil) }
+        return compressed
+    }
+}
