@@ -54,6 +54,14 @@ package final class Stage: Sendable {
         )
     }
 
+    /// A server that converses over each connection.
+    package func connect(
+        options: LoopbackServer.Options = LoopbackServer.Options(),
+        _ conversation: @escaping LoopbackServer.Conversation
+    ) throws -> LoopbackServer {
+        adopt(try LoopbackServer(options: options) { _ in conversation })
+    }
+
     /// A URL where nobody listens.
     package func nobody() throws -> URL {
         let port = try LoopbackServer.unusedPort()

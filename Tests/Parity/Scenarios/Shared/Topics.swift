@@ -28,4 +28,5 @@ package let topics: [Topic] = [
     timeouts, beginning, metrics,
     connectionFaults, malformedAnswers, errorTexts,
     urls, schemes, protocols, proxies,
+    webSockets, streams,
 ]

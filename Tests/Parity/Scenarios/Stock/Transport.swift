@@ -14,3 +14,8 @@ extension URLSessionConfiguration {
         if !classes.isEmpty { protocolClasses = classes }
     }
 }
+
+extension URLSession {
+    /// The stock module marks `streamTask(withHostName:port:)` unavailable: no program that calls it compiles.
+    func openStream(host: String, port: Int) -> (any StreamTask)? { nil }
+}

@@ -6,7 +6,7 @@ import Synchronization
 /// A delegate of every kind that notes every call, with a task's description as its lane.
 ///
 /// How many pieces a body comes in is nobody's promise: consecutive messages about bytes are one event.
-final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, URLSessionWebSocketDelegate {
     /// What the delegate does besides noting. Set before the first task is resumed.
     struct Behaviour: Sendable {
         /// How it answers a response; nil: it calls the handler itself, through `heldResponse`.
@@ -48,6 +48,13 @@ final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
     func completions(_ count: Int = 1) async throws {
         try await calls("didComplete", count)
     }
+
+    /// Returns when so many web sockets are open, or will never be.
+    func openings(_ count: Int = 1) async throws {
+        try await calls(Self.opening, count)
+    }
+
+    private static let opening = "the end of opening"
 
     /// Returns when the session has become invalid.
     func invalidation() async throws {
@@ -121,6 +128,7 @@ final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         note("didComplete", Describe.error(error), task)
+        count(Self.opening)
     }
 
     func urlSession(
@@ -185,6 +193,27 @@ final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
         didBecome downloadTask: URLSessionDownloadTask
     ) {
         note("didBecome download", [:], dataTask)
+    }
+
+    // MARK: - Web sockets
+
+    func urlSession(
+        _ session: URLSession,
+        webSocketTask: URLSessionWebSocketTask,
+        didOpenWithProtocol protocol: String?
+    ) {
+        note("didOpen", ["protocol": `protocol` ?? "none"], webSocketTask)
+        count(Self.opening)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        webSocketTask: URLSessionWebSocketTask,
+        didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?
+    ) {
+        let reason = reason.map { String(decoding: $0, as: UTF8.self) } ?? "none"
+        note("didClose", ["code": "\(closeCode.rawValue)", "reason": reason], webSocketTask)
     }
 
     // MARK: - Downloads
