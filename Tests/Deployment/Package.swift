@@ -12,6 +12,10 @@ let package = Package(
             name: "fetch-ours",
             dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")]
         ),
+        .executableTarget(
+            name: "background",
+            dependencies: [.product(name: "CurlNetworking", package: "CurlNetworking")]
+        ),
         .executableTarget(name: "fetch-stock", swiftSettings: [.define("STOCK")]),
         .executableTarget(name: "start-up"),
     ],

@@ -22,7 +22,7 @@ extension CurlOptions {
         public var launchCommand: [String] = []
 
         /// From which size on, in bytes, a download that the agent was killed in is resumed and not begun anew. Smaller ones aren't
-        /// worth the record.
+        /// worth the record; nor is their end, as long as the program takes it within a second.
         public var resumableSize: Int64 = 256 * 1024
 
         /// How long an agent without tasks and without programs stays.

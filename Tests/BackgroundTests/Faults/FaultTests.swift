@@ -22,89 +22,72 @@ extension BackgroundTests {
 
         @Test("A full disk fails the download that doesn't fit, and no other")
         func fullDisk() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
             let body = LoopbackServer.Body.generated(length: 2_000_000, seed: 1)
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 if request.path == "/small" { return .text("small").after([.waitFor(gate)]) }
                 return .pieces([.body(body[0..<10_000]), .waitFor(gate), .body(body[10_000..<2_000_000])])
             }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let large = session.downloadTask(with: server.url("/large"))
-            let small = session.downloadTask(with: server.url("/small"))
+            defer { rig.end() }
+            let large = rig.session.downloadTask(with: rig.url("/large"))
+            let small = rig.session.downloadTask(with: rig.url("/small"))
             for task in [large, small] { task.resume() }
-            try await delegate.wait(for: large) { $0.name == "wrote" }
-            _ = try await server.request(number: 2)
+            try await rig.delegate.wait(for: large) { $0.name == "wrote" }
+            _ = try await rig.server.request(number: 2)
             try await limitFiles(of: rig, to: 1_000_000)
             gate.open()
-            let error = try await delegate.completion(of: large)
+            let error = try await rig.delegate.completion(of: large)
             #expect(error?.code == .cannotWriteToFile)
-            try await delegate.success(of: small)
-            #expect(delegate.body(of: small) == Data("small".utf8))
-            session.finishTasksAndInvalidate()
-            try await delegate.invalidation()
-            try await rig.wait { rig.stateFiles == [] }
+            try await rig.delegate.success(of: small)
+            #expect(rig.delegate.body(of: small) == Data("small".utf8))
+            try await rig.finish()
         }
 
         @Test("Where no record can be written, new tasks fail and others end; with room, all is well again")
         func noRoomForRecords() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 request.path == "/held" ? .text("").after([.waitFor(gate)]) : .text("hello")
             }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let held = session.downloadTask(with: server.url("/held"))
-            held.resume()
-            _ = try await server.request(number: 1)
+            defer { rig.end() }
+            let held = rig.download("/held")
+            _ = try await rig.server.request(number: 1)
             try await limitFiles(of: rig, to: 0)
-            let refused = session.downloadTask(with: server.url("/"))
-            refused.resume()
-            #expect(try await delegate.completion(of: refused)?.code == .cannotWriteToFile)
+            let refused = rig.download()
+            #expect(try await rig.delegate.completion(of: refused)?.code == .cannotWriteToFile)
             gate.open()
-            try await delegate.success(of: held)
+            try await rig.delegate.success(of: held)
             #expect((held.response as? HTTPURLResponse)?.statusCode == 200)
 
             try await limitFiles(of: rig, to: nil)
-            let task = session.downloadTask(with: server.url("/"))
-            task.resume()
-            try await delegate.success(of: task)
-            #expect(delegate.body(of: task) == Data("hello".utf8))
-            session.finishTasksAndInvalidate()
-            try await delegate.invalidation()
-            try await rig.wait { rig.stateFiles == [] }
+            let task = rig.download()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == Data("hello".utf8))
+            try await rig.finish()
         }
 
         @Test("In a folder that becomes read-only, new tasks fail and others go on", .enabled(if: geteuid() == 0))
         func readOnly() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 request.path == "/held" ? .text("").after([.waitFor(gate)]) : .text("hello")
             }
-            defer { server.stop() }
+            defer { rig.end() }
             // The superuser may write everywhere.
             let program = try rig.program(user: 65534)
             try await program.line(beginningWith: "ready")
-            program.say("download \(server.url("/held")) held")
-            _ = try await server.request(number: 1)
+            program.say("download \(rig.url("/held")) held")
+            _ = try await rig.server.request(number: 1)
             let session = try #require(rig.stateFiles.first { !$0.contains("/") })
             let folder = rig.sessions.appendingPathComponent(session)
             #expect(chmod(folder.path, 0o500) == 0)
-            program.say("download \(server.url("/")) refused")
+            program.say("download \(rig.url("/")) refused")
             let code = URLError.Code.cannotWriteToFile.rawValue
             try await program.line(beginningWith: "completed refused \(code)")
             #expect(chmod(folder.path, 0o700) == 0)
             gate.open()
             try await program.line(beginningWith: "completed held ok")
-            program.say("download \(server.url("/")) one")
+            program.say("download \(rig.url("/")) one")
             try await program.line(beginningWith: "completed one ok")
             await program.crash()
         }
@@ -113,17 +96,15 @@ extension BackgroundTests {
 
         @Test("An agent whose program is replaced goes on; the next one is the new program")
         func replacedProgram() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
             let body = LoopbackServer.Body.generated(length: 200_000, seed: 4)
-            let server = try LoopbackServer { .resource(body, for: $0, etag: "a").held(after: 100_000, until: gate) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { .resource(body, for: $0, etag: "a").held(after: 100_000, until: gate) }
+            defer { rig.end() }
             let program = rig.directory.url.appendingPathComponent("installed-agent")
             try FileManager.default.copyItem(at: BackgroundRig.agent, to: program)
             let delegate = RecordingDelegate()
             let session = rig.session(delegate) { $0.curl.background.agent = program }
-            let task = session.downloadTask(with: server.url("/"))
+            let task = session.downloadTask(with: rig.url("/"))
             task.resume()
             try await rig.waitForCheckpoint(of: task)
             let old = try #require(rig.agentPid)
@@ -143,15 +124,13 @@ extension BackgroundTests {
 
         @Test("A program of a newer version makes an agent without programs go, whose tasks the next one has")
         func newerVersion() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
             let program = try rig.program()
             try await program.line(beginningWith: "ready")
-            program.say("download \(server.url("/")) one")
-            _ = try await server.request(number: 1)
+            program.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
             let old = try #require(rig.agentPid)
 
             // As long as a program is attached, the agent stays.
@@ -186,39 +165,28 @@ extension BackgroundTests {
 
         @Test("A thousand downloads at once all arrive")
         func thousand() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { .text($0.path) }
             defer { rig.end() }
-            let server = try LoopbackServer { .text($0.path) }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let tasks = (1...1000).map { session.downloadTask(with: server.url("/\($0)")) }
+            let tasks = (1...1000).map { rig.session.downloadTask(with: rig.url("/\($0)")) }
             for task in tasks { task.resume() }
             for (index, task) in tasks.enumerated() {
-                try await delegate.success(of: task)
-                #expect(delegate.body(of: task) == Data("/\(index + 1)".utf8))
+                try await rig.delegate.success(of: task)
+                #expect(rig.delegate.body(of: task) == Data("/\(index + 1)".utf8))
             }
-            #expect(server.requestCount == 1000)
-            session.finishTasksAndInvalidate()
-            try await delegate.invalidation()
-            try await rig.wait { rig.stateFiles == [] }
+            #expect(rig.server.requestCount == 1000)
+            try await rig.finish()
         }
 
         @Test("An agent that has nothing to do sleeps")
         func idle() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             // A second is what this body takes.
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 request.path == "/second"
                     ? .generated(length: 100_000, seed: 1).throttled(bytesPerSecond: 100_000) : .text("hello")
             }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/"))
-            task.resume()
-            try await delegate.success(of: task)
+            defer { rig.end() }
+            let task = rig.download()
+            try await rig.delegate.success(of: task)
             try await rig.wait { rig.stateFiles == [] }
             let pid = try #require(rig.agentPid)
             // What follows the end is over some time. Then one thread is woken once a second: by Dispatch, to look at its pools of threads.
@@ -226,14 +194,13 @@ extension BackgroundTests {
             var (woken, seconds) = ([2], 0.0)
             while woken.count > 1 || Double(woken.first ?? 0) > 2 * seconds {
                 let (before, start) = (wakeUps(of: pid), DispatchTime.now())
-                _ = try await clock.data(from: server.url("/second"))
+                _ = try await clock.data(from: rig.url("/second"))
                 let after = wakeUps(of: pid)
                 #expect(!after.isEmpty)
                 seconds = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
                 woken = after.map { $0.value - (before[$0.key] ?? 0) }.filter { $0 > 0 }
             }
             clock.invalidateAndCancel()
-            session.invalidateAndCancel()
         }
 
         /// How often each thread of the process has been woken, by its number.
@@ -253,10 +220,8 @@ extension BackgroundTests {
 
         @Test("A socket that systemd passes is the agent's, and stays when it goes")
         func systemd() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
-            let server = try LoopbackServer { _ in .text("hello") }
-            defer { server.stop() }
             try FileManager.default.createDirectory(at: rig.folder, withIntermediateDirectories: false)
             // As systemd does: listens, and starts the agent when somebody connects.
             let manager = try ChildProcess(
@@ -285,7 +250,7 @@ extension BackgroundTests {
             let session = rig.session(delegate) {
                 $0.curl.background.agent = rig.directory.url.appendingPathComponent("none")
             }
-            let task = session.downloadTask(with: server.url("/"))
+            let task = session.downloadTask(with: rig.url("/"))
             task.resume()
             try await delegate.success(of: task)
             #expect(rig.agentPid == manager.pid)

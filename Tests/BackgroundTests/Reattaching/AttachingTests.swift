@@ -9,24 +9,19 @@ extension BackgroundTests {
     struct Attaching {
         @Test("A second program with the same identifier is refused, and the first isn't disturbed")
         func inUse() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/")) one")
-            _ = try await server.request(number: 1)
+            first.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
 
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/"))
-            task.resume()
-            let error = try await delegate.completion(of: task)
+            let task = rig.download()
+            let error = try await rig.delegate.completion(of: task)
             #expect(error?.code == .backgroundSessionInUseByAnotherProcess)
-            #expect(await session.allTasks.isEmpty)
-            session.invalidateAndCancel()
+            #expect(await rig.session.allTasks.isEmpty)
+            rig.session.invalidateAndCancel()
             gate.open()
             try await first.line(beginningWith: "completed one ok")
             await first.crash()
@@ -34,14 +29,12 @@ extension BackgroundTests {
 
         @Test("The identifier is free again once a session has become invalid")
         func oneAfterTheOther() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { .text($0.path) }
             defer { rig.end() }
-            let server = try LoopbackServer { .text($0.path) }
-            defer { server.stop() }
             for _ in 0..<10 {
                 let delegate = AnsweringDelegate()
                 let session = rig.session(delegate)
-                session.downloadTask(with: server.url("/")).resume()
+                session.downloadTask(with: rig.url("/")).resume()
                 session.finishTasksAndInvalidate()
                 try await delegate.isInvalid.wait { $0 }
                 #expect(delegate.result.value == .success(200))
@@ -50,14 +43,12 @@ extension BackgroundTests {
 
         @Test("Sessions of different names share an agent, and nothing else")
         func severalSessions() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { .text($0.path) }
             defer { rig.end() }
-            let server = try LoopbackServer { .text($0.path) }
-            defer { server.stop() }
             let programs = try ["a", "../b"].map { try rig.program(identifier: $0) }
             for (index, program) in programs.enumerated() {
                 try await program.line(beginningWith: "ready")
-                program.say("download \(server.url("/\(index)")) file\(index)")
+                program.say("download \(rig.url("/\(index)")) file\(index)")
             }
             for (index, program) in programs.enumerated() {
                 try await program.line(beginningWith: "completed file\(index) ok")
@@ -69,13 +60,11 @@ extension BackgroundTests {
 
         @Test("An agent whose socket is deleted makes another")
         func deletedSocket() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
-            let server = try LoopbackServer { _ in .text("hello") }
-            defer { server.stop() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/")) one")
+            first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "completed one ok")
             let pid = rig.agentPid
             try FileManager.default.removeItem(at: rig.folder.appendingPathComponent("agent.socket"))
@@ -83,7 +72,7 @@ extension BackgroundTests {
 
             let second = try rig.program(identifier: "other")
             try await second.line(beginningWith: "ready")
-            second.say("download \(server.url("/")) two")
+            second.say("download \(rig.url("/")) two")
             try await second.line(beginningWith: "completed two ok")
             #expect(rig.agentPid == pid)
             await first.crash()
@@ -92,18 +81,16 @@ extension BackgroundTests {
 
         @Test("A command is run when everything is done and nobody is there")
         func launchCommand() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
             let place = rig.directory.url.appendingPathComponent("launched")
             let command =
                 "printf %s \"$CURLNETWORKING_BACKGROUND_SESSION\" >'\(place.path).new'; mv '\(place.path).new' '\(place.path)'"
             let program = try rig.program(identifier: "a session", launchCommand: command)
             try await program.line(beginningWith: "ready")
-            program.say("download \(server.url("/")) one")
-            _ = try await server.request(number: 1)
+            program.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
             await program.crash()
             gate.open()
             try await rig.wait { rig.file("launched") == Data("a session".utf8) }
@@ -111,39 +98,31 @@ extension BackgroundTests {
 
         @Test("The user can end all transfers, and the program is told why")
         func forceQuit() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { _ in .never }
             defer { rig.end() }
-            let server = try LoopbackServer { _ in .never }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/a?secret"))
-            task.resume()
-            _ = try await server.request(number: 1)
+            let task = rig.download("/a?secret")
+            _ = try await rig.server.request(number: 1)
             let status = try ChildProcess([BackgroundRig.agent.path, "--status", rig.folder.path])
             let lines = await status.remainingLines()
-            #expect(lines.contains("    1  download  running  0 bytes  \(server.url("/a"))"))
+            #expect(lines.contains("    1  download  running  0 bytes  \(rig.url("/a"))"))
             let quitting = try ChildProcess([BackgroundRig.agent.path, "--cancel-all", rig.folder.path])
             #expect(await quitting.ending() == .exit(0))
-            let error = try await delegate.completion(of: task)
+            let error = try await rig.delegate.completion(of: task)
             #expect(error?.code == .cancelled)
             #expect(error?.backgroundTaskCancelledReason == .userForceQuitApplication)
-            session.invalidateAndCancel()
         }
 
         @Test("Challenges go to the program's delegate, and wait where no program is attached")
         func challenge() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
                 return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
             }
-            defer { server.stop() }
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
             // Its delegate has no method for challenges, so the answer is the default, and the 401 the response.
-            first.say("download \(server.url("/")) one")
+            first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "completed one ok")
             // The end was acknowledged.
             try await rig.wait { rig.stateFiles == [] }
@@ -152,7 +131,7 @@ extension BackgroundTests {
 
             let delegate = DecidingDelegate(rig)
             let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/"))
+            let task = session.downloadTask(with: rig.url("/"))
             task.resume()
             try await delegate.end.wait { $0 }
             #expect((task.response as? HTTPURLResponse)?.statusCode == 200)

@@ -8,9 +8,9 @@ extension BackgroundTests {
     @Suite("When somebody is killed")
     struct Killed {
         /// Sends the first half of 200,000 bytes, and the rest when the gate is open.
-        private func server(_ gate: Gate) throws -> LoopbackServer {
+        private func rig(_ gate: Gate) throws -> BackgroundRig {
             let body = LoopbackServer.Body.generated(length: 200_000, seed: 1)
-            return try LoopbackServer { request in
+            return try BackgroundRig { request in
                 if request.header("Range") != nil { return .resource(body, for: request, etag: "a") }
                 return .pieces([.body(body[0..<100_000]), .waitFor(gate), .body(body[100_000..<200_000])])
                     .headers(["ETag": "\"a\"", "Accept-Ranges": "bytes"])
@@ -21,25 +21,23 @@ extension BackgroundTests {
 
         @Test("A download outlives its program, and the next one is told of its end")
         func program() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try server(gate)
-            defer { server.stop() }
+            let rig = try rig(gate)
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/")) one")
+            first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "wrote one")
             await first.crash()
             gate.open()
-            try await server.waitUntilNoConnectionIsBusy(rig)
+            try await rig.waitForLog { $0.contains(": done, ") }
 
             let second = try rig.program()
             try await second.line(beginningWith: "file one")
             try await second.line(beginningWith: "completed one ok")
             try await second.line(beginningWith: "events")
             #expect(rig.file("one") == whole)
-            #expect(server.requestCount == 1)
+            #expect(rig.server.requestCount == 1)
             second.say("finish")
             #expect(await second.ending() == .exit(0))
             // Without anything left to do.
@@ -50,53 +48,46 @@ extension BackgroundTests {
 
         @Test("A program that comes back amid a download finds it as it was")
         func restoration() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try server(gate)
-            defer { server.stop() }
+            let rig = try rig(gate)
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/")) one")
-            first.say("download \(server.url("/")) two")
+            first.say("download \(rig.url("/")) one")
+            first.say("download \(rig.url("/")) two")
             try await first.line(beginningWith: "wrote two")
             await first.crash()
 
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let tasks = await session.allTasks
+            let tasks = await rig.session.allTasks
             #expect(tasks.map(\.taskIdentifier) == [1, 2])
             #expect(tasks.map(\.taskDescription) == ["one", "two"])
             #expect(tasks.map(\.state) == [.running, .running])
             #expect(tasks.allSatisfy { $0 is URLSessionDownloadTask })
-            #expect(tasks[1].originalRequest?.url == server.url("/"))
+            #expect(tasks[1].originalRequest?.url == rig.url("/"))
             #expect(tasks[1].countOfBytesExpectedToReceive == 200_000)
             #expect(tasks[1].countOfBytesReceived > 0)
-            let third = session.downloadTask(with: server.url("/"))
+            let third = rig.session.downloadTask(with: rig.url("/"))
             #expect(third.taskIdentifier == 3)
             gate.open()
             for task in tasks {
-                try await delegate.success(of: task)
-                #expect(delegate.body(of: task) == whole)
-                #expect(delegate.completionCount(of: task) == 1)
+                try await rig.delegate.success(of: task)
+                #expect(rig.delegate.body(of: task) == whole)
+                #expect(rig.delegate.completionCount(of: task) == 1)
             }
-            session.invalidateAndCancel()
         }
 
         @Test("A task that ended without a program is told, and not listed as one that runs")
         func listing() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let (gate, heldGate) = (Gate(), Gate())
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 .text("hello").after([.waitFor(request.path == "/held" ? heldGate : gate)])
             }
-            defer { server.stop() }
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/held")) held")
-            first.say("download \(server.url("/")) one")
-            try await server.waitForRequests(2)
+            first.say("download \(rig.url("/held")) held")
+            first.say("download \(rig.url("/")) one")
+            try await rig.server.waitForRequests(2)
             await first.crash()
             gate.open()
             try await rig.waitForLog { $0.contains("task 2: done, ") }
@@ -116,7 +107,7 @@ extension BackgroundTests {
             #expect(tasks.map(\.taskDescription) == ["held"])
             #expect(isListed.value == nil)
             // Its number isn't free before it is told.
-            #expect(session.downloadTask(with: server.url("/")).taskIdentifier == 3)
+            #expect(session.downloadTask(with: rig.url("/")).taskIdentifier == 3)
             queue.isSuspended = false
             try await delegate.record.wait { $0.completions[2] != nil }
             // With the new task, which was never resumed, and how many had completed by then.
@@ -132,42 +123,27 @@ extension BackgroundTests {
 
         @Test("A killed agent is started again, and the download goes on from where it was")
         func agent() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try server(gate)
-            defer {
-                gate.open()
-                server.stop()
-            }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/"))
-            task.resume()
+            let rig = try rig(gate)
+            defer { rig.end() }
+            let task = rig.download()
             try await rig.waitForCheckpoint(of: task)
             rig.killAgent()
-            try await delegate.success(of: task)
-            #expect(delegate.body(of: task) == whole)
-            #expect(delegate.completionCount(of: task) == 1)
-            #expect(server.requests.last?.header("Range")?.hasPrefix("bytes=") == true)
-            session.finishTasksAndInvalidate()
-            try await delegate.invalidation()
-            try await rig.wait { rig.stateFiles == [] }
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == whole)
+            #expect(rig.delegate.completionCount(of: task) == 1)
+            #expect(rig.server.requests.last?.header("Range")?.hasPrefix("bytes=") == true)
+            try await rig.finish()
         }
 
         @Test("Both are killed: the next program's agent goes on")
         func both() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try server(gate)
-            defer {
-                gate.open()
-                server.stop()
-            }
+            let rig = try rig(gate)
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/")) one")
+            first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "wrote one")
             await first.crash()
             rig.killAgent()
@@ -180,30 +156,21 @@ extension BackgroundTests {
 
         @Test("An upload outlives its program, and so does what the server said")
         func upload() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("thanks").after([.waitFor(gate)]) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { _ in .text("thanks").after([.waitFor(gate)]) }
+            defer { rig.end() }
             _ = try rig.directory.file("letter", Data("dear".utf8))
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("upload \(server.url("/")) \(rig.directory.url.appendingPathComponent("letter").path)")
-            _ = try await server.request(number: 1)
+            first.say("upload \(rig.url("/")) \(rig.directory.url.appendingPathComponent("letter").path)")
+            _ = try await rig.server.request(number: 1)
             await first.crash()
             gate.open()
             let second = try rig.program()
             #expect(try await second.line(beginningWith: "data") == "data letter thanks")
             try await second.line(beginningWith: "completed letter ok")
-            #expect(server.requests.map(\.text) == ["dear"])
+            #expect(rig.server.requests.map(\.text) == ["dear"])
             await second.crash()
         }
-    }
-}
-
-extension LoopbackServer {
-    /// Returns when the agent has had the whole answer: its record says so.
-    func waitUntilNoConnectionIsBusy(_ rig: BackgroundRig) async throws {
-        try await rig.waitForLog { $0.contains(": done, ") }
     }
 }

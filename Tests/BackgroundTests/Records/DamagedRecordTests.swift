@@ -9,21 +9,20 @@ extension BackgroundTests {
     struct DamagedRecords {
         /// What somebody may do to a record.
         enum Damage: String, CaseIterable {
-            case torn, empty, otherVersion, nested, fileElsewhere, otherScheme, link, readable, otherName
+            case torn, empty, otherVersion, nested, fileElsewhere, uploadElsewhere, otherScheme, link, readable,
+                otherName
         }
 
         @Test("A record that is wrong is set aside, and costs no other task anything", arguments: Damage.allCases)
         func damaged(damage: Damage) async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
-            first.say("download \(server.url("/")) one")
-            first.say("download \(server.url("/")) two")
-            try await server.waitForRequests(2)
+            first.say("download \(rig.url("/")) one")
+            first.say("download \(rig.url("/")) two")
+            try await rig.server.waitForRequests(2)
             await first.crash()
             rig.killAgent()
             let name = try #require(rig.stateFiles.first { $0.contains("/1-") && $0.hasSuffix(".task") })
@@ -52,6 +51,9 @@ extension BackgroundTests {
                     #""ending":{"file":"../../../one","progress":{"key":"\#(UUID())","counters":{"received":0,"sent":0,"#
                     + #""expectedToReceive":0,"expectedToSend":0,"requests":0}}},"elapsed""#
                 try rewrite(file, content.replacing("\"elapsed\"", with: ending))
+            case .uploadElsewhere:
+                let upload = #""upload":{"url":"http:\/\/elsewhere\/","version":6},"elapsed""#
+                try rewrite(file, content.replacing("\"elapsed\"", with: upload))
             case .otherScheme: try rewrite(file, content.replacing(#"http:\/\/"#, with: #"file:\/\/"#))
             case .link:
                 let other = try rig.directory.file("other", Data(content.utf8))
@@ -73,17 +75,15 @@ extension BackgroundTests {
 
         @Test("A session whose own record is wrong doesn't keep the agent from the others")
         func damagedSession() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-            defer { server.stop() }
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
             let programs = try ["a", "b"].map { try rig.program(identifier: $0) }
             for program in programs {
                 try await program.line(beginningWith: "ready")
-                program.say("download \(server.url("/")) \(program.pid)")
+                program.say("download \(rig.url("/")) \(program.pid)")
             }
-            try await server.waitForRequests(2)
+            try await rig.server.waitForRequests(2)
             for program in programs { await program.crash() }
             rig.killAgent()
             let name = try #require(rig.stateFiles.first { $0.hasSuffix("/session") })

@@ -10,19 +10,16 @@ extension BackgroundTests {
     struct Strangers {
         @Test("The state is for its user alone")
         func permissions() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { _ in .never }
             defer { rig.end() }
-            let server = try LoopbackServer { _ in .never }
-            defer { server.stop() }
             // It was there before, for everybody.
             try FileManager.default.createDirectory(
                 at: rig.folder,
                 withIntermediateDirectories: false,
                 attributes: [.posixPermissions: 0o755]
             )
-            let session = rig.session(RecordingDelegate())
-            session.downloadTask(with: server.url("/")).resume()
-            _ = try await server.request(number: 1)
+            _ = rig.download()
+            _ = try await rig.server.request(number: 1)
             for name in ["", "sessions", "agent.socket", "agent.lock", "agent.log"]
                 + rig.stateFiles.map({ "sessions/" + $0 })
             {
@@ -32,18 +29,14 @@ extension BackgroundTests {
                 #expect(status.st_mode & 0o077 == 0, "\(name)")
             }
             #expect(rig.stateFiles.contains { $0.hasSuffix(".task") })
-            session.invalidateAndCancel()
         }
 
         @Test("Another user can neither connect nor read nor plant anything", .enabled(if: geteuid() == 0))
         func otherUser() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { _ in .never }
             defer { rig.end() }
-            let server = try LoopbackServer { _ in .never }
-            defer { server.stop() }
-            let session = rig.session(RecordingDelegate())
-            session.downloadTask(with: server.url("/")).resume()
-            _ = try await server.request(number: 1)
+            _ = rig.download()
+            _ = try await rig.server.request(number: 1)
             chmod(rig.directory.url.path, 0o755)
             // Even where the folder itself is open.
             chmod(rig.folder.path, 0o777)
@@ -59,8 +52,7 @@ extension BackgroundTests {
                 rig.folder
             )
             #expect(await stranger.remainingLines() == ["answer 0", "closed"])
-            #expect(rig.log.contains("refused a connection of another user"))
-            session.invalidateAndCancel()
+            try await rig.waitForLog { $0.contains("refused a connection of another user") }
         }
 
         @Test("An agent of another user's is not talked to", .enabled(if: geteuid() == 0))
@@ -100,22 +92,16 @@ extension BackgroundTests {
             ]
         )
         func garbage(bytes: Data) async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let gate = Gate()
-            let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/"))
-            task.resume()
-            _ = try await server.request(number: 1)
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let task = rig.download()
+            _ = try await rig.server.request(number: 1)
             let pid = rig.agentPid
             #expect(try Stranger.talk(bytes, to: rig.folder.appendingPathComponent("agent.socket").path) == 0)
             gate.open()
-            try await delegate.success(of: task)
+            try await rig.delegate.success(of: task)
             #expect(rig.agentPid == pid)
-            session.invalidateAndCancel()
         }
 
         private enum Stranger {

@@ -69,14 +69,12 @@ extension BackgroundTests {
 
         @Test("A wrong password is followed by another question, which says so")
         func password() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
                 return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
             }
-            defer { server.stop() }
-            let delegate = try await download(server.url("/"), rig) { challenge in
+            defer { rig.end() }
+            let delegate = try await download(rig.url("/"), rig) { challenge in
                 let password = challenge.previousFailureCount == 0 ? "wrong" : "p"
                 return (.useCredential, URLCredential(user: "u", password: password, persistence: .forSession))
             }
@@ -87,37 +85,33 @@ extension BackgroundTests {
 
         @Test("Digest is computed by the agent, with the delegate's password")
         func digest() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 let answer = request.header("Authorization") ?? ""
                 if answer.hasPrefix("Digest "), answer.contains("username=\"u\""), answer.contains("nonce=\"n\"") {
                     return .text("welcome")
                 }
                 return .status(401).header("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
             }
-            defer { server.stop() }
-            let delegate = try await download(server.url("/"), rig) { _ in
+            defer { rig.end() }
+            let delegate = try await download(rig.url("/"), rig) { _ in
                 (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
             }
             #expect(delegate.result.value == .success(200))
             #expect(delegate.methods == [NSURLAuthenticationMethodHTTPDigest])
             #expect(delegate.text == "welcome")
-            #expect(!server.requests.contains { $0.header("Authorization")?.contains("\"p\"") == true })
+            #expect(!rig.server.requests.contains { $0.header("Authorization")?.contains("\"p\"") == true })
         }
 
         @Test("What the program's storage knows answers where the delegate doesn't")
         func storage() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
                 return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
             }
-            defer { server.stop() }
+            defer { rig.end() }
             let space = URLProtectionSpace(
                 host: "127.0.0.1",
-                port: server.port,
+                port: rig.server.port,
                 protocol: "http",
                 realm: "r",
                 authenticationMethod: NSURLAuthenticationMethodHTTPBasic
@@ -127,7 +121,7 @@ extension BackgroundTests {
             storage.setDefaultCredential(credential, for: space)
             defer { storage.remove(credential, for: space) }
             let delegate = try await download(
-                server.url("/"),
+                rig.url("/"),
                 rig,
                 { $0.urlCredentialStorage = storage },
                 answer: { _ in (.performDefaultHandling, nil) }

@@ -9,47 +9,54 @@ extension BackgroundTests {
     struct Uploads {
         @Test("A file is sent, and what the server says to it is told")
         func upload() async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { .echoBody($0) }
             defer { rig.end() }
-            let server = try LoopbackServer { .echoBody($0) }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
             let content = GeneratedBody.bytes(seed: 5, length: 300_000)
-            let task = session.uploadTask(
-                with: URLRequest(server.url("/"), method: "POST"),
+            let task = rig.session.uploadTask(
+                with: URLRequest(rig.url("/"), method: "POST"),
                 fromFile: try rig.directory.file(content)
             )
             task.resume()
-            try await delegate.success(of: task)
-            #expect(server.requests[0].body == content)
-            #expect(delegate.body(of: task) == content)
+            try await rig.delegate.success(of: task)
+            #expect(rig.server.requests[0].body == content)
+            #expect(rig.delegate.body(of: task) == content)
             #expect(task.countOfBytesSent == 300_000)
-            session.finishTasksAndInvalidate()
-            try await delegate.invalidation()
-            try await rig.wait { rig.stateFiles == [] }
+            try await rig.finish()
         }
 
         @Test("A file that was changed or removed before it could be sent fails the task", arguments: [true, false])
         func changedFile(isRemoved: Bool) async throws {
-            let rig = try BackgroundRig()
+            let rig = try BackgroundRig { .echoBody($0) }
             defer { rig.end() }
-            let server = try LoopbackServer { .echoBody($0) }
-            defer { server.stop() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
             let file = try rig.directory.file(Data("before".utf8))
-            let task = session.uploadTask(with: URLRequest(server.url("/"), method: "POST"), fromFile: file)
+            let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), fromFile: file)
             if isRemoved {
                 try FileManager.default.removeItem(at: file)
             } else {
                 try Data("afterwards".utf8).write(to: file)
             }
             task.resume()
-            let error = try await delegate.completion(of: task)
+            let error = try await rig.delegate.completion(of: task)
             #expect(error?.code == (isRemoved ? .fileDoesNotExist : .cannotOpenFile))
-            #expect(server.requestCount == 0)
-            session.invalidateAndCancel()
+            #expect(rig.server.requestCount == 0)
+        }
+
+        @Test("A file that was changed while no agent was there fails the task")
+        func changedInBetween() async throws {
+            let rig = try BackgroundRig { _ in .never }
+            defer { rig.end() }
+            let file = try rig.directory.file("letter", Data("dear".utf8))
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("upload \(rig.url("/")) \(file.path)")
+            _ = try await rig.server.request(number: 1)
+            await first.crash()
+            rig.killAgent()
+            try Data("dearest".utf8).write(to: file)
+            let second = try rig.program()
+            try await second.line(beginningWith: "completed letter \(URLError.Code.cannotOpenFile.rawValue)")
+            #expect(rig.server.requestCount == 1)
+            await second.crash()
         }
     }
 }

@@ -9,29 +9,22 @@ extension BackgroundTests {
     struct CookiesAndMetrics {
         @Test("Cookies of the program's storage are sent, and those of the response go there")
         func cookies() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
-            let server = try LoopbackServer { request in
+            let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+            let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { request in
                 .text(request.header("Cookie") ?? "none").header("Set-Cookie", "answer=b; Path=/")
             }
-            defer { server.stop() }
-            let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate) { $0.httpCookieStorage = storage }
+            defer { rig.end() }
             storage.setCookie(try #require(Self.cookie("own", "a")))
-            let first = session.downloadTask(with: server.url("/"))
-            first.resume()
-            try await delegate.success(of: first)
-            #expect(delegate.body(of: first) == Data("own=a".utf8))
-            #expect(storage.cookies(for: server.url("/"))?.map(\.name).sorted() == ["answer", "own"])
+            let first = rig.download()
+            try await rig.delegate.success(of: first)
+            #expect(rig.delegate.body(of: first) == Data("own=a".utf8))
+            #expect(storage.cookies(for: rig.url("/"))?.map(\.name).sorted() == ["answer", "own"])
             // The program changes its mind.
             storage.setCookie(try #require(Self.cookie("own", "c")))
-            let second = session.downloadTask(with: server.url("/"))
-            second.resume()
-            try await delegate.success(of: second)
-            let text = String(decoding: delegate.body(of: second) ?? Data(), as: UTF8.self)
+            let second = rig.download()
+            try await rig.delegate.success(of: second)
+            let text = String(decoding: rig.delegate.body(of: second) ?? Data(), as: UTF8.self)
             #expect(Set(text.components(separatedBy: "; ")) == ["own=c", "answer=b"])
-            session.invalidateAndCancel()
         }
 
         private static func cookie(_ name: String, _ value: String) -> HTTPCookie? {
@@ -40,27 +33,25 @@ extension BackgroundTests {
 
         @Test("The metrics have all hops: a redirect, a lost connection, and the rest of the file")
         func metrics() async throws {
-            let rig = try BackgroundRig()
-            defer { rig.end() }
             let body = LoopbackServer.Body.generated(length: 200_000, seed: 4)
-            let server = try LoopbackServer { request in
+            let rig = try BackgroundRig { request in
                 if request.path == "/" { return .redirect(to: "/there") }
                 if request.header("Range") != nil { return .resource(body, for: request, etag: "a") }
                 return .pieces([.body(body[0..<100_000]), .reset, .body(body[100_000..<200_000])])
                     .headers(["ETag": "\"a\"", "Accept-Ranges": "bytes"])
             }
-            defer { server.stop() }
+            defer { rig.end() }
             let delegate = AnsweringDelegate()
             let session = rig.session(delegate)
-            let task = session.downloadTask(with: server.url("/"))
+            let task = session.downloadTask(with: rig.url("/"))
             task.resume()
             try await delegate.result.wait { $0 != nil }
             let metrics = try #require(delegate.metrics.value)
             let hops = metrics.transactionMetrics
-            #expect(hops.first?.request.url == server.url("/"))
+            #expect(hops.first?.request.url == rig.url("/"))
             // Each attempt begins with the request as it was.
             #expect(hops.map { ($0.response as? HTTPURLResponse)?.statusCode } == [302, 200, 302, 206])
-            #expect(hops.allSatisfy { $0.networkProtocolName == "http/1.1" && $0.remotePort == "\(server.port)" })
+            #expect(hops.allSatisfy { $0.networkProtocolName == "http/1.1" && $0.remotePort == "\(rig.server.port)" })
             #expect(hops.map(\.isReusedConnection) == [false, true, false, true])
             #expect(hops.allSatisfy { $0.resourceFetchType == .networkLoad && $0.responseStartDate != nil })
             #expect(metrics.taskInterval.start <= (hops.first?.fetchStartDate ?? .distantPast))

@@ -41,18 +41,15 @@ extension BackgroundTests {
         func kinds() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
-            let delegate = RecordingDelegate()
-            let session = rig.session(delegate)
-            defer { session.invalidateAndCancel() }
             let url = try #require(url)
             let tasks = [
-                session.dataTask(with: url), session.uploadTask(with: URLRequest(url: url), from: Data()),
-                session.uploadTask(withStreamedRequest: URLRequest(url: url)),
-                session.downloadTask(with: rig.folder),
+                rig.session.dataTask(with: url), rig.session.uploadTask(with: URLRequest(url: url), from: Data()),
+                rig.session.uploadTask(withStreamedRequest: URLRequest(url: url)),
+                rig.session.downloadTask(with: rig.folder),
             ]
             for task in tasks {
                 task.resume()
-                let error = try await delegate.completion(of: task)
+                let error = try await rig.delegate.completion(of: task)
                 #expect(error?.code == (task === tasks[3] ? .unsupportedURL : .unknown))
                 #expect(error?.localizedDescription.isEmpty == false)
             }

@@ -14,11 +14,9 @@ struct StormTests {
 
     @Test("Every file arrives as it was sent, and every end is told")
     func storm() async throws {
-        let rig = try BackgroundRig()
-        defer { rig.end() }
         // Each body stops in the middle as long as the storm lasts.
         let calm = Gate()
-        let server = try LoopbackServer { request in
+        let rig = try BackgroundRig { request in
             if request.method == "POST" { return .text("\(request.bodyLength)").after([.waitFor(calm)]) }
             let seed = UInt64(request.path.dropFirst()) ?? 0
             let body = LoopbackServer.Body.generated(length: Self.length, seed: seed)
@@ -27,14 +25,14 @@ struct StormTests {
         }
         defer {
             calm.open()
-            server.stop()
+            rig.end()
         }
         var program = try rig.program()
         try await program.line(beginningWith: "ready")
-        for number in 1...Self.downloads { program.say("download \(server.url("/\(number)")) d\(number)") }
+        for number in 1...Self.downloads { program.say("download \(rig.url("/\(number)")) d\(number)") }
         for number in 1...Self.uploads {
             let file = try rig.directory.file("u\(number)", length: Self.length, seed: UInt64(100 + number))
-            program.say("upload \(server.url("/")) \(file.path)")
+            program.say("upload \(rig.url("/")) \(file.path)")
         }
         let count = Self.downloads + Self.uploads
         // From here on, nothing may be lost.
@@ -51,7 +49,7 @@ struct StormTests {
             case 2, 3:
                 rig.killAgent()
             default:
-                server.resetConnections()
+                rig.server.resetConnections()
             }
         }
         calm.open()
@@ -65,7 +63,7 @@ struct StormTests {
         for number in 1...Self.downloads {
             #expect(rig.file("d\(number)") == GeneratedBody.bytes(seed: UInt64(number), length: Int(Self.length)))
         }
-        for upload in server.requests where upload.method == "POST" {
+        for upload in rig.server.requests where upload.method == "POST" {
             #expect(
                 (101...100 + UInt64(Self.uploads)).contains {
                     upload.body == GeneratedBody.bytes(seed: $0, length: Int(Self.length))

@@ -14,13 +14,18 @@ extension BackgroundRig {
 
     /// Returns when the task's record names a partial file.
     func waitForCheckpoint(of task: URLSessionTask) async throws {
-        try await wait {
-            let name = self.stateFiles.first { $0.hasSuffix(".task") && $0.contains("/\(task.taskIdentifier)-") }
-            let record = name.flatMap {
-                try? String(contentsOf: self.sessions.appendingPathComponent($0), encoding: .utf8)
-            }
-            return record?.contains("\"resumeData\"") == true
-        }
+        try await waitForRecord(of: task) { $0.contains("\"resumeData\"") }
+    }
+
+    /// Returns when what is written down of the task satisfies `condition`.
+    func waitForRecord(of task: URLSessionTask, _ condition: @escaping @Sendable (String) -> Bool) async throws {
+        let number = task.taskIdentifier
+        try await wait { self.record(ofTask: number).map(condition) == true }
+    }
+
+    private func record(ofTask number: Int) -> String? {
+        let name = stateFiles.first { $0.hasSuffix(".task") && $0.contains("/\(number)-") }
+        return name.flatMap { try? String(contentsOf: sessions.appendingPathComponent($0), encoding: .utf8) }
     }
 
     /// Returns when `condition` holds; looks whenever a file changes in the state's folder. Throws when the test's time is over.

@@ -9,14 +9,38 @@ import Testing
 @Suite("Background sessions", .serialized, .timeLimit(.minutes(3)))
 enum BackgroundTests {}
 
-/// A folder for the state of one test's sessions, and what there is in it.
+/// What tests of background sessions begin with: a folder for their state, a server, and a session of this process's with a delegate that
+/// records.
+///
+///     let rig = try BackgroundRig { _ in .text("hello") }
+///     defer { rig.end() }
+///     try await rig.delegate.success(of: rig.download())
+///     try await rig.finish()
 final class BackgroundRig: Sendable {
     let directory: TemporaryDirectory
     let identifier = "test"
+    let server: LoopbackServer
+    let delegate = RecordingDelegate()
+    private let configure: @Sendable (URLSessionConfiguration) -> Void
+    private let ownSession = Watched<URLSession?>(nil)
     /// Kills the agent if the tests' process doesn't come to it.
     private let guardian: ChildProcess
 
-    init() throws {
+    /// For tests whose server nobody asks for anything.
+    convenience init() throws {
+        try self.init { _ in .never }
+    }
+
+    /// - Parameters:
+    ///   - configure: Changes the configuration of `session`.
+    ///   - handler: What the server answers with.
+    init(
+        answering: LoopbackServer.Answering = .afterBody,
+        configure: @escaping @Sendable (URLSessionConfiguration) -> Void = { _ in },
+        handler: @escaping LoopbackServer.Handler
+    ) throws {
+        self.configure = configure
+        server = try LoopbackServer(answering: answering, handler)
         directory = try TemporaryDirectory()
         let ownAgent = directory.url.appendingPathComponent("curlnetworking-agent")
         try FileManager.default.createSymbolicLink(at: ownAgent, withDestinationURL: Self.agent)
@@ -28,6 +52,8 @@ final class BackgroundRig: Sendable {
     /// To be called when the test is over: nothing that it started goes on. A session that still wants to tell its agent something finds no
     /// place for another.
     func end() {
+        ownSession.value?.invalidateAndCancel()
+        server.stop()
         let over = directory.url.appendingPathComponent("over", isDirectory: true)
         if rename(folder.path, over.path) == 0 { try? Data().write(to: folder) }
         kill(agentWith: over.appendingPathComponent("agent.lock"))
@@ -41,6 +67,33 @@ final class BackgroundRig: Sendable {
     /// The same under a name that goes with the directory: a session that outlives its test starts no other.
     private var ownAgent: URL { directory.url.appendingPathComponent("curlnetworking-agent") }
     static let helper = Products.directory.appendingPathComponent("background-helper")
+
+    // MARK: - Sessions
+
+    /// The one that most tests need. It is made when it is first used: what programs have left by then is there.
+    var session: URLSession {
+        ownSession.update { own in
+            let made = own ?? session(delegate, configure)
+            own = made
+            return made
+        }
+    }
+
+    func url(_ path: String) -> URL { server.url(path) }
+
+    /// A download in `session`, already resumed.
+    func download(_ path: String = "/") -> URLSessionDownloadTask {
+        let task = session.downloadTask(with: url(path))
+        task.resume()
+        return task
+    }
+
+    /// Waits for the tasks of `session`. Then nothing of them is left.
+    func finish() async throws {
+        session.finishTasksAndInvalidate()
+        try await delegate.invalidation()
+        try await wait { self.stateFiles == [] }
+    }
 
     /// A session of this process.
     func session(

@@ -60,7 +60,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         guard let own = self.session?.task(for: task), let url = response.url else { return }
         let fields = response.allHeaderFields.map { HeaderField(name: "\($0.key)", value: "\($0.value)") }
         let head = ResponseHead(version: "HTTP/1.1", status: response.statusCode, fields: fields)
-        self.session?.send(.event(own.key, .informational(head, to: URLRequest(url: url))))
+        own.informed(head, by: url)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {

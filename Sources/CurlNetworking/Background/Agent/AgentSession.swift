@@ -129,6 +129,7 @@ final class AgentSession: @unchecked Sendable {
     func detach() {
         attached = nil
         log("detached")
+        for task in orderedTasks { task.recordUnrecordedEnd() }
         launchIfDone()
         changed()
     }
@@ -179,10 +180,8 @@ final class AgentSession: @unchecked Sendable {
     }
 
     private func forget(_ key: UUID, _ channel: Channel) {
-        if let task = tasks[key], task.hasEnded {
-            task.forget()
-            tasks[key] = nil
-        }
+        tasks.removeValue(forKey: key)?.forget()
+        questions = questions.filter { $0.value.key != key }
         channel.send(.forgotten(key))
         if tasks.isEmpty { folder.remove() }
         changed()
@@ -228,7 +227,8 @@ final class AgentSession: @unchecked Sendable {
         let task: URLSessionTask
         switch submission.kind {
         case .upload(let file):
-            task = session.uploadTask(with: request, fromFile: file.url)
+            let resumed = record.upload.flatMap { session.makeUploadTask(request, fromFile: file.url, resuming: $0) }
+            task = resumed ?? session.uploadTask(with: request, fromFile: file.url)
         case .download:
             if let data = record.resumeData, let resumeData = try? ResumeData(decoding: data) {
                 // With the request's own fields: resume data has no credentials.

@@ -12,7 +12,8 @@ final class AgentTask: @unchecked Sendable {
         case running(URLSessionTask)
         /// The network has failed; the next attempt begins when the time has come.
         case retrying
-        case ended
+        /// Without a record of that, the program has yet to take it.
+        case ended(isRecorded: Bool)
     }
 
     private(set) var record: TaskRecord
@@ -42,7 +43,7 @@ final class AgentTask: @unchecked Sendable {
         self.session = session
         clock = TimeoutClock(earlier: record.elapsed)
         progress = record.ending?.progress ?? TaskProgress(key: record.submission.key)
-        if record.ending != nil { phase = .ended }
+        if record.ending != nil { phase = .ended(isRecorded: true) }
         if case .upload(let file) = record.submission.kind { progress.counters.expectedToSend = file.length }
     }
 
@@ -272,6 +273,16 @@ final class AgentTask: @unchecked Sendable {
         note(task)
     }
 
+    /// A server has answered for the time being. If it offers to resume an upload, other attempts and other agents make use of that.
+    func informed(_ head: ResponseHead, by url: URL) {
+        session.send(.event(key, .informational(head, to: URLRequest(url: url))))
+        guard !hasEnded, let offer = UploadResource(offeredBy: head, to: url), offer != record.upload,
+            record.submission.mayGoOn(at: offer)
+        else { return }
+        record.upload = offer
+        save()
+    }
+
     func received(_ data: Data, _ task: URLSessionTask) {
         do throws(URLError) {
             let file: DownloadFile
@@ -297,7 +308,7 @@ final class AgentTask: @unchecked Sendable {
     /// The file is the agent's to keep.
     func downloaded(to location: URL) {
         let name = TemporaryName.kept.make()
-        if rename(location.path, session.folder.files.appendingPathComponent(name).path) == 0 {
+        if rename(location.path, session.folder.path(ofFile: name)) == 0 {
             finishedFile = name
         } else {
             failure = URLError(.cannotMoveFile, location, "The download could not be kept.", .current)
@@ -323,6 +334,7 @@ final class AgentTask: @unchecked Sendable {
         guard let error else { return succeed(task) }
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = producedResumeData ?? urlError.downloadTaskResumeData
+        dropUpload(urlError.uploadTaskResumeData)
         if wish.cancellation != nil { return end(cancelled, resumeData: producedResumeData) }
         if hasExpired { return end(timedOut, resumeData: data ?? record.resumeData) }
         producedResumeData = data
@@ -345,7 +357,7 @@ final class AgentTask: @unchecked Sendable {
     private func end(_ error: URLError?, resumeData: Data?) {
         clock.stop()
         turn += 1
-        phase = .ended
+        phase = .ended(isRecorded: false)
         dropBody()
         if error != nil, let file = finishedFile.take() { session.folder.removeFile(file) }
         removePartialFile(unlessNamedIn: resumeData)
@@ -358,15 +370,39 @@ final class AgentTask: @unchecked Sendable {
             metrics: metrics
         )
         record.ending = ending
-        save()
+        recordEnd(ending)
         let result = error.map { "failed with \($0.code.rawValue)" } ?? "done"
         session.log("task \(record.submission.identifier): \(result), \(progress.counters.received) bytes received")
         session.taskEnded(self, ending)
     }
 
-    /// The program knows of the end: nothing of the task stays.
+    /// How long a program may take to acknowledge an end before it is written down all the same.
+    private static let unrecordedTime = Duration.seconds(1)
+
+    /// A small download whose end is lost because both program and agent are killed is made once more, which costs less than writing down
+    /// the ends of all. Of anything else there is a record before the program is told.
+    private func recordEnd(_ ending: TaskEnding) {
+        let mayBeRepeated =
+            record.submission.kind == .download && ["GET", "HEAD"].contains(record.submission.request.method)
+            && ending.error == nil && ending.progress.counters.received < session.resumableSize
+        guard mayBeRepeated, session.isAttached else { return save() }
+        session.after(Self.unrecordedTime) { [weak self] in self?.recordUnrecordedEnd() }
+    }
+
+    /// The program takes its time, or has gone.
+    func recordUnrecordedEnd() {
+        if case .ended(isRecorded: false) = phase { save() }
+    }
+
+    /// The program knows of the end: nothing of the task stays. If it was told by an agent that was killed before there was a record of that,
+    /// the task is under way again.
     func forget() {
-        if let file = record.ending?.file { session.folder.removeFile(file) }
+        clock.stop()
+        turn += 1
+        if case .running(let task) = phase { task.cancel() }
+        phase = .ended(isRecorded: true)
+        dropBody()
+        if let file = record.ending?.file ?? finishedFile { session.folder.removeFile(file) }
         removePartialFile(unlessNamedIn: nil)
         session.folder.remove(record.name)
     }
@@ -377,12 +413,19 @@ final class AgentTask: @unchecked Sendable {
         session.folder.removeFile(old.name)
     }
 
+    /// An upload goes on with the task's own request and file: what an ordinary session leaves for it isn't needed.
+    private func dropUpload(_ resumeData: Data?) {
+        let kept = resumeData.flatMap { try? UploadResumeData(decoding: $0) }
+        kept?.body.remove(in: session.folder.files)
+    }
+
     private func dropBody() {
         body.take()?.remove()
     }
 
     /// What can't be written down now is written down with the next change; the task goes on meanwhile.
     private func save() {
+        if hasEnded { phase = .ended(isRecorded: true) }
         record.elapsed = clock.elapsed()
         do throws(URLError) {
             try session.folder.write(record)

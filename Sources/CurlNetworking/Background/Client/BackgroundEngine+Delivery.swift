@@ -105,8 +105,13 @@ extension BackgroundEngine {
         }
         switch kind {
         case .upload:
-            if let file, let handle = try? FileHandle(forReadingFrom: file) { body = .file(handle) }
-            return .delivered
+            guard let file else { return .delivered }
+            do {
+                body = .file(try FileHandle(forReadingFrom: file))
+                return .delivered
+            } catch {
+                return .failure(unreadable(error))
+            }
         case .download:
             guard let file else { return .failure(URLError(.cannotOpenFile, nil, "The agent named no file.")) }
             do throws(URLError) {
@@ -115,6 +120,11 @@ extension BackgroundEngine {
                 return .failure(error)
             }
         }
+    }
+
+    private func unreadable(_ error: any Error) -> URLError {
+        let text = "What the server said can't be read: \(error.localizedDescription)"
+        return URLError(.cannotOpenFile, originalRequest?.url, text)
     }
 
     /// Those of redirects and of other tasks stay in the agent.
@@ -134,7 +144,14 @@ extension BackgroundEngine {
     func readBody() {
         if case .passedOn = body { return }
         while case .file(let file) = body {
-            guard let bytes = try? file.read(upToCount: 64 << 10), !bytes.isEmpty else { break }
+            let bytes: Data
+            do {
+                bytes = try file.read(upToCount: 64 << 10) ?? Data()
+            } catch {
+                shared.withLock { $0.outcome = .failure(unreadable(error)) }
+                break
+            }
+            if bytes.isEmpty { break }
             let (schedules, isFull) = shared.withLock { shared in
                 bytes.withUnsafeBytes { shared.mailbox.append($0, expected: nil) }
             }

@@ -52,7 +52,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         self.kind = kind
         self.resumeData = resumeData
         endedUnattended = false
-        key = UUID()
+        key = .random()
         originalRequest = request
         var state = TaskState(consumer: kind == .download ? .downloadDelegate : .delegate, currentRequest: request)
         if case .upload(let file) = kind { state.counters.expectedToSend = file.length }

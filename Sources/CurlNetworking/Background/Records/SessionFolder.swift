@@ -15,9 +15,20 @@ struct SessionFolder {
 
     let url: URL
     let log: AgentLog
-
     /// For partial and complete downloads.
-    var files: URL { url.appendingPathComponent(Self.filesName, isDirectory: true) }
+    let files: URL
+    private let path: String
+
+    init(url: URL, log: AgentLog) {
+        self.url = url
+        self.log = log
+        files = url.appendingPathComponent(Self.filesName, isDirectory: true)
+        path = url.path
+    }
+
+    private func path(_ name: String) -> String { "\(path)/\(name)" }
+
+    func path(ofFile name: String) -> String { "\(path)/\(Self.filesName)/\(name)" }
 
     /// Whether `name` is a file's in `files`, and nothing elsewhere.
     static func isFileName(_ name: String) -> Bool {
@@ -40,13 +51,13 @@ struct SessionFolder {
     }
 
     func remove(_ name: RecordName) {
-        unlink(url.appendingPathComponent(name.text).path)
+        unlink(path(name.text))
     }
 
     /// Removes the folder and everything in it; what was set aside stays.
     func remove() {
         try? FileManager.default.removeItem(at: files)
-        unlink(url.appendingPathComponent(Self.recordName).path)
+        unlink(path(Self.recordName))
         rmdir(url.path)
     }
 
@@ -54,15 +65,13 @@ struct SessionFolder {
         guard let data = try? WireCoding.encoder.encode(record), data.count <= Self.maximumLength else {
             throw URLError(.dataLengthExceedsMaximum, nil, "The task is too large to be written down.")
         }
-        let new = url.appendingPathComponent(name + ".new").path
+        let new = path(name + ".new")
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure() }
         do throws(SystemError) {
             defer { close(descriptor) }
             try data.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
-            guard fdatasync(descriptor) == 0, rename(new, url.appendingPathComponent(name).path) == 0 else {
-                throw .current
-            }
+            guard fdatasync(descriptor) == 0, rename(new, path(name)) == 0 else { throw .current }
         } catch {
             unlink(new)
             throw failure(error)
@@ -88,7 +97,7 @@ struct SessionFolder {
     /// The tasks' records, in the order of their numbers. What isn't one of ours is set aside.
     func readTasks() -> [TaskRecord] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-        for name in names where name.hasSuffix(".new") { unlink(url.appendingPathComponent(name).path) }
+        for name in names where name.hasSuffix(".new") { unlink(path(name)) }
         var records: [TaskRecord] = []
         for name in names.filter({ $0.hasSuffix(RecordName.suffix) }) {
             guard let record = read(TaskRecord.self, named: name) else { continue }
@@ -103,7 +112,7 @@ struct SessionFolder {
     }
 
     private func read<Record: Decodable>(_ type: Record.Type, named name: String) -> Record? {
-        let descriptor = open(url.appendingPathComponent(name).path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno != ENOENT { setAside(name, "\(SystemError.current)") }
             return nil
@@ -130,8 +139,7 @@ struct SessionFolder {
         log.write("set aside \(url.lastPathComponent)/\(name): \(reason)")
         let aside = url.appendingPathComponent(Self.asideName, isDirectory: true)
         mkdir(aside.path, 0o700)
-        let path = url.appendingPathComponent(name).path
-        if rename(path, aside.appendingPathComponent(name).path) != 0 { unlink(path) }
+        if rename(path(name), aside.appendingPathComponent(name).path) != 0 { unlink(path(name)) }
     }
 
     // MARK: - Files
@@ -140,12 +148,12 @@ struct SessionFolder {
     func removeFiles(except known: Set<String>) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name)
         {
-            unlink(files.appendingPathComponent(name).path)
+            unlink(path(ofFile: name))
         }
     }
 
     func removeFile(_ name: String) {
         guard Self.isFileName(name) else { return }
-        unlink(files.appendingPathComponent(name).path)
+        unlink(path(ofFile: name))
     }
 }

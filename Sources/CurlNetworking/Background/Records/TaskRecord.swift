@@ -8,6 +8,8 @@ struct TaskRecord: Codable, Sendable {
     var submission: TaskSubmission
     /// What a download goes on from: newer than the submission's.
     var resumeData: Data?
+    /// Where an upload goes on, if its server has offered that.
+    var upload: UploadResource?
     /// For how long agents have worked on it, in seconds; with `timeoutIntervalForResource` it ends.
     var elapsed: TimeInterval = 0
     /// Set once it is over, until the program has acknowledged that.
@@ -26,6 +28,7 @@ struct TaskRecord: Codable, Sendable {
         if submission.identifier < 1 { return "no number" }
         if let fault = submission.fault { return fault }
         if let file = ending?.file, !SessionFolder.isFileName(file) { return "a file elsewhere" }
+        if let upload, !submission.mayGoOn(at: upload) { return "an upload elsewhere" }
         return elapsed.isFinite && elapsed >= 0 ? nil : "a time that makes no sense"
     }
 }
@@ -39,6 +42,12 @@ extension TaskSubmission {
         }
         if Origin(request.url)?.isUnixSocket != false { return "no host" }
         return identifier < 1 ? "no number" : nil
+    }
+
+    /// Whether an upload can be resumed there: the request's credentials go to its own origin alone.
+    func mayGoOn(at resource: UploadResource) -> Bool {
+        guard case .upload = kind, let origin = Origin(request.url) else { return false }
+        return Origin(resource.url) == origin
     }
 }
 

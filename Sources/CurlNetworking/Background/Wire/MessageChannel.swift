@@ -144,7 +144,8 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { break }
-                // The reading end tells of it, after what had come before.
+                // The reading end tells of it, after what had come before: there is no connection without all messages.
+                shutdown(descriptor, Int32(SHUT_RDWR))
                 unsent = Data()
                 break
             }

@@ -11,7 +11,8 @@ enum ClientMessage: Codable, Sendable {
     case submit(TaskSubmission)
     /// What the program wants of a task now.
     case wish(UUID, TaskWish)
-    /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`.
+    /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`. It may be another agent than the one
+    /// that told.
     case acknowledge(UUID)
     /// The agent answers `checkpoint` with the same number.
     case checkpoint(UUID, Int)

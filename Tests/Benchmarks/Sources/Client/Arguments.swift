@@ -6,6 +6,11 @@ struct Arguments {
         case async, handler, delegate
     }
 
+    /// Whose CPU `background` counts: this process's, its agent's, or both.
+    enum Share: String {
+        case program, agent, both
+    }
+
     var scenario = ""
     var style = Style.async
     var url: URL
@@ -27,6 +32,7 @@ struct Arguments {
     var suspend = false
     /// Cache, cookies and credentials as by default, instead of none.
     var usesDefaultConfiguration = false
+    var share = Share.both
 
     init(_ words: some Sequence<String>) throws {
         var values: [String: String] = [:]
@@ -49,6 +55,7 @@ struct Arguments {
         size = values["--size"].flatMap { Int($0) } ?? 0
         suspend = values["--suspend"] == "yes"
         usesDefaultConfiguration = values["--session"] == "default"
+        share = values["--share"].flatMap(Share.init) ?? .both
     }
 }
 

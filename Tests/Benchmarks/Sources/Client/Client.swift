@@ -10,6 +10,7 @@ import Foundation
 struct Client {
     /// An asynchronous `main` would end the main thread, and valgrind 3.19 crashes with that.
     static func main() {
+        becomeAgentIfAsked()
         Task.detached { await run() }
         while true { pause() }
     }
@@ -45,8 +46,11 @@ struct Client {
         case "handshake": Handshake(arguments)
         case "idle": Idle(arguments)
         case "stream": try makeStream(arguments)
+        case "background": try makeBackground(arguments)
         case "echo": Echo(arguments, isCompressed: false)
         case "deflate": Echo(arguments, isCompressed: true)
+        case "send": Flow(arguments, .sending)
+        case "receive": Flow(arguments, .receiving)
         case "sockets": Sockets(arguments, isOpenBefore: false)
         case "silence": Sockets(arguments, isOpenBefore: true)
         default: throw Complaint("unknown scenario \(arguments.scenario)")

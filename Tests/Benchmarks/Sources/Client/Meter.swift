@@ -2,22 +2,26 @@ import Foundation
 
 /// Measures CPU, wall and memory of this process between `init` and `stop`.
 struct Meter {
+    private let clocks: [clockid_t]
     private let baselineKiB: Int
     private let wall: Int64
     private let cpu: Int64
 
     /// Forgets the process's memory peak so far and starts both clocks.
-    init() {
+    ///
+    /// - Parameter clocks: Those whose sum is the CPU time; others than this process's where the work is theirs.
+    init(_ clocks: [clockid_t] = [CLOCK_PROCESS_CPUTIME_ID]) {
+        self.clocks = clocks
         // https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html: 5 resets the peak resident set size.
         FileHandle(forWritingAtPath: "/proc/self/clear_refs")?.write(Data("5".utf8))
         baselineKiB = Self.statusKiB("VmRSS:")
         wall = Self.nanoseconds(CLOCK_MONOTONIC)
-        cpu = Self.processCPUNanoseconds
+        cpu = Self.nanoseconds(clocks)
     }
 
     /// Stops both clocks first, then reads the memory peak.
     func stop() -> Reading {
-        let cpu = Self.processCPUNanoseconds - cpu
+        let cpu = Self.nanoseconds(clocks) - cpu
         let wall = Self.nanoseconds(CLOCK_MONOTONIC) - wall
         return Reading(cpu: cpu, wall: wall, baselineKiB: baselineKiB, peakKiB: Self.statusKiB("VmHWM:"))
     }
@@ -25,6 +29,10 @@ struct Meter {
     /// User and system time of the whole process, all threads, as `getrusage` sums it.
     static var processCPUNanoseconds: Int64 {
         nanoseconds(CLOCK_PROCESS_CPUTIME_ID)
+    }
+
+    private static func nanoseconds(_ clocks: [clockid_t]) -> Int64 {
+        clocks.reduce(0) { $0 + nanoseconds($1) }
     }
 
     private static func nanoseconds(_ clock: clockid_t) -> Int64 {

@@ -78,6 +78,79 @@ final class Echo: Scenario, Sendable {
     }
 }
 
+/// Messages in one direction, over one web socket.
+final class Flow: Scenario, Sendable {
+    enum Direction { case sending, receiving }
+
+    private let arguments: Arguments
+    private let direction: Direction
+    private let session: URLSession
+    private let task: URLSessionWebSocketTask
+    private let payload: Data
+
+    init(_ arguments: Arguments, _ direction: Direction) {
+        self.arguments = arguments
+        self.direction = direction
+        session = makeSession(connectionsPerHost: 1, compressesMessages: false)
+        task = session.webSocketTask(with: arguments.url)
+        payload = Data(repeating: UInt8(ascii: "a"), count: arguments.size)
+    }
+
+    func warmUp() async throws -> Tally {
+        task.resume()
+        return await run()
+    }
+
+    func slice(_ tally: inout Tally) async -> Report {
+        let meter = Meter()
+        let results = await run()
+        let reading = meter.stop()
+        tally.add(results)
+        return reading.report(tally)
+    }
+
+    private func run() async -> Tally {
+        var tally = Tally()
+        do {
+            switch direction {
+            case .sending: try await send()
+            case .receiving: try await receive(&tally)
+            }
+        } catch {
+            tally.note("\(error)")
+        }
+        return tally
+    }
+
+    /// Returns when the server has everything.
+    private func send() async throws {
+        for _ in 0..<arguments.requests { try await task.send(.data(payload)) }
+        try await task.pong()
+    }
+
+    private func receive(_ tally: inout Tally) async throws {
+        let order = [arguments.requests, arguments.size].map { UInt64($0).littleEndian }
+        try await task.send(.data(order.withUnsafeBytes { Data($0) }))
+        for _ in 0..<arguments.requests {
+            guard case .data(let data) = try await task.receive(), data == payload else {
+                tally.note("another message")
+                continue
+            }
+        }
+    }
+}
+
+extension URLSessionWebSocketTask {
+    /// Returns when the server has answered a ping.
+    fileprivate func pong() async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            sendPing { error in
+                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+            }
+        }
+    }
+}
+
 /// Many open web sockets over which nothing is sent.
 final class Sockets: Scenario, Sendable {
     private let arguments: Arguments
@@ -97,7 +170,8 @@ final class Sockets: Scenario, Sendable {
     func warmUp() async throws -> Tally {
         let task = session.webSocketTask(with: arguments.url)
         task.resume()
-        try await ping(task)
+        // It is open then, and has been used.
+        try await task.pong()
         if isOpenBefore {
             let tally = await open()
             try? await Task.sleep(for: .seconds(1))
@@ -120,20 +194,11 @@ final class Sockets: Scenario, Sendable {
         var tally = Tally()
         for task in tasks {
             do {
-                try await ping(task)
+                try await task.pong()
             } catch {
                 tally.note("\(error)")
             }
         }
         return tally
-    }
-
-    /// Returns when the web socket is open, and has been used.
-    private func ping(_ task: URLSessionWebSocketTask) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            task.sendPing { error in
-                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
-            }
-        }
     }
 }

@@ -45,6 +45,6 @@ struct Stream: Scenario {
     }
 }
 
-func makeStream(_ arguments: Arguments) -> any Scenario {
+func makeStream(_ arguments: Arguments) throws -> any Scenario {
     Stream(arguments)
 }

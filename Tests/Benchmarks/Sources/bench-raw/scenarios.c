@@ -212,6 +212,23 @@ static void echo(child *child)
     meter_stop(&child->outcome.meter);
 }
 
+/// Messages in one direction, over one web socket.
+static void send_messages(child *child)
+{
+    const arguments *arguments = child->arguments;
+    meter_start(&child->outcome.meter);
+    note_wrong(child, sockets_send(child->sockets, arguments->requests, (size_t)arguments->size));
+    meter_stop(&child->outcome.meter);
+}
+
+static void receive_messages(child *child)
+{
+    const arguments *arguments = child->arguments;
+    meter_start(&child->outcome.meter);
+    note_wrong(child, sockets_receive(child->sockets, arguments->requests, (size_t)arguments->size));
+    meter_stop(&child->outcome.meter);
+}
+
 /// zlib alone.
 static void deflate_only(child *child)
 {
@@ -253,6 +270,10 @@ static void warm_up(child *child)
         child->sockets = sockets_open(&child->loop, arguments->url, arguments->in_flight);
         note_wrong(child, sockets_echo(child->sockets, 2 * arguments->in_flight, (size_t)arguments->size));
     }
+    if (child->slice == send_messages || child->slice == receive_messages) {
+        child->sockets = sockets_open(&child->loop, arguments->url, 1);
+        child->slice(child);
+    }
     if (child->slice == open_sockets)
         sockets_open(&child->loop, arguments->url, 1);
     if (child->slice == deflate_only)
@@ -272,7 +293,7 @@ child *child_open(const arguments *arguments)
         {"slow", slow}, {"handshake", handshake}, {"idle", idle},
         {"stream", stream},
         {"echo", echo}, {"deflate", deflate_only}, {"sockets", open_sockets},
-        {"silence", silence},
+        {"silence", silence}, {"send", send_messages}, {"receive", receive_messages}, {"background", download},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         if (strcmp(arguments->scenario, scenarios[i].name))

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 enum { most_header = 14, most_events = 1024, most_read = 64 * 1024 };
+enum { binary = 0x2, ping = 0x9 };
 
 typedef struct {
     CURL *easy;
@@ -22,7 +23,7 @@ typedef struct {
     size_t header_count;
     uint8_t *message; ///< What has come of the message.
     size_t received, expected, capacity;
-    long left; ///< Messages that this one is still to send.
+    long left; ///< Messages that this one is still to send, or to receive where none are sent back.
 } web_socket;
 
 struct sockets {
@@ -34,6 +35,7 @@ struct sockets {
     long wrong;
     const uint8_t *payload;
     size_t size;
+    bool only_receives;
 };
 
 static void die(const char *what)
@@ -141,7 +143,7 @@ static uint32_t next_mask(void)
     return keys[--left];
 }
 
-static void write_frame(web_socket *socket, const uint8_t *payload, size_t size)
+static void write_frame(web_socket *socket, uint8_t opcode, const uint8_t *payload, size_t size)
 {
     uint32_t mask = next_mask();
     uint64_t wide = (uint64_t)mask << 32 | mask;
@@ -151,7 +153,7 @@ static void write_frame(web_socket *socket, const uint8_t *payload, size_t size)
         socket->output = allocate(socket->output_capacity);
     }
     uint8_t *target = socket->output;
-    *target++ = 0x82;
+    *target++ = 0x80 | opcode;
     if (size <= 125) {
         *target++ = 0x80 | (uint8_t)size;
     } else if (size <= 0xFFFF) {
@@ -202,7 +204,7 @@ static void send_next(sockets *sockets, web_socket *socket)
         return;
     }
     socket->left--;
-    write_frame(socket, sockets->payload, sockets->size);
+    write_frame(socket, binary, sockets->payload, sockets->size);
     send_rest(sockets, socket);
 }
 
@@ -214,6 +216,15 @@ static size_t header_size(const web_socket *socket)
     if (socket->header_count < 2)
         return 2;
     return socket->header[1] == 126 ? 4 : socket->header[1] == 127 ? 10 : 2;
+}
+
+/// The next message has come.
+static void received(sockets *sockets, web_socket *socket)
+{
+    if (!sockets->only_receives)
+        send_next(sockets, socket);
+    else if (!--socket->left)
+        sockets->running--;
 }
 
 static void begin_message(web_socket *socket)
@@ -259,7 +270,7 @@ static void receive(sockets *sockets, web_socket *socket)
             socket->header_count = 0;
             if (socket->expected != sockets->size || memcmp(socket->message, sockets->payload, sockets->size))
                 sockets->wrong++;
-            send_next(sockets, socket);
+            received(sockets, socket);
         }
     }
     if (code != CURLE_AGAIN)
@@ -294,6 +305,61 @@ long sockets_echo(sockets *sockets, long messages, size_t size)
         sockets->all[i].left = messages / sockets->count + (i < messages % sockets->count);
         send_next(sockets, &sockets->all[i]);
     }
+    while (sockets->running)
+        turn(sockets, -1);
+    free(payload);
+    return sockets->wrong;
+}
+
+/// Waits until the system has the frame.
+static void send_whole(sockets *sockets, web_socket *socket)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = socket};
+    send_rest(sockets, socket);
+    while (socket->output_start < socket->output_end) {
+        epoll_wait(sockets->epoll, &event, 1, -1);
+        send_rest(sockets, socket);
+    }
+}
+
+long sockets_send(sockets *sockets, long messages, size_t size)
+{
+    web_socket *socket = &sockets->all[0];
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = socket};
+    uint8_t *payload = allocate(size), pong[2];
+    memset(payload, 'a', size);
+    for (long i = 0; i < messages; i++) {
+        write_frame(socket, binary, payload, size);
+        send_whole(sockets, socket);
+    }
+    free(payload);
+    write_frame(socket, ping, NULL, 0);
+    send_whole(sockets, socket);
+    epoll_ctl(sockets->epoll, EPOLL_CTL_MOD, socket->socket, &event);
+    for (size_t count = 0, filled = 0; filled < sizeof pong; filled += count) {
+        CURLcode code = curl_easy_recv(socket->easy, pong + filled, sizeof pong - filled, &count);
+        if (code == CURLE_AGAIN)
+            epoll_wait(sockets->epoll, &event, 1, -1);
+        else if (code != CURLE_OK || !count)
+            die("no pong");
+    }
+    return pong[0] != 0x8A || pong[1] != 0;
+}
+
+long sockets_receive(sockets *sockets, long messages, size_t size)
+{
+    web_socket *socket = &sockets->all[0];
+    uint64_t order[2] = {(uint64_t)messages, size};
+    uint8_t *payload = allocate(size);
+    memset(payload, 'a', size);
+    sockets->payload = payload;
+    sockets->size = size;
+    sockets->wrong = 0;
+    sockets->running = 1;
+    sockets->only_receives = true;
+    socket->left = messages;
+    write_frame(socket, binary, (const uint8_t *)order, sizeof order);
+    send_whole(sockets, socket);
     while (sockets->running)
         turn(sockets, -1);
     free(payload);

@@ -1,6 +1,9 @@
 // A web-socket server that sends every message back as fast as a single thread can. It prints its port and runs until its
 // standard input ends.
 //
+// At the path /sink it takes messages and sends none back. At /source a message of two little-endian numbers of 64 bits
+// asks for so many messages of that size.
+//
 // For requests with an extension it agrees to permessage-deflate. It doesn't inflate anything: what it sends back are the
 // client's own compressed bytes, in their order, which are valid in the other direction, too.
 
@@ -20,8 +23,11 @@
 
 enum { most_read = 256 * 1024, most_events = 1024, most_head = 8192 };
 
+typedef enum { echo, sink, source } purpose;
+
 typedef struct {
     int socket;
+    purpose purpose;
     bool is_open;          ///< The handshake is over.
     bool is_waiting;       ///< `unsent` is to be sent before anything is read.
     size_t header_count;   ///< Bytes of the next frame's header that have come, or of the request's head.
@@ -32,6 +38,8 @@ typedef struct {
     char *head;            ///< NULL once the web socket is open.
     uint8_t *unsent;
     size_t unsent_start, unsent_end;
+    uint64_t order[2];     ///< Of a source: how many messages it still has to send, and their size.
+    size_t order_count;    ///< Bytes of the order that have come.
 } connection;
 
 static int epoll;
@@ -82,6 +90,36 @@ static bool send_all(connection *connection, const uint8_t *bytes, size_t count)
     return true;
 }
 
+/// Has the order's next message wait to be sent.
+static void produce(connection *connection)
+{
+    uint64_t size = connection->order[1];
+    size_t header = size <= 125 ? 2 : size <= 0xFFFF ? 4 : 10;
+    if (!connection->unsent) {
+        connection->unsent = malloc(header + size);
+        if (!connection->unsent)
+            die("malloc");
+        memset(connection->unsent, 'a', header + size);
+        connection->unsent[0] = 0x82;
+        connection->unsent[1] = header == 2 ? (uint8_t)size : header == 4 ? 126 : 127;
+        for (size_t i = 2; i < header; i++)
+            connection->unsent[i] = (uint8_t)(size >> (8 * (header - 1 - i)));
+    }
+    connection->unsent_start = 0;
+    connection->unsent_end = header + size;
+    connection->order[0]--;
+}
+
+static void begin_order(connection *connection)
+{
+    connection->order_count = 0;
+    if (!connection->order[0])
+        return;
+    produce(connection);
+    connection->is_waiting = true;
+    watch(connection, EPOLLOUT, EPOLL_CTL_MOD);
+}
+
 static void send_rest(connection *connection)
 {
     ssize_t sent = send(connection->socket, connection->unsent + connection->unsent_start,
@@ -94,6 +132,8 @@ static void send_rest(connection *connection)
     connection->unsent_start += (size_t)sent;
     if (connection->unsent_start < connection->unsent_end)
         return;
+    if (connection->order[0])
+        return produce(connection);
     free(connection->unsent);
     connection->unsent = NULL;
     connection->is_waiting = false;
@@ -149,26 +189,50 @@ static size_t begin_frame(connection *connection, uint8_t *target)
     return size - 4;
 }
 
+/// Whether the frame under way is to be sent back. Every connection's pings are.
+static bool is_answered(const connection *connection)
+{
+    return connection->purpose == echo || (connection->header[0] & 0x08);
+}
+
+/// Takes some of a message that isn't sent back.
+static void consume(connection *connection, const uint8_t *bytes, size_t count)
+{
+    size_t room = sizeof connection->order - connection->order_count;
+    if (connection->purpose != source)
+        return;
+    unmask(connection, bytes, (uint8_t *)connection->order + connection->order_count, count < room ? count : room);
+    connection->order_count += count < room ? count : room;
+}
+
 static void answer(connection *connection, const uint8_t *bytes, size_t count)
 {
     size_t filled = 0;
     while (count) {
         if (connection->missing) {
             size_t piece = count < connection->missing ? count : (size_t)connection->missing;
-            unmask(connection, bytes, output + filled, piece);
+            if (is_answered(connection)) {
+                unmask(connection, bytes, output + filled, piece);
+                filled += piece;
+            } else {
+                consume(connection, bytes, piece);
+            }
             connection->missing -= piece;
-            filled += piece;
             bytes += piece;
             count -= piece;
         } else {
             connection->header[connection->header_count++] = *bytes++;
             count--;
-            if (connection->header_count >= 2 && connection->header_count == header_size(connection))
-                filled += begin_frame(connection, output + filled);
+            if (connection->header_count >= 2 && connection->header_count == header_size(connection)) {
+                size_t size = begin_frame(connection, output + filled);
+                filled += is_answered(connection) ? size : 0;
+            }
         }
     }
-    if (filled)
-        send_all(connection, output, filled);
+    if (filled && !send_all(connection, output, filled))
+        return;
+    if (connection->order_count == sizeof connection->order && !connection->is_waiting)
+        begin_order(connection);
 }
 
 static void shake_hands(connection *connection, const uint8_t *bytes, size_t count)
@@ -192,6 +256,9 @@ static void shake_hands(connection *connection, const uint8_t *bytes, size_t cou
                           "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                           "Sec-WebSocket-Accept: %s\r\n%s\r\n",
                           accept, extension);
+    connection->purpose = !strncmp(connection->head, "GET /sink ", 10)     ? sink
+                          : !strncmp(connection->head, "GET /source ", 12) ? source
+                                                                           : echo;
     free(connection->head);
     connection->head = NULL;
     connection->header_count = 0;

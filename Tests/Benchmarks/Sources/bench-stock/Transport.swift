@@ -5,5 +5,11 @@ func makeStream(_ arguments: Arguments) throws -> any Scenario {
     throw Complaint("the stock module has no stream tasks")
 }
 
+func makeBackground(_ arguments: Arguments) throws -> any Scenario {
+    throw Complaint("the stock module has no background sessions")
+}
+
+func becomeAgentIfAsked() {}
+
 /// The stock module compresses none.
 func turnOffMessageCompression(_ configuration: URLSessionConfiguration) {}

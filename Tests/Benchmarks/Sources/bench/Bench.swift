@@ -24,6 +24,8 @@
 //   connection (CURLOPT_CONNECT_ONLY), and reads with `curl_easy_recv` until it must wait, with `poll`.
 // - Messages over web sockets go to a server in C that sends them back; the raw client writes its frames by hand. Where they
 //   are compressed, the raw client is zlib alone, without a network.
+// - A background session's agent is the client's own program, started once more; its CPU is read from its clock. Counted is all that
+//   is done until the agent has forgotten the downloads and removed their records.
 // - Every response's head is different, by a field with a number of its own; a client that kept the last head's parsed
 //   form would gain nothing.
 // - Caches, cookies and credentials are off in the sessions, but for the cases of the default configuration; the limit of

@@ -124,35 +124,50 @@ enum Catalogue {
         ] + [
             idle(name: "idle-waiting", title: "1,000 tasks waiting for an answer", suspends: false),
             idle(name: "idle-suspended", title: "1,000 suspended tasks", suspends: true),
-        ] + sockets
+        ] + sockets + background
 
     private static func echo(
         inFlight: Int,
         bytes: Int,
         _ title: String,
         requests: Workload.Requests,
-        limit: Double
+        limit: Double? = nil
     ) -> Workload {
         Workload(
             name: "socket-\(bytes)-\(inFlight)",
             scenario: .echo,
-            address: .sockets,
+            address: .sockets(),
             requests: requests,
             inFlight: inFlight,
             messageSize: bytes,
             contenders: [.raw, .ours],
-            rows: [.init(.async, title, limit: .timesRaw(limit))]
+            rows: [.init(.async, title, limit: limit.map { .timesRaw($0) })]
+        )
+    }
+
+    private static func flow(_ scenario: Workload.Scenario, _ path: String, _ title: String) -> Workload {
+        Workload(
+            name: "socket-\(scenario.rawValue)",
+            scenario: scenario,
+            address: .sockets(path),
+            requests: .init(5_000),
+            messageSize: 65_536,
+            contenders: [.raw, .ours],
+            rows: [.init(.async, title, limit: .timesRaw(1.3))]
         )
     }
 
     private static let sockets: [Workload] = [
         echo(inFlight: 1, bytes: 125, "echo of 125 bytes, 1 web socket", requests: .init(10_000), limit: 3),
         echo(inFlight: 64, bytes: 125, "echo of 125 bytes, 64 web sockets", requests: .init(20_000), limit: 2),
-        echo(inFlight: 1, bytes: 65_536, "echo of 64 KiB, 1 web socket", requests: .init(3_000), limit: 1.3),
+        echo(inFlight: 1, bytes: 65_536, "echo of 64 KiB, 1 web socket", requests: .init(3_000)),
+        echo(inFlight: 16, bytes: 65_536, "echo of 64 KiB, 16 web sockets", requests: .init(3_000), limit: 1.3),
+        flow(.send, "/sink", "64 KiB sent, one message after the other"),
+        flow(.receive, "/source", "64 KiB received, one message after the other"),
         Workload(
             name: "socket-deflate",
             scenario: .deflate,
-            address: .sockets,
+            address: .sockets(),
             requests: .init(1_000),
             messageSize: 4096,
             contenders: [.raw, .ours],
@@ -162,7 +177,7 @@ enum Catalogue {
         Workload(
             name: "sockets-1000",
             scenario: .sockets,
-            address: .sockets,
+            address: .sockets(),
             requests: .init(1_000),
             rounds: 3,
             contenders: [.raw, .ours],
@@ -179,7 +194,7 @@ enum Catalogue {
         Workload(
             name: "sockets-idle",
             scenario: .silence,
-            address: .sockets,
+            address: .sockets(),
             requests: .init(1_000),
             rounds: 3,
             seconds: 2,
@@ -189,8 +204,61 @@ enum Catalogue {
                     .async,
                     "1,000 open web sockets, nothing happens",
                     name: "cpu",
-                    measure: .cpuPerIdleSecond,
+                    measure: .cpuPerSecond,
                     limit: .absolute(500)
+                )
+            ]
+        ),
+    ]
+
+    private static let background: [Workload] = [
+        Workload(
+            name: "background-1g",
+            scenario: .background,
+            address: .plain(Site.large.path),
+            requests: .init(1),
+            rounds: 5,
+            expect: Site.large.bytes,
+            rawBuffer: 256 * 1024,
+            contenders: [.raw, .ours],
+            share: .agent,
+            rows: [
+                .init(.delegate, "1 GiB in a background session, its agent", name: "agent", limit: .timesRaw(1.1))
+            ]
+        ),
+        Workload(
+            name: "background-1g",
+            scenario: .background,
+            address: .plain(Site.large.path),
+            requests: .init(1),
+            rounds: 5,
+            expect: Site.large.bytes,
+            contenders: [.ours],
+            share: .program,
+            rows: [
+                .init(
+                    .delegate,
+                    "1 GiB in a background session, the program meanwhile",
+                    name: "program",
+                    measure: .cpuPerSecond,
+                    // One in a hundred.
+                    limit: .absolute(10_000)
+                )
+            ]
+        ),
+        Workload(
+            name: "background-1k",
+            scenario: .background,
+            address: .plain(Site.unlikePath),
+            requests: .init(1_000),
+            expect: Site.small.bytes,
+            contenders: [.ours],
+            rows: [
+                .init(
+                    .delegate,
+                    "1 KiB in a background session, 1,000 at once, program and agent",
+                    name: "both",
+                    limit: .absolute(1_000)
                 )
             ]
         ),
@@ -260,7 +328,7 @@ enum Catalogue {
             suspends: suspends,
             remark: "the stock module gets 200; it often needs more than a minute to start 1,000",
             // The child itself wakes once to read the clock.
-            rows: [.init(.handler, title, name: "cpu", measure: .cpuPerIdleSecond, limit: .absolute(500))]
+            rows: [.init(.handler, title, name: "cpu", measure: .cpuPerSecond, limit: .absolute(500))]
         )
     }
 

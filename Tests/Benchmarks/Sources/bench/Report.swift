@@ -64,7 +64,7 @@ struct Report {
                     case .absolute(let limit): Format.value(limit, row.row.measure)
                     case nil: ""
                     }
-                let comparable = row.row.measure != .cpuPerIdleSecond
+                let comparable = row.row.measure != .cpuPerSecond
                 return [row.row.title, row.row.measure.rawValue]
                     + Contender.allCases.map { contender in
                         row.value(contender).map { Format.value($0, row.row.measure) } ?? verdict(row, contender)

@@ -103,8 +103,8 @@ struct Runner {
             add("url", server.tls(path))
         case .silent:
             add("url", "http://127.0.0.1:\(silentPort)/")
-        case .sockets:
-            add("url", "http://127.0.0.1:\(sockets.port)/")
+        case .sockets(let path):
+            add("url", "http://127.0.0.1:\(sockets.port)\(path)")
         }
         if workload.address.needsTrust { words = trust.prefix + words }
         add("style", style.rawValue)
@@ -114,17 +114,18 @@ struct Runner {
         add("seconds", workload.seconds)
         add("size", workload.messageSize)
         switch workload.scenario {
-        case .download, .slow, .stream: add("warmup", server.plain(Site.small.path))
+        case .download, .slow, .stream, .background: add("warmup", server.plain(Site.small.path))
         case .upload:
             add("warmup", server.plain(Site.small.path))
             add("file", site.uploadSource.path)
         case .idle: add("suspend", workload.suspends ? "yes" : "no")
-        case .get, .handshake, .echo, .deflate, .sockets, .silence: break
+        case .get, .handshake, .echo, .deflate, .send, .receive, .sockets, .silence: break
         }
         if contender == .raw {
             add("buffer", workload.rawBuffer)
         } else {
             add("session", workload.session.rawValue)
+            add("share", workload.share.rawValue)
         }
         // Caches and cookies of the default configuration go there as well.
         let downloads = site.downloads.path

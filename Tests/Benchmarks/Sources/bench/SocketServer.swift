@@ -1,6 +1,6 @@
 import Foundation
 
-/// The server that sends every message of a web socket back, for all contenders of a run.
+/// The server of web sockets, for all contenders of a run.
 final class SocketServer {
     let port: UInt16
     private let program: Program

@@ -4,7 +4,7 @@ struct Summary {
     struct Figures: Codable {
         var cpuPerRequest: Double
         var wallPerRequest: Double
-        var cpuPerIdleSecond: Double
+        var cpuPerSecond: Double
         var memoryPerTransfer: Double
         var peakMemory: Double
 
@@ -12,7 +12,7 @@ struct Summary {
             let (cpu, wall) = (Double(sample.cpuNanoseconds) / 1000, Double(sample.wallNanoseconds) / 1000)
             cpuPerRequest = cpu / requests
             wallPerRequest = wall / requests
-            cpuPerIdleSecond = cpu / (wall / 1_000_000)
+            cpuPerSecond = cpu / (wall / 1_000_000)
             memoryPerTransfer = Double(sample.peakKiB - sample.baselineKiB) / requests
             peakMemory = Double(sample.peakKiB)
         }
@@ -21,7 +21,7 @@ struct Summary {
         init?(mediansOf rounds: [Figures]) {
             guard var medians = rounds.first else { return nil }
             for figure in [
-                \.cpuPerRequest, \.wallPerRequest, \.cpuPerIdleSecond, \.memoryPerTransfer, \.peakMemory,
+                \.cpuPerRequest, \.wallPerRequest, \.cpuPerSecond, \.memoryPerTransfer, \.peakMemory,
             ] as [WritableKeyPath<Figures, Double>] {
                 medians[keyPath: figure] = median(rounds.map { $0[keyPath: figure] }) ?? 0
             }
@@ -31,7 +31,7 @@ struct Summary {
         subscript(measure: Measure) -> Double {
             switch measure {
             case .cpuPerRequest: cpuPerRequest
-            case .cpuPerIdleSecond: cpuPerIdleSecond
+            case .cpuPerSecond: cpuPerSecond
             case .memoryPerTransfer: memoryPerTransfer
             }
         }

@@ -12,8 +12,8 @@ enum Style: String {
 enum Measure: String, Codable {
     /// Microseconds of CPU per request.
     case cpuPerRequest = "CPU per request"
-    /// Microseconds of CPU per second in which nothing happens.
-    case cpuPerIdleSecond = "CPU per idle second"
+    /// Microseconds of CPU per second in which nothing happens, or others do the work.
+    case cpuPerSecond = "CPU per second"
     /// KiB of memory per open transfer.
     case memoryPerTransfer = "memory per transfer"
 }
@@ -34,8 +34,17 @@ struct Workload {
         case stream
         /// Messages over web sockets that come back; the same compressed, for which the raw client is zlib alone.
         case echo, deflate
+        /// Messages over one web socket, in one direction.
+        case send, receive
         /// Many web sockets that are opened; and that are open while nothing happens.
         case sockets, silence
+        /// Downloads of a background session; for the raw client, a download to a file.
+        case background
+    }
+
+    /// Whose CPU counts where an agent does the work.
+    enum Share: String {
+        case program, agent, both
     }
 
     /// Which of the servers of this run is addressed.
@@ -49,8 +58,8 @@ struct Workload {
         case untrusted(String)
         /// A server that accepts and never answers.
         case silent
-        /// A web-socket server that sends every message back.
-        case sockets
+        /// A web-socket server, which sends every message back unless its path says otherwise.
+        case sockets(String = "/")
 
         /// Whether the run's own certificate must be trusted.
         var needsTrust: Bool {
@@ -138,6 +147,8 @@ struct Workload {
     var contenders = Contender.allCases
     /// `idle`: suspend every task first.
     var suspends = false
+    /// `background`: whose CPU counts.
+    var share = Share.both
     /// What a reader of the table must know; printed once, below it.
     var remark: String?
     var rows: [Row]

@@ -1,0 +1,96 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+extension BackgroundTests {
+    @Suite("Uploads that the server lets be resumed")
+    struct ResumableUploads {
+        private static let content = GeneratedBody.bytes(seed: 104, length: 1_000_000)
+        /// The first request is held after this.
+        private static let cut: Int64 = 300_000
+
+        private let upload = LoopbackServer.ResumableUpload(cuts: [.init(at: Self.cut, after: Gate())])
+
+        private func start(_ rig: BackgroundRig) throws -> URLSessionUploadTask {
+            let request = URLRequest(rig.url("/files"), method: "POST", headers: ["Authorization": "Bearer b"])
+            let task = rig.session.uploadTask(with: request, fromFile: try rig.directory.file(Self.content))
+            task.resume()
+            return task
+        }
+
+        private func expectResumed(_ rig: BackgroundRig, _ task: URLSessionTask) {
+            let requests = rig.server.requests
+            #expect(
+                requests.map { "\($0.method) \($0.path)" } == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"]
+            )
+            #expect(requests.last?.header("Upload-Offset") == "\(Self.cut)")
+            #expect(requests.allSatisfy { $0.header("Authorization") == "Bearer b" })
+            #expect(upload.content == Self.content && upload.isComplete)
+            #expect(rig.delegate.body(of: task) == Data("done".utf8))
+            #expect(rig.delegate.completionCount(of: task) == 1)
+            #expect(task.countOfBytesSent == 1_000_000)
+        }
+
+        @Test("After its agent was killed, an upload goes on from where the server has it")
+        func killedAgent() async throws {
+            let rig = try BackgroundRig(answering: .atHead) { [upload] in upload.respond(to: $0) }
+            defer { rig.end() }
+            let task = try start(rig)
+            try await rig.waitForRecord(of: task) { $0.contains(#"\/uploads\/1"#) }
+            try await rig.server.waitForBodyBytesReceived(Self.cut)
+            rig.killAgent()
+            try await rig.delegate.success(of: task)
+            expectResumed(rig, task)
+            try await rig.finish()
+        }
+
+        @Test("After a time-out, too, and no file of the first attempt stays")
+        func timeout() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig(answering: .atHead, configure: { $0.timeoutIntervalForRequest = 3 }) {
+                [upload] request in
+                let response = upload.respond(to: request)
+                return request.method == "HEAD" ? response.after([.waitFor(gate)]) : response
+            }
+            defer { rig.end() }
+            let task = try start(rig)
+            _ = try await rig.server.request(number: 2)
+            #expect(rig.stateFiles.filter { $0.contains("/files/") } == [])
+            gate.open()
+            try await rig.delegate.success(of: task)
+            expectResumed(rig, task)
+            try await rig.finish()
+        }
+
+        @Test("It goes on at the request's own origin alone, to which the credentials belong")
+        func origin() throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let file = try #require(UploadFile(try rig.directory.file(Data("a".utf8))))
+            let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+            func mayGoOn(_ kind: TaskSubmission.Kind, at location: String) throws -> Bool {
+                let url = try #require(URL(string: "https://host/files"))
+                let submission = TaskSubmission(
+                    key: UUID(),
+                    identifier: 1,
+                    kind: kind,
+                    request: try #require(RequestDescription(URLRequest(url: url))),
+                    resumeData: nil,
+                    cookies: [],
+                    wish: wish
+                )
+                return submission.mayGoOn(at: .init(url: try #require(URL(string: location)), version: .v6))
+            }
+            #expect(try mayGoOn(.upload(file), at: "https://host/uploads/1"))
+            #expect(try !mayGoOn(.download, at: "https://host/uploads/1"))
+            for other in [
+                "https://other/uploads/1", "https://host:444/uploads/1", "http://host/uploads/1", "file:///x",
+            ] {
+                #expect(try !mayGoOn(.upload(file), at: other), "\(other)")
+            }
+        }
+    }
+}

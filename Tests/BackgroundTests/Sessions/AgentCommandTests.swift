@@ -1,0 +1,117 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+extension BackgroundTests {
+    @Suite("The agent's command line and its log")
+    struct Commands {
+        private func run(_ words: String...) async throws -> (lines: [String], ending: ChildProcess.Ending) {
+            let program = try ChildProcess([BackgroundRig.agent.path] + words, mergesErrors: true)
+            return (await program.remainingLines(), await program.ending())
+        }
+
+        @Test("--status shows who is attached to which session, and starts no agent")
+        func status() async throws {
+            let rig = try BackgroundRig { _ in .never }
+            defer { rig.end() }
+            let before = try await run("--status", rig.folder.path)
+            #expect(before.lines == ["\(rig.folder.path): no agent runs"])
+            #expect(before.ending == .exit(0))
+            #expect(rig.agentPid == nil)
+            let program = try rig.program(identifier: "a\u{1b}[31m session")
+            try await program.line(beginningWith: "ready")
+            program.say("download \(rig.url("/one?token=x")) one")
+            _ = try await rig.server.request(number: 1)
+            let attached = try await run("--status", rig.folder.path)
+            let task = "    1  download  running  0 bytes  \(rig.url("/one"))"
+            #expect(
+                attached.lines == ["\(rig.folder.path):", "  a[31m session: process \(program.pid)", task]
+            )
+            await program.crash()
+            try await rig.waitForLog { $0.contains("detached") }
+            let detached = try await run("--status", rig.folder.path)
+            #expect(detached.lines == ["\(rig.folder.path):", "  a[31m session: no program attached", task])
+        }
+
+        @Test("--cancel-all works without a program, and the next one is told why its tasks have ended")
+        func cancelAll() async throws {
+            let rig = try BackgroundRig { _ in .never }
+            defer { rig.end() }
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            program.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
+            await program.crash()
+            rig.killAgent()
+            #expect(try await run("--cancel-all", rig.folder.path).ending == .exit(0))
+            _ = await rig.session.allTasks
+            try await rig.delegate.record.wait { $0.completions[1] != nil }
+            let error = try #require(rig.delegate.record.value.completions[1]?.first ?? nil)
+            #expect(error.code == .cancelled)
+            #expect(error.backgroundTaskCancelledReason == .userForceQuitApplication)
+        }
+
+        @Test("--print-systemd-units names the socket, the folder and the program, as systemd reads them")
+        func units() async throws {
+            let folder = "/srv/50% off"
+            let (lines, ending) = try await run("--print-systemd-units", folder)
+            #expect(ending == .exit(0))
+            #expect(lines.contains("# ~/.config/systemd/user/curlnetworking-50off.socket"))
+            #expect(lines.contains("ListenStream=/srv/50%% off/agent.socket"))
+            #expect(lines.contains("SocketMode=0600"))
+            #expect(lines.contains("ExecStart=\"\(BackgroundRig.agent.path)\" --systemd \"/srv/50%% off\""))
+        }
+
+        @Test("What makes no sense is answered with the usage, and started by hand for systemd it says what is missing")
+        func usage() async throws {
+            for words in [[], ["--what"], ["--status", "a", "b"], ["--systemd"]] {
+                let program = try ChildProcess([BackgroundRig.agent.path] + words, mergesErrors: true)
+                #expect(await program.line()?.hasPrefix("usage: curlnetworking-agent") == true, "\(words)")
+                #expect(await program.ending() == .exit(64))
+            }
+            let systemd = try await run("--systemd", "/tmp/none")
+            #expect(systemd.lines == ["curlnetworking-agent: systemd has passed no socket"])
+            #expect(systemd.ending == .exit(64))
+        }
+
+        @Test("The log has a line for everything, without credentials and queries")
+        func log() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            var components = try #require(URLComponents(url: rig.url("/path"), resolvingAgainstBaseURL: false))
+            (components.user, components.password) = ("somebody", "secret1")
+            (components.query, components.fragment) = ("token=secret2", "secret3")
+            let url = try #require(components.url)
+            let task = rig.session.downloadTask(
+                with: URLRequest(url, headers: ["Authorization": "Bearer secret4", "Cookie": "a=secret5"])
+            )
+            task.resume()
+            try await rig.delegate.success(of: task)
+            try await rig.finish()
+            let log = rig.log
+            for text in ["started", "attached by", "task 1: \(rig.url("/path"))", "task 1: done, 5 bytes received"] {
+                #expect(log.contains(text), "\(text)")
+            }
+            #expect(!log.contains("secret") && !log.contains("somebody"))
+        }
+
+        @Test("A shared container's folder takes the place of the program's own, and no name leads elsewhere")
+        func container() {
+            let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+            let own = StateFolder(of: configuration).url
+            #expect(own.lastPathComponent == StateFolder.programName)
+            configuration.sharedContainerIdentifier = "group"
+            #expect(StateFolder(of: configuration).url.path == own.deletingLastPathComponent().path + "/group")
+            for (name, folder) in ["../x": "_.._x", "": "_", ".": "_.", "a/b": "a_b"] {
+                configuration.sharedContainerIdentifier = name
+                #expect(StateFolder(of: configuration).url.path == own.deletingLastPathComponent().path + "/" + folder)
+            }
+            let place = URL(fileURLWithPath: "/srv/state", isDirectory: true)
+            configuration.curl.background.folder = place
+            #expect(StateFolder(of: configuration).url.path == place.path)
+        }
+    }
+}
