@@ -1,7 +1,7 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// The embedded catalogue as a server: the iTunes Search API's `/search`, the previews, and their checksums.
+/// The embedded catalogue as a server: the iTunes Search API's `/search`, the previews, their checksums, and recordings that are uploaded.
 final class CatalogueServer: Sendable {
     /// Where it listens if it can, so that downloads paused in one run are found at the same address in the next.
     static let usualPort = 41_927
@@ -18,9 +18,9 @@ final class CatalogueServer: Sendable {
     let loopback: LoopbackServer
 
     /// - Throws: `SocketError` if it can't listen on `port`; 0 picks any free port.
-    init(port: Int = 0, rate: Int = usualRate, delay: Delay? = nil) throws {
-        let routes = CatalogueRoutes(catalogue: .embedded, rate: rate, delay: delay)
-        loopback = try LoopbackServer(port: port) { routes.response(to: $0) }
+    init(port: Int = 0, rate: Int = usualRate, delay: Delay? = nil, recordings: Recordings = Recordings()) throws {
+        let routes = CatalogueRoutes(catalogue: .embedded, rate: rate, delay: delay, recordings: recordings)
+        loopback = try LoopbackServer(port: port, answering: .atHead) { routes.response(to: $0) }
     }
 
     /// Listens on the first free port of `ports`, or else on any.
@@ -44,20 +44,23 @@ struct CatalogueRoutes: Sendable {
     /// In bytes per second.
     let rate: Int
     let delay: CatalogueServer.Delay?
+    let recordings: Recordings
 
     func response(to request: LoopbackServer.Request) -> LoopbackServer.Response {
+        let server = "http://" + Self.authority(of: request)
+        if let response = recordings.response(to: request, at: server) { return response }
         guard ["GET", "HEAD"].contains(request.method) else {
             return .text("Only GET and HEAD.\n", status: 405).header("Allow", "GET, HEAD")
         }
         switch request.path {
         case "/": return .text("The catalogue of Half Tunes: /search?term=bach, /previews/1001.wav, /checksums\n")
-        case "/search": return search(request)
+        case "/search": return search(request, at: server)
         case "/checksums": return .text(catalogue.checksums)
         default: return preview(request)
         }
     }
 
-    private func search(_ request: LoopbackServer.Request) -> LoopbackServer.Response {
+    private func search(_ request: LoopbackServer.Request, at server: String) -> LoopbackServer.Response {
         let term = request.parameter("term") ?? ""
         let limit = min(200, max(1, request.parameter("limit").flatMap { Int($0) } ?? 50))
         // This catalogue has only music, and only songs.
@@ -65,13 +68,12 @@ struct CatalogueRoutes: Sendable {
             ["music", "all", nil].contains(request.parameter("media"))
             && ["song", "musicTrack", nil].contains(request.parameter("entity"))
         let songs = isForSongs ? catalogue.songs(matching: term).prefix(limit) : []
-        let server = "http://" + Self.authority(of: request)
         let response = LoopbackServer.Response.json(SearchResult(songs.map { Track($0, at: server) }))
         guard let delay, delay.term == term else { return response }
         return response.after([.waitFor(delay.gate)])
     }
 
-    /// The server's own address as the client wrote it, for the previews' URLs.
+    /// The server's own address as the client wrote it, for URLs in answers.
     private static func authority(of request: LoopbackServer.Request) -> String {
         guard let host = request.header("Host"), !host.isEmpty,
             host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-:[]".contains($0)) })

@@ -7,6 +7,7 @@ extension Invocation.Verb {
         case .search: Help.search
         case .get: Help.get
         case .play: Help.play
+        case .upload: Help.upload
         case .serve: Help.serve
         case .stop: Help.stop
         case .resume: Help.resume
@@ -24,6 +25,7 @@ private enum Help {
                halftunes get URL…                   download
                halftunes get --search TERM          download the previews of all that match
                halftunes play FILE                  play what was downloaded
+               halftunes upload FILE                send a recording of your own to a catalogue
                halftunes serve                      the embedded catalogue as a server
                halftunes stop                       cancel what goes on in the background
                halftunes COMMAND --help             more about a command
@@ -51,8 +53,9 @@ private enum Help {
     static let demo = """
         Tells the whole story without a keyboard, in a few seconds: a search that cancels the one before,
         four downloads at once, one of them paused and resumed by another process, one cancelled; downloads
-        in the background, whose program is killed and whose files the next one gets; and every file compared
-        with the catalogue's SHA-256. Succeeds only if all of that held.
+        in the background, whose program is killed and whose files the next one gets; an upload whose
+        connection breaks and which goes on; and every file compared with the catalogue's SHA-256. Succeeds
+        only if all of that held.
 
         usage: halftunes demo [-o DIR]
 
@@ -106,6 +109,19 @@ private enum Help {
 
         HALFTUNES_PLAYER names the player, with options if it needs some; without it, that's the first of
         mpv, ffplay, paplay and aplay that is installed.
+
+        """
+
+    static let upload = """
+        Uploads a recording to a catalogue, and compares what arrived by SHA-256.
+
+        usage: halftunes upload FILE [--api URL]
+
+        An upload goes on by itself after a lost connection. Ctrl-C pauses it to a '.upload' file beside the
+        recording, and so does an error; the same command goes on from there.
+
+        options:
+              --api URL        the catalogue (that of 'halftunes serve', http://127.0.0.1:\(CatalogueServer.usualPort))
 
         """
 

@@ -42,6 +42,7 @@ extension Invocation {
         case .search: return try await SearchCommand(self).run()
         case .get: return try await GetCommand(self).run()
         case .play: return try await PlayCommand(self).run()
+        case .upload: return try await UploadCommand(self).run()
         case .serve: return try await ServeCommand(self).run()
         case .stop: return try await StopCommand(self).run()
         case .resume: return try await ResumeCommand(self).run()

@@ -8,6 +8,7 @@ struct Invocation: Equatable {
         case search
         case get
         case play
+        case upload
         case serve
         case stop
         /// Resumes what is paused in one file; used by the demo, which has another process do it.
@@ -106,7 +107,7 @@ extension Invocation {
             for address in operands where URL(webAddress: address) == nil {
                 throw UsageError("'\(address)' is no http or https URL.")
             }
-        case .play, .resume:
+        case .play, .resume, .upload:
             guard operands.count == 1, operands != [""] else { throw UsageError("'\(verb.rawValue)' takes one file.") }
         case .interactive, .demo, .serve, .stop:
             if let operand = operands.first { throw UsageError("'\(operand)' is too much here.") }
@@ -157,6 +158,7 @@ extension Invocation.Verb {
         case .interactive: [.output, .api, .parallel, .limit, .rate]
         case .demo, .stop: [.output]
         case .search: [.api, .limit]
+        case .upload: [.api]
         case .get: [.output, .api, .search, .parallel, .limit, .rate]
         case .serve: [.port, .rate]
         case .play, .resume: []

@@ -29,6 +29,7 @@ struct ServeCommand {
             curl '\(url)/checksums'
             halftunes search bach --api \(url)
             halftunes get --search bach --api \(url)
+            halftunes upload song.wav --api \(url)
 
         """
     }

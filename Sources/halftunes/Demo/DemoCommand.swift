@@ -43,6 +43,10 @@ struct DemoCommand {
             screen.heading("Kill")
             try await background(folder, &story, screen)
         }
+        if story.interruption == nil, let chapter = story.chapters.first(where: { $0.role == .straight }) {
+            screen.heading("Upload")
+            try await DemoUpload(chapter, in: folder, screen: screen, patience: Self.patience).run(&story)
+        }
         story.leftovers = Self.leftovers(in: folder, of: story)
 
         screen.heading("Result")

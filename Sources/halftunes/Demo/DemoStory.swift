@@ -50,6 +50,22 @@ struct DemoStory {
         var nextStatus: Int32?
     }
 
+    /// An upload whose connection broke.
+    struct Upload {
+        struct Request: Equatable {
+            var method: String
+            /// What the request says of where it goes on.
+            var offset: String?
+        }
+
+        /// In bytes.
+        var length: Int64
+        /// What the catalogue had by then, in bytes.
+        var brokenAt: Int64
+        var requests: [Request] = []
+        var receipt: Recordings.Receipt?
+    }
+
     var isFirstSearchCancelled = false
     var found = 0
     /// The most downloads seen receiving bytes at the same time.
@@ -61,6 +77,7 @@ struct DemoStory {
     var childResumedAt: Int64?
     var rangeRequests: [RangeRequest] = []
     var kill: Kill?
+    var upload: Upload?
     /// Files in the folder that shouldn't be there.
     var leftovers: [String] = []
     /// Why it was cut short.
@@ -80,6 +97,7 @@ struct DemoStory {
             ("one was cancelled and is gone", !dropped.isEmpty && dropped.allSatisfy { $0.isGone }),
             ("when a program was killed, its downloads were finished without it", isFinishedWithoutProgram),
             ("the next program got them, and asked the server for nothing", isDeliveredLater),
+            ("an upload whose connection broke went on where the catalogue had it", isUploaded),
             ("every finished file has the catalogue's SHA-256", !finished.isEmpty && finished.allSatisfy(\.isIntact)),
             ("nothing else is left behind", leftovers.isEmpty),
         ]
@@ -109,6 +127,17 @@ struct DemoStory {
     private var isDeliveredLater: Bool {
         guard let kill, kill.nextStatus == ExitCode.success, kill.requestsAtEnd == kill.requests else { return false }
         return !survivors.isEmpty && survivors.allSatisfy { kill.delivered.contains($0.item.fileName) }
+    }
+
+    /// The first complete download is sent back.
+    private var isUploaded: Bool {
+        guard let upload, let receipt = upload.receipt, let sent = chapters.first(where: { $0.role == .straight })
+        else {
+            return false
+        }
+        return upload.requests == [
+            .init(method: "POST"), .init(method: "HEAD"), .init(method: "PATCH", offset: "\(upload.brokenAt)"),
+        ] && receipt.length == upload.length && receipt.sha256 == sent.item.sha256
     }
 
     private var isRestRequested: Bool {

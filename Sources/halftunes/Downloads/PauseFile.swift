@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 
 /// The file written beside a paused download's destination, as `name.resume`: the resume data, and the download it belongs to.
 ///
@@ -37,10 +36,7 @@ struct PauseFile: Codable, Equatable, Sendable {
 
     /// - Throws: If the file can't be read, or isn't one of ours.
     init(contentsOf url: URL) throws {
-        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw SystemCallError(url.path) }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        let data = (try? file.read(upToCount: Self.largestSize)) ?? Data()
+        let data = try PrivateFile.read(url, upTo: Self.largestSize) ?? Data()
         let name = url.lastPathComponent.dropLast(Self.suffix.count)
         guard url.lastPathComponent.hasSuffix(Self.suffix), !name.isEmpty,
             var decoded = try? PropertyListDecoder().decode(Self.self, from: data),

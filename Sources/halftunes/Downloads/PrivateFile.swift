@@ -34,6 +34,16 @@ enum PrivateFile {
         }
     }
 
+    /// What a file begins with; nil where it is empty, or can't be read. Never waits for a file that is something else.
+    ///
+    /// - Throws: If it can't be opened.
+    static func read(_ url: URL, upTo count: Int) throws -> Data? {
+        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw SystemCallError(url.path) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        return try? file.read(upToCount: count)
+    }
+
     /// Moves a file within the same file system, replacing what was there.
     static func move(_ source: URL, to destination: URL) throws {
         guard rename(source.path, destination.path) == 0 else { throw SystemCallError(destination.path) }

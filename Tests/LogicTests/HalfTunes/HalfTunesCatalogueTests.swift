@@ -117,7 +117,7 @@ struct HalfTunesCatalogueTests {
 
     // MARK: - The server's answers
 
-    private let routes = CatalogueRoutes(catalogue: .embedded, rate: 1000, delay: nil)
+    private let routes = CatalogueRoutes(catalogue: .embedded, rate: 1000, delay: nil, recordings: Recordings())
 
     private func answer(_ target: String, _ headers: KeyValuePairs<String, String> = [:], method: String = "GET")
         -> Answer
@@ -187,6 +187,44 @@ struct HalfTunesCatalogueTests {
     func methods() {
         #expect(answer("/search?term=bach", method: "POST").status == 405)
         #expect(answer("/checksums", method: "HEAD").status == 200)
+    }
+
+    // MARK: - Recordings
+
+    @Test(
+        "What is no recording of a known and bearable size is refused",
+        arguments: [
+            (["Content-Type": "text/html", "Content-Length": "1"], 415), (["Content-Length": "1"], 415),
+            (["Content-Type": "audio/wav"], 411), (["Content-Type": "audio/wav", "Content-Length": "-"], 411),
+            (["Content-Type": "audio/wav", "Content-Length": "\(Recordings.largest + 1)"], 413),
+        ] as [(KeyValuePairs<String, String>, Int)]
+    )
+    func refusedRecordings(headers: KeyValuePairs<String, String>, status: Int) {
+        #expect(answer("/recordings", headers, method: "POST").status == status)
+        #expect(answer("/recordings/1.wav").status == 404)
+    }
+
+    @Test("There are no more recordings than there is room for, and each upload has a place of its own")
+    func room() {
+        let headers: KeyValuePairs = ["Content-Type": "audio/wav", "Content-Length": "1"]
+        for number in 1...Recordings.most {
+            let offer = answer("/recordings", headers, method: "POST").head
+            #expect(offer.contains("104 ") && offer.contains("\r\nLocation: /uploads/\(number)\r\n"))
+        }
+        #expect(answer("/recordings", headers, method: "POST").status == 507)
+    }
+
+    @Test("What hasn't arrived isn't there, and uploads are what they are for alone")
+    func unfinishedRecordings() {
+        _ = answer("/recordings", ["Content-Type": "audio/wav", "Content-Length": "1"], method: "POST")
+        #expect(answer("/uploads/1", method: "HEAD").status == 204)
+        #expect(answer("/recordings/1.wav").status == 404)
+        #expect(answer("/recordings/1.wav", method: "PUT").status == 405)
+        #expect(answer("/recordings").status == 405)
+        #expect(answer("/uploads/2", method: "HEAD").status == 404)
+        #expect(answer("/uploads/1", method: "PATCH").status == 411)
+        let tooMuch: KeyValuePairs = ["Content-Length": "\(Recordings.largest + 1)", "Upload-Offset": "0"]
+        #expect(answer("/uploads/1", tooMuch, method: "PATCH").status == 413)
     }
 
     @Test("The checksums are in the form that sha256sum checks")

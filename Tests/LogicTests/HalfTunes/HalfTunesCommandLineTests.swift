@@ -43,6 +43,8 @@ struct HalfTunesCommandLineTests {
         #expect(serve.port == 0)
         #expect(serve.rate == 5000)
         #expect(try Invocation(parsing: ["play", "a song.wav"]).operands == ["a song.wav"])
+        #expect(try Invocation(parsing: ["upload", "a.wav"]).api == nil)
+        #expect(try Invocation(parsing: ["upload", "a.wav", "--api", "http://h"]).operands == ["a.wav"])
         #expect(try Invocation(parsing: ["resume", "a.resume"]).operands == ["a.resume"])
         #expect(try Invocation(parsing: ["get", "-b", "http://h/"]).isBackground)
         #expect(try Invocation(parsing: ["get", "http://h/", "--background"]).isBackground)
@@ -55,6 +57,7 @@ struct HalfTunesCommandLineTests {
             (["--help"], Invocation.Verb.interactive), (["-h"], .interactive), (["help"], .interactive),
             (["get", "--help"], .get), (["help", "serve"], .serve), (["search", "-h"], .search),
             (["demo", "-h"], .demo), (["help", "play"], .play), (["stop", "-h"], .stop),
+            (["upload", "-h"], .upload),
         ]
     )
     func help(arguments: [String], verb: Invocation.Verb) throws {
@@ -75,7 +78,8 @@ struct HalfTunesCommandLineTests {
             ["get", "-j", "65", "http://h/"], ["get", "--search="], ["get", "--port", "1", "http://h/"],
             ["serve", "--port", "65536"], ["serve", "--rate", "0"], ["search", "x", "--api", "itunes.apple.com"],
             ["search", "x", "--api", "https://h/?a=b"], ["get", "-s", "x", "--api", "http://h", "--rate", "1"],
-            ["resume"], ["resume", "a", "b"], ["demo", "--help=yes"], ["search", "x", "--limit", "201"],
+            ["resume"], ["resume", "a", "b"], ["upload"], ["upload", "a", "b"], ["upload", "a", "-o", "b"],
+            ["demo", "--help=yes"], ["search", "x", "--limit", "201"],
             ["get", "--background=yes", "http://h/"], ["search", "x", "--background"], ["stop", "now"],
         ]
     )

@@ -27,6 +27,12 @@ struct HalfTunesDemoTests {
             delivered: ["4"],
             nextStatus: 0
         )
+        story.upload = DemoStory.Upload(
+            length: 100,
+            brokenAt: 50,
+            requests: [.init(method: "POST"), .init(method: "HEAD"), .init(method: "PATCH", offset: "50")],
+            receipt: .init(recordingUrl: "http://h/recordings/1.wav", length: 100, sha256: "digest")
+        )
         let roles: [DemoStory.Role] = [.straight, .moved, .straight, .dropped, .survived]
         story.chapters = try roles.enumerated().map { index, role in
             let url = try #require(URL(string: "http://h/\(index)"))
@@ -91,8 +97,14 @@ struct HalfTunesDemoTests {
         #expect(try failures { $0.kill?.delivered = [] } == 1)
         #expect(try failures { $0.kill?.nextStatus = 1 } == 1)
         #expect(try failures { $0.chapters[4].digest = "other" } == 1)
+        #expect(try failures { $0.upload = nil } == 1)
+        #expect(try failures { $0.upload?.receipt = nil } == 1)
+        #expect(try failures { $0.upload?.requests = [.init(method: "POST")] } == 1, "its connection didn't break")
+        #expect(try failures { $0.upload?.requests[2].offset = "0" } == 1, "it began anew")
+        #expect(try failures { $0.upload?.length = 101 } == 1, "the catalogue has less")
+        #expect(try failures { $0.chapters[0].digest = nil } == 1)
         #expect(try failures { $0.leftovers = [".halftunes"] } == 1)
         #expect(try failures { $0.interruption = "it took less than 60 s" } == 1)
-        #expect(try failures { $0 = DemoStory() } == 8)
+        #expect(try failures { $0 = DemoStory() } == 9)
     }
 }

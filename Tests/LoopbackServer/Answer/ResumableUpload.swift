@@ -27,10 +27,10 @@ extension LoopbackServer {
             var cuts: [Cut]
         }
 
-        private let path: String
+        package let path: String
         private let version: Int
         private let location: String?
-        private let answer: Response
+        private let answer: @Sendable (Data) -> Response
         private let state: Locked<State>
 
         /// - Parameters:
@@ -38,13 +38,13 @@ extension LoopbackServer {
         ///   - version: The interoperability version: with 3 it speaks of `Upload-Incomplete`.
         ///   - location: What the 104 names; the path if nil.
         ///   - cuts: Each for one request with a part of the body, in order.
-        ///   - answer: The answer to the complete upload.
+        ///   - answer: The answer to the complete upload, given its content.
         package init(
             path: String = "/uploads/1",
             version: Int = 6,
             location: String? = nil,
             cuts: [Cut] = [],
-            answer: Response = .text("done")
+            answer: @escaping @Sendable (Data) -> Response = { _ in .text("done") }
         ) {
             (self.path, self.version, self.location, self.answer) = (path, version, location, answer)
             state = Locked(State(cuts: cuts))
@@ -102,7 +102,7 @@ extension LoopbackServer {
                     state.isComplete = isWhole
                 }
                 guard isWhole else { return (cut?.gate).map { [.waitFor($0), .reset] } ?? [.reset] }
-                return described(answer).steps(for: request, date: "")
+                return described(answer(content)).steps(for: request, date: "")
             }
         }
 

@@ -1,0 +1,71 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+
+/// The demo's upload: its connection breaks in the middle, and it goes on from where the catalogue has it.
+struct DemoUpload {
+    private enum Event: Sendable {
+        case upload(RecordingUpload.Event)
+        case signal(Int32)
+        case outOfPatience
+    }
+
+    private let chapter: DemoStory.Chapter
+    private let file: URL
+    private let screen: DemoScreen
+    private let patience: Duration
+
+    /// - Parameter chapter: A download that is complete, to be sent back as a recording.
+    init(_ chapter: DemoStory.Chapter, in folder: DownloadFolder, screen: DemoScreen, patience: Duration) {
+        self.chapter = chapter
+        file = folder.destination(of: chapter.item)
+        self.screen = screen
+        self.patience = patience
+    }
+
+    func run(_ story: inout DemoStory) async throws {
+        let length = chapter.bytes ?? 0
+        // The connection lasts until the program knows that it may break.
+        let offered = Gate()
+        defer { offered.open() }
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: length / 2, after: offered)]))
+        defer { server.stop() }
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
+        let limit = Task { [patience] in
+            try await Task.sleep(for: patience)
+            continuation.yield(.outOfPatience)
+        }
+        let upload = RecordingUpload(file, to: server.url, resuming: nil) { continuation.yield(.upload($0)) }
+        var outcome = DemoStory.Upload(length: length, brokenAt: length / 2)
+        var isOver = false
+        for await event in events {
+            switch event {
+            case .upload(.offered):
+                screen.say("\(chapter.item.fileName): the catalogue can resume its upload")
+                offered.open()
+            case .upload(.resumed(let offset)):
+                screen.say("\(chapter.item.fileName): the connection broke; it goes on at \(offset) of \(length) bytes")
+            case .upload(.sent): break
+            case .upload(.ended(let result)):
+                if case .failure(let error) = result { screen.say("It failed: \(error.localizedDescription)") }
+                outcome.receipt = try? result.get()
+                isOver = true
+            case .signal: story.interruption = "nobody interrupted it"
+            case .outOfPatience: story.interruption = "it took less than \(patience.components.seconds) s"
+            }
+            if isOver { break }
+            if story.interruption != nil {
+                _ = await upload.pause()
+                break
+            }
+        }
+        limit.cancel()
+        withExtendedLifetime(signals) {}
+        let requests = server.loopback.requests
+        outcome.requests = requests.map {
+            DemoStory.Upload.Request(method: $0.method, offset: $0.header("Upload-Offset"))
+        }
+        if outcome.receipt != nil { screen.say("\(chapter.item.fileName): the catalogue has all of it") }
+        story.upload = outcome
+    }
+}

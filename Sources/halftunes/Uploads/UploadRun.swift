@@ -1,0 +1,127 @@
+import CurlNetworking
+import Foundation
+
+/// Uploads one file until it is there, has failed, or a signal asks to stop; then it is paused.
+struct UploadRun {
+    private enum Event: Sendable {
+        case upload(RecordingUpload.Event)
+        case signal(Int32)
+    }
+
+    private let file: URL
+    private let api: URL
+    /// In bytes.
+    private let length: Int64
+    private var notes: UploadNotes
+    private var sent: Int64 = 0
+
+    /// - Throws: If there is no such file.
+    init(_ file: URL, to api: URL) throws {
+        self.file = file
+        self.api = api
+        let values = try file.resourceValues(forKeys: [.isRegularFileKey, .fileSizeKey])
+        guard values.isRegularFile == true else { throw UsageError("'\(file.path)' is no file.") }
+        length = Int64(values.fileSize ?? 0)
+        notes = UploadNotes(file.lastPathComponent, length: length)
+    }
+
+    /// Returns the program's exit code.
+    mutating func run() async -> Int32 {
+        let pauseFile = UploadPauseFile(beside: file)
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        let upload = RecordingUpload(file, to: api, resuming: pauseFile.content) { continuation.yield(.upload($0)) }
+        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
+        defer { withExtendedLifetime(signals) {} }
+        notes.write(.started)
+        for await event in events {
+            switch event {
+            case .upload(.offered):
+                notes.write("can be resumed")
+            case .upload(.resumed(let offset)):
+                sent = offset
+                notes.write(.resumed(at: offset, of: length))
+            case .upload(.sent(let count)):
+                sent = count
+                notes.write(.progress(count, of: length))
+            case .upload(.ended(let result)):
+                return end(result, pauseFile)
+            case .signal(let number):
+                return pause(await upload.pause(), pauseFile) ? ExitCode.signal(number) : ExitCode.failure
+            }
+        }
+        return ExitCode.failure
+    }
+
+    private mutating func end(_ result: Result<Recordings.Receipt, any Error>, _ pauseFile: UploadPauseFile) -> Int32 {
+        do {
+            let receipt = try result.get()
+            guard receipt.sha256 == (try SHA256.digest(ofFile: file)) else { throw UploadError.notTheSame }
+            pauseFile.remove()
+            notes.write(.done("\(receipt.length) bytes, SHA-256 ok"))
+            Console.print("It is at \(receipt.recordingUrl.printable)")
+            return ExitCode.success
+        } catch {
+            notes.write(.failed(error.localizedDescription))
+            let resumeData = (error as? URLError)?.uploadTaskResumeData
+            if let resumeData { _ = keep(resumeData, pauseFile) } else { pauseFile.remove() }
+            return ExitCode.failure
+        }
+    }
+
+    private mutating func pause(_ resumeData: Data?, _ pauseFile: UploadPauseFile) -> Bool {
+        guard let resumeData else {
+            notes.write(.cancelled)
+            return true
+        }
+        notes.write(.paused(at: sent, of: length))
+        return keep(resumeData, pauseFile)
+    }
+
+    private func keep(_ resumeData: Data, _ pauseFile: UploadPauseFile) -> Bool {
+        do {
+            try pauseFile.write(resumeData)
+            Console.print("The same command goes on from there.")
+            return true
+        } catch {
+            Console.printError(error.localizedDescription)
+            return false
+        }
+    }
+}
+
+/// Shows how an upload is progressing: one line with a bar on a terminal, lines elsewhere.
+private struct UploadNotes {
+    private let name: String
+    /// In bytes.
+    private let length: Int64
+    private let isTerminal = Console.isTerminal
+    private var live = LiveLines()
+    /// The last progress that was worth a line, in tenths of the file.
+    private var tenths: Int64 = 0
+
+    init(_ name: String, length: Int64) {
+        (self.name, self.length) = (name, length)
+    }
+
+    /// Something that is no progress.
+    mutating func write(_ text: String) {
+        show(text, fraction: nil)
+    }
+
+    mutating func write(_ line: PlainLine) {
+        var fraction: Double?
+        if case .progress(let bytes, _) = line {
+            fraction = Double(bytes) / Double(max(1, length))
+            let reached = Int64((fraction ?? 0) * 10)
+            guard isTerminal || reached > tenths else { return }
+            tenths = reached
+        }
+        show(line.text, fraction: fraction)
+    }
+
+    private mutating func show(_ text: String, fraction: Double?) {
+        guard isTerminal else { return Console.print("\(name): \(text)".printable) }
+        let line = ProgressLine(columns: Console.size.columns).text(title: name, fraction: fraction, status: text)
+        live.draw([line], isUrgent: fraction == nil)
+    }
+}

@@ -1,0 +1,130 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import halftunes
+
+@Suite("Half Tunes' upload", .timeLimit(.minutes(1)))
+struct HalfTunesUploadTests {
+    private static let content = GeneratedBody.bytes(seed: 3, length: 6_000_000)
+
+    private let directory: TemporaryDirectory
+    private let file: URL
+    private let pauseFile: URL
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        file = directory.url.appendingPathComponent("song.wav")
+        pauseFile = directory.url.appendingPathComponent("song.wav.upload")
+        try Self.content.write(to: file)
+    }
+
+    private func upload(to server: URL) throws -> TestSupport.ChildProcess {
+        try TestSupport.ChildProcess([
+            Products.program("halftunes"), "upload", file.path, "--api", server.absoluteString,
+        ])
+    }
+
+    /// Reads the program's output as far as that line.
+    private func line(_ text: String, of child: TestSupport.ChildProcess) async -> Bool {
+        while let line = await child.line() {
+            if line == "song.wav: \(text)" { return true }
+        }
+        return false
+    }
+
+    private func recording(_ server: CatalogueServer, number: Int = 1) async throws -> Data {
+        try await URLSession.shared.data(from: server.url.appendingPathComponent("recordings/\(number).wav")).0
+    }
+
+    @Test("It goes on from where the catalogue has it when the connection breaks, and is compared")
+    func brokenConnection() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        defer { server.stop() }
+        let child = try upload(to: server.url)
+        try #require(await line("can be resumed", of: child))
+        gate.open()
+        let lines = await child.remainingLines()
+        #expect(await child.ending() == .exit(0))
+        #expect(lines.contains("song.wav: resumed at 2000000 of 6000000 bytes (33 %)"))
+        #expect(
+            lines.suffix(2) == [
+                "song.wav: done, 6000000 bytes, SHA-256 ok",
+                "It is at \(server.url.absoluteString)/recordings/1.wav",
+            ]
+        )
+        #expect(try await recording(server) == Self.content)
+        #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("Ctrl-C pauses it to a private file, and the same command goes on from there")
+    func interruption() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        defer { server.stop() }
+        let first = try upload(to: server.url)
+        try #require(await line("can be resumed", of: first))
+        try await server.loopback.waitForBodyBytesReceived(2_000_000)
+        first.kill(SIGINT)
+        let lines = await first.remainingLines()
+        #expect(await first.ending() == .exit(130))
+        #expect(lines.last == "The same command goes on from there.")
+        #expect(lines.contains { $0.hasPrefix("song.wav: paused at ") })
+        var status = stat()
+        #expect(stat(pauseFile.path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+
+        let second = try upload(to: server.url)
+        let others = await second.remainingLines()
+        #expect(await second.ending() == .exit(0))
+        #expect(others.contains("song.wav: resumed at 2000000 of 6000000 bytes (33 %)"))
+        #expect(try await recording(server) == Self.content)
+        #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("A catalogue that can't be reached costs nothing of it, and one that has forgotten it gets all of it")
+    func forgetfulCatalogue() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        let first = try upload(to: server.url)
+        try #require(await line("can be resumed", of: first))
+        first.kill(SIGTERM)
+        _ = await first.remainingLines()
+        #expect(await first.ending() == .exit(128 + SIGTERM))
+        server.stop()
+
+        let second = try upload(to: server.url)
+        _ = await second.remainingLines()
+        #expect(await second.ending() == .exit(1))
+        #expect(directory.content == ["song.wav", "song.wav.upload"])
+
+        let other = try CatalogueServer(port: server.loopback.port)
+        defer { other.stop() }
+        let third = try upload(to: other.url)
+        _ = await third.remainingLines()
+        #expect(await third.ending() == .exit(0))
+        #expect(try await recording(other) == Self.content)
+        #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("A catalogue that takes no uploads, and a file that isn't there, are told apart")
+    func refusals() async throws {
+        let server = try LoopbackServer { _ in .status(405) }
+        defer { server.stop() }
+        let child = try upload(to: server.url)
+        let lines = await child.remainingLines()
+        #expect(await child.ending() == .exit(1))
+        #expect(lines.last == "song.wav: failed: the catalogue answered with status 405")
+        #expect(directory.content == ["song.wav"])
+        unlink(file.path)
+        let missing = try upload(to: server.url)
+        #expect(await missing.remainingLines() == [])
+        #expect(await missing.ending() == .exit(1))
+    }
+}
