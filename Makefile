@@ -15,7 +15,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
 .PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
-	bench cost parity fuzz sbom docs setup-build setup-test setup-deployment clean
+	bench cost parity fuzz faults load sbom docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
 help:
@@ -66,6 +66,18 @@ soak: setup-build
 ## What libFuzzer invents, for everything that reads what others wrote: FUZZ="-t 60 set-cookie names" and the like.
 fuzz: setup-build
 	.ci/fuzz $(FUZZ)
+
+## Every call of the system that may fail, made to fail once: FAULTS="descriptors curl-memory" and FAULTS_STRIDE=10 for a part.
+FAULTS ?= all
+FAULTS_STRIDE ?= 1
+faults: setup-test
+	CURLNETWORKING_FAULTS="$(FAULTS)" CURLNETWORKING_FAULTS_STRIDE=$(FAULTS_STRIDE) \
+		$(SWIFT) test $(FLAGS) --no-parallel --filter SystemFaultTests
+
+## 20,000 connections, a million requests, a thousand sessions, 50,000 waiting tasks: prints a table. LOAD="connections" and the like.
+load: setup-test
+	$(SWIFT) build $(FLAGS) -c release --product load
+	$(SWIFT) run -c release --skip-build load $(LOAD)
 
 ## What the products consist of and load on this machine, in SPDX: writes .build/sbom.spdx.json.
 sbom: setup-build

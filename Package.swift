@@ -109,13 +109,18 @@ let package = Package(
         ),
         .executableTarget(
             name: "test-helper",
-            dependencies: ["CurlTransport", "CurlNetworking"],
+            dependencies: ["CurlTransport", "CurlNetworking", "TestSupport"],
             path: "Tests/TestHelper"
         ),
         .executableTarget(
             name: "soak",
             dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer"],
             path: "Tests/Soak"
+        ),
+        .executableTarget(
+            name: "load",
+            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport"],
+            path: "Tests/Load"
         ),
         .executableTarget(
             name: "background-helper",
@@ -147,7 +152,9 @@ let package = Package(
         .testTarget(
             name: "CrashTests",
             dependencies: [
-                "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport", "fork-helper", "test-helper",
+                "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport", "curlnetworking-agent", "fork-helper",
+                "load",
+                "test-helper",
             ]
         ),
         .testTarget(

@@ -55,13 +55,17 @@ package struct ProcessUsage: Sendable {
     }
 
     /// Gives the process time to let go of what it needs no longer: Dispatch keeps idle threads for some seconds. Returns as
-    /// soon as there are no more descriptors than in `before`, and no more than two threads more, and after 20 s in any case.
-    package static func settled(like before: ProcessUsage, of pid: pid_t = getpid()) async -> ProcessUsage {
+    /// soon as there are no more descriptors than in `before`, and no more than so many threads more, and after 20 s in any case.
+    package static func settled(
+        like before: ProcessUsage,
+        of pid: pid_t = getpid(),
+        moreThreads: Int = 2
+    ) async -> ProcessUsage {
         let end = ContinuousClock.now + .seconds(20)
         while true {
             let usage = ProcessUsage(of: pid)
             let isSettled =
-                usage.descriptors.count <= before.descriptors.count && usage.threads <= before.threads + 2
+                usage.descriptors.count <= before.descriptors.count && usage.threads <= before.threads + moreThreads
             if isSettled || ContinuousClock.now > end { return usage }
             await pause()
         }

@@ -14,7 +14,9 @@ struct FuzzCorpusTests {
 
     @Test("has no folder in the corpus that no target reads")
     func folders() throws {
+        // `HostileBytesTests` gives some of it to whole tasks.
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.corpus.path)
+            .filter { !$0.hasPrefix("task-") }
         #expect(Set(folders).subtracting(FuzzTarget.all.map(\.name)) == [])
         #expect(Set(FuzzTarget.all.map(\.name)).count == FuzzTarget.all.count)
     }

@@ -7,14 +7,14 @@ extension FuzzTarget {
     static let files = [
         FuzzTarget("resume-data") { bytes in
             guard let resumeData = try? ResumeData(decoding: Data(bytes)) else { return }
-            precondition(ResumeData.canName(resumeData.url) && resumeData.partialFile.length >= 0)
-            precondition(resumeData.request.value(forHTTPHeaderField: "Authorization") == nil)
+            precondition(StoredRequest.canName(resumeData.request.url) && resumeData.partialFile.length >= 0)
+            precondition(resumeData.request.urlRequest.value(forHTTPHeaderField: "Authorization") == nil)
             if let encoded = resumeData.encoded() { precondition((try? ResumeData(decoding: encoded)) != nil) }
         },
         FuzzTarget("upload-resume-data") { bytes in
             guard let resumeData = try? UploadResumeData(decoding: Data(bytes)) else { return }
-            let request = resumeData.request.request
-            precondition([request.url, resumeData.resource.url].allSatisfy { $0.map(ResumeData.canName) ?? false })
+            let request = resumeData.request.urlRequest
+            precondition([request.url, resumeData.resource.url].allSatisfy { $0.map(StoredRequest.canName) ?? false })
             precondition(request.value(forHTTPHeaderField: "Authorization") == nil)
             precondition(resumeData.acknowledged >= 0 && resumeData.acknowledged <= resumeData.length ?? .max)
             if let encoded = resumeData.encoded() { precondition((try? UploadResumeData(decoding: encoded)) != nil) }

@@ -1,0 +1,92 @@
+import CurlNetworking
+import Foundation
+import Glibc
+import TestSupport
+
+/// What came of a run with a fault.
+struct FaultRun: Sendable {
+    /// What mustn't be.
+    private(set) var findings: [String] = []
+    /// The steps that ended with an error, and it.
+    private(set) var errors: [String] = []
+    private(set) var steps: Set<String> = []
+    private var successes: Set<String> = []
+    /// What the process held after the last step.
+    var atEnd = ProcessUsage()
+    /// Whether there was an nth call, which failed.
+    private(set) var wasReached = false
+    /// Which call failed, with its callers.
+    private(set) var report = ""
+
+    mutating func expect(_ condition: Bool, _ finding: String) {
+        if !condition { findings.append(finding) }
+    }
+
+    /// A line of the helper's.
+    mutating func note(_ line: String) {
+        let words = line.split(separator: " ", maxSplits: 4).map(String.init)
+        let step = words.first ?? ""
+        expect(steps.insert(step).inserted, "twice: \(line)")
+        switch words.dropFirst().first {
+        case "success": successes.insert(step)
+        // A clear one has a code and words.
+        case "error" where words.count == 5: errors.append(line)
+        default: expect(false, line)
+        }
+    }
+
+    /// Waits for the end of the agent, which has nothing more to do.
+    mutating func endAgent(_ folder: URL) async {
+        let lock = folder.appendingPathComponent("state/agent.lock").path
+        guard access(lock, F_OK) == 0 else { return }
+        let waiter = try? ChildProcess(["flock", "--wait", "20", lock, "true"])
+        let ending = await waiter?.ending()
+        expect(ending == .exit(0), "the agent goes on")
+        guard ending != .exit(0), let text = try? String(contentsOfFile: lock, encoding: .utf8) else { return }
+        if let pid = pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)), pid > 1 { kill(pid, SIGKILL) }
+    }
+
+    /// Whether each file is what it is said to be, and none is left over.
+    mutating func checkFiles(_ folder: URL, port: Int, _ number: Int) {
+        read(folder, number)
+        func content(_ name: String) -> Set<String> {
+            let names = FileManager.default.enumerator(atPath: folder.appendingPathComponent(name).path)
+            return Set(names?.allObjects as? [String] ?? [])
+        }
+        let files = content("output")
+        for name in files {
+            let data = try? Data(contentsOf: folder.appendingPathComponent("output/\(name)"))
+            expect(data == FaultServer.body(name), "the file \(name) is wrong")
+        }
+        for name in ["download", "resume", "background-download"] where successes.contains(name) {
+            expect(files.contains(name), "the file \(name) is missing")
+        }
+        let temporary = content("temporary")
+        // What an error's resume data goes on with stays, and so does that where it couldn't be opened: nobody knows whose it is now.
+        let goesOn = errors.contains { $0.hasPrefix("resume ") || $0.hasPrefix("download ") }
+        let isKept = goesOn || report.hasPrefix("failed open")
+        let others = temporary.filter { !isKept || !$0.hasPrefix("CurlNetworkingDownload_") }
+        expect(others.isEmpty, "left over: \(others.sorted())")
+        let state = content("state/sessions")
+        expect(state.isEmpty || !errors.isEmpty, "left over: \(state.sorted())")
+
+        let cache = CurlURLCache(
+            memoryCapacity: 0,
+            diskCapacity: 1 << 24,
+            diskPath: folder.appendingPathComponent("cache").path
+        )
+        for name in ["data", "cache", "download"] {
+            let data = cache.cachedResponse(for: URLRequest(url: FaultServer.url(name, port: port)))?.data
+            expect(data == nil || data == FaultServer.body(name), "the cache has another \(name)")
+        }
+    }
+
+    /// What `faults.c` has written.
+    private mutating func read(_ folder: URL, _ number: Int) {
+        report = (try? String(contentsOf: folder.appendingPathComponent("report"), encoding: .utf8)) ?? ""
+        let bytes = (try? Data(contentsOf: folder.appendingPathComponent("counter"))) ?? Data()
+        wasReached = bytes.reversed().reduce(0) { $0 << 8 | Int($1) } >= number
+        let signals = report.split(separator: "\n").filter { $0.hasPrefix("signal ") }
+        expect(signals.isEmpty, "a process was ended by \(signals.joined(separator: ", "))")
+    }
+}

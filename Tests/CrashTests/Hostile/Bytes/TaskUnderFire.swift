@@ -1,0 +1,75 @@
+import CurlNetworking
+import Foundation
+
+/// Whole tasks, whose server answers with bytes that somebody invented. Traps unless each task ends once, with a response or a `URLError`.
+///
+/// `make fuzz` gives it what libFuzzer invents; `HostileBytesTests` gives it what is in the corpus.
+final class TaskUnderFire: Sendable {
+    /// The most that a task takes of a body, in bytes: a few bytes can inflate to gigabytes, and nobody waits for them.
+    private static let mostReceived: Int64 = 8 * 1024 * 1024
+
+    private let server = ByteServer()
+    private let witness = Witness()
+    private let session: URLSession
+
+    init(_ version: CurlOptions.HTTPVersion) {
+        let configuration = URLSessionConfiguration.ephemeral
+        // Wherever a redirect leads, it comes here.
+        configuration.curl.names.unixSocket = .abstract(server.name)
+        configuration.curl.httpVersion = version
+        configuration.timeoutIntervalForRequest = 8
+        configuration.urlCache = URLCache(memoryCapacity: 256 * 1024, diskCapacity: 0, diskPath: nil)
+        session = URLSession(configuration: configuration, delegate: witness, delegateQueue: nil)
+    }
+
+    deinit {
+        session.invalidateAndCancel()
+    }
+
+    /// Blocks until the task has ended. One caller at a time.
+    func run(_ bytes: UnsafeRawBufferPointer) {
+        server.answer(with: bytes)
+        guard let url = URL(string: "http://example.test/\(bytes.count % 7)") else { preconditionFailure() }
+        let task = bytes.count.isMultiple(of: 2) ? session.dataTask(with: url) : session.downloadTask(with: url)
+        task.resume()
+        witness.waitForEnd(of: task)
+    }
+
+    private final class Witness: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
+        private let ends = DispatchSemaphore(value: 0)
+
+        func waitForEnd(of task: URLSessionTask) {
+            ends.wait()
+            // Nothing comes after it.
+            precondition(ends.wait(timeout: .now()) == .timedOut)
+            precondition(task.state == .completed)
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            if dataTask.countOfBytesReceived > TaskUnderFire.mostReceived { dataTask.cancel() }
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            downloadTask: URLSessionDownloadTask,
+            didWriteData bytesWritten: Int64,
+            totalBytesWritten: Int64,
+            totalBytesExpectedToWrite: Int64
+        ) {
+            if totalBytesWritten > TaskUnderFire.mostReceived { downloadTask.cancel() }
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            downloadTask: URLSessionDownloadTask,
+            didFinishDownloadingTo location: URL
+        ) {
+            precondition(FileManager.default.fileExists(atPath: location.path))
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            if let error { precondition(error is URLError) } else { precondition(task.response is HTTPURLResponse) }
+            ends.signal()
+        }
+    }
+}

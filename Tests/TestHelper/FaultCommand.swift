@@ -1,0 +1,196 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+
+/// `faults PORT FOLDER AGENT`: does what sessions can do, one after the other, against the `FaultServer` at this port. Says what each came to, in a
+/// line: "STEP success", "STEP wrong" or "STEP error DOMAIN CODE TEXT". Then it says "end", and waits to be looked at.
+///
+/// In the folder it needs `temporary` and `output`, where the downloads' files go.
+final class FaultCommand: Sendable {
+    private let server: Int
+    private let folder: URL
+    private let agent: URL
+    private let invalidation = Invalidation()
+    private let session: URLSession
+
+    static func run(_ arguments: [String]) async throws {
+        guard arguments.count == 3, let port = Int(arguments[0]) else { throw Usage(text: "faults PORT FOLDER AGENT") }
+        let folder = URL(fileURLWithPath: arguments[1], isDirectory: true)
+        await FaultCommand(port, folder, agent: URL(fileURLWithPath: arguments[2])).run()
+        Parent.say("end")
+        for await _ in Parent.lines { break }
+    }
+
+    private init(_ server: Int, _ folder: URL, agent: URL) {
+        (self.server, self.folder, self.agent) = (server, folder, agent)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = CurlURLCache(
+            memoryCapacity: 0,
+            diskCapacity: 1 << 24,
+            diskPath: folder.appendingPathComponent("cache").path
+        )
+        Self.limit(configuration, folder)
+        session = URLSession(configuration: configuration, delegate: invalidation, delegateQueue: nil)
+    }
+
+    /// What never ends by itself ends by its time-out, which is an honest error.
+    private static func limit(_ configuration: URLSessionConfiguration, _ folder: URL) {
+        configuration.timeoutIntervalForRequest = 2
+        configuration.timeoutIntervalForResource = 6
+        configuration.curl.temporaryDirectory = folder.appendingPathComponent("temporary", isDirectory: true)
+    }
+
+    private func run() async {
+        await step("data") { [self] in
+            try await session.data(from: url("data")).0 == FaultServer.body("data")
+        }
+        await step("download") { [self] in
+            try keep(await session.download(from: url("download")).0, as: "download")
+        }
+        await step("upload") { [self] in try await upload() }
+        await step("cache") { [self] in
+            let bodies = [try await session.data(from: url("cache")).0, try await session.data(from: url("cache")).0]
+            await session.flush()
+            return bodies.allSatisfy { $0 == FaultServer.body("cache") }
+        }
+        await step("resume") { [self] in try keep(await resume(), as: "resume") }
+        await step("web-socket") { [self] in try await talk() }
+        await step("end-of-session") { [self] in
+            session.finishTasksAndInvalidate()
+            await invalidation.wait()
+            return true
+        }
+        await runInBackground()
+    }
+
+    private func step(_ name: String, _ body: () async throws -> Bool) async {
+        do {
+            Parent.say("\(name) \(try await body() ? "success" : "wrong")")
+        } catch {
+            Self.report(name, error)
+        }
+    }
+
+    private static func report(_ name: String, _ error: any Error) {
+        let text = error.localizedDescription.replacingOccurrences(of: "\n", with: " ")
+        Parent.say("\(name) error \((error as NSError).domain) \((error as NSError).code) \(text)")
+    }
+
+    private func url(_ name: String, scheme: String = "http") -> URL {
+        FaultServer.url(name, port: server, scheme: scheme)
+    }
+
+    /// True if the file is in its place.
+    private func keep(_ file: URL, as name: String) throws -> Bool {
+        let place = folder.appendingPathComponent("output/\(name)")
+        do {
+            try FileManager.default.moveItem(at: file, to: place)
+        } catch {
+            // It is this program's now, as is the fault.
+            try? FileManager.default.removeItem(at: file)
+            throw error
+        }
+        return true
+    }
+
+    private var uploadedFile: URL { folder.appendingPathComponent("upload") }
+
+    private func upload() async throws -> Bool {
+        var request = URLRequest(url: url("echo"))
+        request.httpMethod = "POST"
+        return try await session.upload(for: request, fromFile: uploadedFile).0 == FaultServer.body("upload")
+    }
+
+    /// The server cuts the first answer off.
+    private func resume() async throws -> URL {
+        do {
+            return try await session.download(from: url("resume")).0
+        } catch let error as URLError {
+            guard let data = error.downloadTaskResumeData else { throw error }
+            return try await session.download(resumeFrom: data).0
+        }
+    }
+
+    private func talk() async throws -> Bool {
+        let task = session.webSocketTask(with: url("web-socket", scheme: "ws"))
+        defer { task.cancel(with: .normalClosure, reason: nil) }
+        task.resume()
+        try await task.send(.data(FaultServer.body("message")))
+        guard case .data(let message) = try await task.receive() else { return false }
+        return message == FaultServer.body("message")
+    }
+
+    private func runInBackground() async {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "faults")
+        configuration.curl.background.folder = folder.appendingPathComponent("state", isDirectory: true)
+        configuration.curl.background.agent = agent
+        configuration.curl.background.idleTime = .milliseconds(200)
+        Self.limit(configuration, folder)
+        let listener = BackgroundListener(self)
+        let session = URLSession(configuration: configuration, delegate: listener, delegateQueue: nil)
+        var request = URLRequest(url: url("echo"))
+        request.httpMethod = "POST"
+        let tasks = [
+            session.downloadTask(with: url("background-download")),
+            session.uploadTask(with: request, fromFile: uploadedFile),
+        ]
+        for (task, name) in zip(tasks, ["background-download", "background-upload"]) {
+            task.taskDescription = name
+            task.resume()
+        }
+        session.finishTasksAndInvalidate()
+        await listener.wait()
+        Parent.say("end-of-background success")
+    }
+
+    /// Waits for the end of a session.
+    private class Invalidation: NSObject, URLSessionDelegate, @unchecked Sendable {
+        // @unchecked is true because nothing of it changes.
+        private let pair = AsyncStream<Void>.makeStream()
+
+        func wait() async {
+            for await _ in pair.stream {}
+        }
+
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+            pair.continuation.finish()
+        }
+    }
+
+    private final class BackgroundListener: Invalidation, URLSessionDownloadDelegate, URLSessionDataDelegate,
+        @unchecked Sendable
+    {
+        // @unchecked is true because only the delegate queue touches what changes.
+        private let command: FaultCommand
+        private var received: [Int: Data] = [:]
+        private var outcomes: [Int: Result<Bool, any Error>] = [:]
+
+        init(_ command: FaultCommand) {
+            self.command = command
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            downloadTask: URLSessionDownloadTask,
+            didFinishDownloadingTo location: URL
+        ) {
+            outcomes[downloadTask.taskIdentifier] = Result {
+                try command.keep(location, as: downloadTask.taskDescription ?? "")
+            }
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            received[dataTask.taskIdentifier, default: Data()] += data
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            let name = task.taskDescription ?? ""
+            let body = received[task.taskIdentifier]
+            let outcome = outcomes[task.taskIdentifier] ?? .success(body == FaultServer.body("upload"))
+            switch (error, outcome) {
+            case (let error?, _), (nil, .failure(let error)): FaultCommand.report(name, error)
+            case (nil, .success(let isRight)): Parent.say("\(name) \(isRight ? "success" : "wrong")")
+            }
+        }
+    }
+}

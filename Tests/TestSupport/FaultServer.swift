@@ -1,0 +1,40 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+
+/// What `test-helper faults` talks to, in another process: the system's faults are to be the client's alone.
+package enum FaultServer {
+    package static func start() throws -> LoopbackServer {
+        var options = LoopbackServer.Options()
+        options.keepsRequests = false
+        return try LoopbackServer(options: options, respond)
+    }
+
+    private static func respond(to request: LoopbackServer.Request) -> LoopbackServer.Response {
+        let name = String(request.path.dropFirst())
+        switch name {
+        case "echo":
+            return .echoBody(request)
+        case "cache":
+            return .data(body(name)).header("Cache-Control", "max-age=1000")
+        case "resume" where request.header("Range") == nil:
+            let body = body(name)
+            return .pieces([.bytes(body.prefix(body.count / 2)), .close, .bytes(body.dropFirst(body.count / 2))])
+                .headers(["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        case "web-socket":
+            return .webSocketEcho(request)
+        default:
+            return .resource(.data(body(name)), for: request, etag: "1")
+        }
+    }
+
+    /// Where something is; each under a name of its own, which only `faults.c` knows.
+    package static func url(_ name: String, port: Int, scheme: String = "http") -> URL {
+        URL(string: "\(scheme)://\(name).faults.test:\(port)/\(name)") ?? URL(fileURLWithPath: "/")
+    }
+
+    /// What is at the path of this name, and everything else that is sent. Each is longer than what is read or written at once.
+    package static func body(_ name: String) -> Data {
+        let seed = name.utf8.reduce(UInt64(0)) { 31 &* $0 &+ UInt64($1) }
+        return GeneratedBody.bytes(seed: seed, length: 300_000)
+    }
+}
