@@ -90,6 +90,8 @@ struct UpgradeTests {
         defer { rig.stop() }
         let (task, recorder) = (rig.task, rig.recorder)
         #expect(try await task.rest() == "bye")
+        // The delegate hears of the end on its own queue, which the read doesn't wait for.
+        try await recorder.wait(for: .readClosed)
         #expect(recorder.events == [.becameStream, .readClosed])
         await #expect(throws: URLError.self) { while true { try await task.write("a") } }
         #expect(try await recorder.completion()?.code == .networkConnectionLost)
