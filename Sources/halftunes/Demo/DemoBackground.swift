@@ -10,8 +10,6 @@ struct DemoBackground {
     private enum Event: Sendable {
         case child(ChildProcess.Event)
         case agentEnded
-        case signal(Int32)
-        case outOfPatience
     }
 
     private enum Phase {
@@ -53,52 +51,44 @@ struct DemoBackground {
     }
 
     mutating func run(_ story: inout DemoStory) async {
-        let (events, continuation) = AsyncStream<Event>.makeStream()
-        let report: @Sendable (ChildProcess.Event) -> Void = { continuation.yield(.child($0)) }
-        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        let limit = Task { [patience] in
-            try await Task.sleep(for: patience)
-            continuation.yield(.outOfPatience)
-        }
-        if let child = start(report) {
-            phase = .downloading(child)
-        } else {
-            continuation.finish()
-        }
-        for await event in events {
-            switch (event, phase) {
-            case (.child(.line(let line)), .downloading(let child)):
+        let act = DemoAct<Event>(patience: patience)
+        defer { act.end() }
+        let report: @Sendable (ChildProcess.Event) -> Void = { [report = act.report] in report(.child($0)) }
+        guard let child = start(report) else { return }
+        phase = .downloading(child)
+        for await element in act {
+            switch (element, phase) {
+            case (.event(.child(.line(let line))), .downloading(let child)):
                 note(line, of: child)
-            case (.child(.ended(let status)), .downloading):
+            case (.event(.child(.ended(let status))), .downloading):
                 kill.wasKilled = status == nil
                 phase = .alone
                 screen.say("process \(kill.process) was killed; its downloads go on")
-                Task { [state] in
+                Task { [state, report = act.report] in
                     await state.waitForAgentToEnd()
-                    continuation.yield(.agentEnded)
+                    report(.agentEnded)
                 }
-            case (.agentEnded, .alone):
+            case (.event(.agentEnded), .alone):
                 kill.isAgentGone = true
                 noteServer()
                 screen.say("they are complete, and nothing of Half Tunes runs")
                 phase = start(report).map(Phase.delivering) ?? .over
-            case (.child(.line(let line)), .delivering(let child)):
+            case (.event(.child(.line(let line))), .delivering(let child)):
                 screen.say(line, process: child.identifier)
                 let name = items.first { PlainLine(line, about: $0.fileName.printable)?.isDone == true }?.fileName
                 if let name { kill.delivered.insert(name) }
-            case (.child(.ended(let status)), .delivering):
+            case (.event(.child(.ended(let status))), .delivering):
                 kill.nextStatus = status
                 kill.requestsAtEnd = previewRequests.count
                 phase = .over
-            case (.signal, _): story.interruption = "nobody interrupted it"
-            case (.outOfPatience, _): story.interruption = "it took less than \(patience.components.seconds) s"
-            case (.child, _), (.agentEnded, _): break
+            case (.interruption(let claim), _):
+                story.interruption = claim
+            case (.event, _):
+                break
             }
             if case .over = phase { break }
             if story.interruption != nil { break }
         }
-        limit.cancel()
-        withExtendedLifetime(signals) {}
         switch phase {
         case .downloading(let child), .delivering(let child): child.kill()
         case .alone, .over: break

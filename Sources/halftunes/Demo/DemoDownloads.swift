@@ -6,8 +6,6 @@ struct DemoDownloads {
     private enum Event: Sendable {
         case download(Download)
         case child(ChildProcess.Event)
-        case signal(Int32)
-        case outOfPatience
     }
 
     private static let roles: [DemoStory.Role] = [.straight, .moved, .straight, .dropped]
@@ -38,33 +36,25 @@ struct DemoDownloads {
     }
 
     mutating func run(_ story: inout DemoStory) async {
-        let (events, continuation) = AsyncStream<Event>.makeStream()
-        let centre = DownloadCentre(folder: folder, places: chapters.count) { continuation.yield(.download($0)) }
-        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        let patience = patience
-        let limit = Task {
-            try await Task.sleep(for: patience)
-            continuation.yield(.outOfPatience)
-        }
+        let act = DemoAct<Event>(patience: patience)
+        defer { act.end() }
+        let report = act.report
+        let centre = DownloadCentre(folder: folder, places: chapters.count) { report(.download($0)) }
         for chapter in chapters { centre.start(chapter.item) }
 
-        for await event in events {
-            switch event {
-            case .download(let download):
-                note(download, &story, centre) { continuation.yield(.child($0)) }
-            case .child(let event):
+        for await element in act {
+            switch element {
+            case .event(.download(let download)):
+                note(download, &story, centre) { report(.child($0)) }
+            case .event(.child(let event)):
                 note(event, &story)
-            case .signal:
-                story.interruption = "nobody interrupted it"
-            case .outOfPatience:
-                story.interruption = "it took less than \(patience.components.seconds) s"
+            case .interruption(let claim):
+                story.interruption = claim
             }
             if story.interruption != nil { child?.terminate() }
             if isOver || story.interruption != nil && (child == nil || hasChildEnded) { break }
         }
 
-        limit.cancel()
-        withExtendedLifetime(signals) {}
         await centre.close()
         folder.tidy()
         screen.finishBars()

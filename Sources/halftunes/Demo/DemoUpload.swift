@@ -3,12 +3,6 @@ import Foundation
 
 /// The demo's upload: its connection breaks in the middle, and it goes on from where the catalogue has it.
 struct DemoUpload {
-    private enum Event: Sendable {
-        case upload(RecordingUpload.Event)
-        case signal(Int32)
-        case outOfPatience
-    }
-
     private let chapter: DemoStory.Chapter
     private let file: URL
     private let screen: DemoScreen
@@ -29,38 +23,29 @@ struct DemoUpload {
         defer { offered.open() }
         let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: length / 2, after: offered)]))
         defer { server.stop() }
-        let (events, continuation) = AsyncStream<Event>.makeStream()
-        let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
-        let limit = Task { [patience] in
-            try await Task.sleep(for: patience)
-            continuation.yield(.outOfPatience)
-        }
-        let upload = RecordingUpload(file, to: server.url, resuming: nil) { continuation.yield(.upload($0)) }
+        let act = DemoAct<RecordingUpload.Event>(patience: patience)
+        defer { act.end() }
+        let upload = RecordingUpload(file, to: server.url, resuming: nil, report: act.report)
         var outcome = DemoStory.Upload(length: length, brokenAt: length / 2)
-        var isOver = false
-        for await event in events {
-            switch event {
-            case .upload(.offered):
+        events: for await element in act {
+            switch element {
+            case .event(.offered):
                 screen.say("\(chapter.item.fileName): the catalogue can resume its upload")
                 offered.open()
-            case .upload(.resumed(let offset)):
+            case .event(.resumed(let offset)):
                 screen.say("\(chapter.item.fileName): the connection broke; it goes on at \(offset) of \(length) bytes")
-            case .upload(.sent): break
-            case .upload(.ended(let result)):
+            case .event(.sent):
+                break
+            case .event(.ended(let result)):
                 if case .failure(let error) = result { screen.say("It failed: \(error.localizedDescription)") }
                 outcome.receipt = try? result.get()
-                isOver = true
-            case .signal: story.interruption = "nobody interrupted it"
-            case .outOfPatience: story.interruption = "it took less than \(patience.components.seconds) s"
-            }
-            if isOver { break }
-            if story.interruption != nil {
+                break events
+            case .interruption(let claim):
+                story.interruption = claim
                 _ = await upload.pause()
-                break
+                break events
             }
         }
-        limit.cancel()
-        withExtendedLifetime(signals) {}
         let requests = server.loopback.requests
         outcome.requests = requests.map {
             DemoStory.Upload.Request(method: $0.method, offset: $0.header("Upload-Offset"))

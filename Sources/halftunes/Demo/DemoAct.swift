@@ -1,0 +1,40 @@
+import Foundation
+
+/// What happens during an act of the demo, in order: its own events, and what ends it early, which is a signal or the end of patience.
+struct DemoAct<Event: Sendable>: AsyncSequence {
+    enum Element: Sendable {
+        case event(Event)
+        /// The act is to end. The text is the claim that doesn't hold.
+        case interruption(String)
+    }
+
+    private let elements: AsyncStream<Element>
+    private let continuation: AsyncStream<Element>.Continuation
+    private let signals: Signals
+    private let limit: Task<Void, any Error>
+
+    init(patience: Duration) {
+        let (elements, continuation) = AsyncStream<Element>.makeStream()
+        (self.elements, self.continuation) = (elements, continuation)
+        signals = Signals(Signals.endings) { _ in continuation.yield(.interruption("nobody interrupted it")) }
+        limit = Task {
+            try await Task.sleep(for: patience)
+            continuation.yield(.interruption("it took less than \(patience.components.seconds) s"))
+        }
+    }
+
+    /// Adds an event. To be called on any thread.
+    var report: @Sendable (Event) -> Void {
+        { [continuation] in continuation.yield(.event($0)) }
+    }
+
+    /// Nothing comes any more.
+    func end() {
+        limit.cancel()
+        continuation.finish()
+    }
+
+    func makeAsyncIterator() -> AsyncStream<Element>.AsyncIterator {
+        elements.makeAsyncIterator()
+    }
+}
