@@ -12,11 +12,11 @@ enum HTTPDate {
         return fixed(bytes) ?? obsolete(bytes) ?? asctime(bytes)
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of a second are dropped.
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of a second are dropped. What is out of the range that is parsed becomes its next end.
     static func text(of date: Date) -> String {
-        // The range of years with four digits.
+        // The years 1601 to 9999.
         let seconds = date.timeIntervalSince1970
-        var time = seconds.isFinite ? time_t(min(max(seconds.rounded(.down), 0), 253_402_300_799)) : 0
+        var time = seconds.isFinite ? time_t(min(max(seconds.rounded(.down), -11_644_473_600), 253_402_300_799)) : 0
         var parts = tm()
         gmtime_r(&time, &parts)
         func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }

@@ -30,7 +30,7 @@ struct HTTPDateTests {
     @Test("What is written is read again, whatever the date")
     func writing() {
         #expect(HTTPDate.text(of: Date(timeIntervalSince1970: 784_111_777.9)) == "Sun, 06 Nov 1994 08:49:37 GMT")
-        for seconds in [0, 951_782_400, 4_102_444_799, 253_402_300_799] as [TimeInterval] {
+        for seconds in [-11_644_473_600, -1, 0, 951_782_400, 4_102_444_799, 253_402_300_799] as [TimeInterval] {
             let date = Date(timeIntervalSince1970: seconds)
             #expect(HTTPDate.parse(HTTPDate.text(of: date)) == date)
         }

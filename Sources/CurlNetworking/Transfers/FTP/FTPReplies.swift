@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 
 /// Translates FTP replies (RFC 959 §4.2, RFC 3659), as libcurl passes them on, into the head that an HTTP server would have sent for the
 /// same file, so that lengths, validators and ranges mean the same to the rest of the module.
@@ -122,24 +121,20 @@ struct FTPReplies {
         return Int64(digits)
     }
 
-    /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7).
+    /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7); nil for what is no date.
     static func httpDate(_ text: String) -> String? {
-        let digits = text.prefix { $0 != "." }.utf8.map { Int32($0) - 0x30 }
-        guard digits.count == 14, digits.allSatisfy({ (0...9).contains($0) }) else { return nil }
-        func number(_ range: Range<Int>) -> Int32 { digits[range].reduce(0) { $0 * 10 + $1 } }
-        var time = tm()
-        (time.tm_year, time.tm_mon, time.tm_mday) = (number(0..<4) - 1900, number(4..<6) - 1, number(6..<8))
-        (time.tm_hour, time.tm_min, time.tm_sec) = (number(8..<10), number(10..<12), number(12..<14))
-        let isPlausible =
-            (0...11).contains(time.tm_mon) && (1...31).contains(time.tm_mday) && time.tm_hour < 24 && time.tm_min < 60
-            && time.tm_sec < 61
-        // Fills in the day of the week.
-        guard isPlausible, timegm(&time) != -1 else { return nil }
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        let date = "\(two(time.tm_mday)) \(months[Int(time.tm_mon)]) \(time.tm_year + 1900)"
-        return "\(days[Int(time.tm_wday)]), \(date) \(two(time.tm_hour)):\(two(time.tm_min)):\(two(time.tm_sec)) GMT"
+        let digits = Array(text.utf8.prefix { $0 != UInt8(ascii: ".") })
+        guard digits.count == 14, digits.allSatisfy(\.isASCIIDigit) else { return nil }
+        func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 10 + Int($1 & 0x0f) } }
+        let time = CivilTime(
+            year: number(0..<4),
+            month: number(4..<6),
+            day: number(6..<8),
+            hour: number(8..<10),
+            minute: number(10..<12),
+            second: number(12..<14)
+        )
+        return time.date.map(HTTPDate.text)
     }
 }
 
