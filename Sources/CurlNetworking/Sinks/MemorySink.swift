@@ -3,7 +3,7 @@ import Foundation
 /// Collects the body in memory, for a handler or an awaiting Swift task.
 final class MemorySink: Sink {
     private unowned let owner: any SinkOwner
-    private var memory = Data()
+    private var body = CollectedBody()
     /// How many bytes the body is expected to have.
     private var reservation = 0
     private var unsettled: Int64 = 0
@@ -21,17 +21,9 @@ final class MemorySink: Sink {
         isCopied = owner.wantsCopy
     }
 
-    /// Most bodies come in one piece, and are copied into an exact fit.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         unsettled += Int64(bytes.count)
-        if !memory.isEmpty {
-            memory.append(contentsOf: bytes)
-        } else if bytes.count >= reservation {
-            memory = Data(bytes)
-        } else {
-            memory.reserveCapacity(reservation)
-            memory.append(contentsOf: bytes)
-        }
+        body.append(bytes, expected: reservation)
         if isCopied { owner.deliverCopy(of: bytes) }
     }
 
@@ -41,10 +33,10 @@ final class MemorySink: Sink {
         unsettled = 0
     }
 
-    var wholeBody: Data? { memory }
+    var wholeBody: Data? { body.data }
 
     func finish() -> Outcome {
-        defer { memory = Data() }
-        return .data(memory)
+        defer { body = CollectedBody() }
+        return .data(body.data)
     }
 }

@@ -44,7 +44,7 @@ enum Catalogue {
                 expect: Site.medium.bytes,
                 rawBuffer: 256 * 1024,
                 keepsFreedMemory: true,
-                rows: [.init(.async, "1 MiB, 16 in flight, in memory, `data(from:)`", limit: .timesRaw(1.4))]
+                rows: [.init(.async, "1 MiB, 16 in flight, in memory, `data(from:)`", limit: .timesRaw(1.2))]
             ),
             Workload(
                 name: "download-1g",

@@ -1,0 +1,145 @@
+import CurlNetworkingLocks
+import Foundation
+
+/// Memory for large bodies that are collected whole, used again for later ones: filling pages that are fresh from the kernel costs more than receiving
+/// what goes there.
+///
+/// What nobody needs is given back to the system: at once if more than the limit would be kept, otherwise after 5 to 10 seconds.
+final class RecycledMemory: Sendable {
+    /// For all sessions of the process.
+    static let shared = RecycledMemory(limit: 32 << 20) { sweep in
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 5, execute: sweep)
+    }
+
+    /// In bytes. Smaller bodies are left to the allocator, which keeps such memory itself; larger ones are rare, and would fill the limit.
+    static let sizes = 64 << 10...8 << 20
+
+    /// A piece of memory with one owner. Returns to its pool with the last reference.
+    ///
+    /// `@unchecked Sendable`: its owner alone writes to it, and only before others get to see it.
+    final class Block: @unchecked Sendable {
+        private(set) var count = 0
+        private let space: Space
+        private let pool: RecycledMemory
+
+        fileprivate init(_ space: Space, of pool: RecycledMemory) {
+            (self.space, self.pool) = (space, pool)
+        }
+
+        deinit { pool.takeBack(space) }
+
+        var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: space.start, count: count) }
+
+        /// False if there isn't enough room.
+        func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+            guard bytes.count <= space.size - count else { return false }
+            if let source = bytes.baseAddress { (space.start + count).copyMemory(from: source, byteCount: bytes.count) }
+            count += bytes.count
+            return true
+        }
+
+        /// Its bytes, without a copy. To be called once, after the last `append`: the result may be changed in place by whoever has it.
+        func data() -> Data {
+            Data(bytesNoCopy: space.start, count: count, deallocator: .custom { _, _ in withExtendedLifetime(self) {} })
+        }
+    }
+
+    /// `@unchecked Sendable`: either one block's, or on a shelf.
+    fileprivate struct Space: @unchecked Sendable {
+        let start: UnsafeMutableRawPointer
+        /// In bytes.
+        let size: Int
+
+        init(size: Int) {
+            (start, self.size) = (.allocate(byteCount: size, alignment: 16), size)
+        }
+    }
+
+    /// What nobody uses, of one size.
+    private struct Shelf: Sendable {
+        /// Those at the end were used last.
+        var idle: [Space] = []
+        /// The fewest that were idle since the last sweep: so many nobody needed.
+        var unneeded = 0
+
+        mutating func take() -> Space? {
+            defer { unneeded = min(unneeded, idle.count) }
+            return idle.popLast()
+        }
+    }
+
+    private struct State: Sendable {
+        /// By size.
+        var shelves: [Int: Shelf] = [:]
+        /// In bytes.
+        var kept = 0
+        var isSweepScheduled = false
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+    private let schedule: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    /// - Parameters:
+    ///   - limit: The most that is kept, in bytes.
+    ///   - schedule: Calls its argument once, some time later, on any thread.
+    init(limit: Int, schedule: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+        self.limit = limit
+        self.schedule = schedule
+    }
+
+    deinit {
+        for shelf in state.withLock({ $0.shelves.values }) { shelf.idle.forEach { $0.start.deallocate() } }
+    }
+
+    /// In bytes.
+    var kept: Int { state.withLock { $0.kept } }
+
+    /// A block for `count` bytes, which is at most a quarter larger; nil if `count` is outside of `sizes`.
+    func block(for count: Int) -> Block? {
+        guard Self.sizes.contains(count) else { return nil }
+        // Four sizes for each doubling.
+        let step = 1 << (Int.bitWidth - count.leadingZeroBitCount - 3)
+        let size = (count + step - 1) / step * step
+        let used = state.withLock { state -> Space? in
+            guard let space = state.shelves[size]?.take() else { return nil }
+            state.kept -= size
+            return space
+        }
+        return Block(used ?? Space(size: size), of: self)
+    }
+
+    private func takeBack(_ space: Space) {
+        let (isKept, isFirst) = state.withLock { state in
+            guard state.kept + space.size <= limit else { return (false, false) }
+            state.kept += space.size
+            state.shelves[space.size, default: Shelf()].idle.append(space)
+            let isFirst = !state.isSweepScheduled
+            state.isSweepScheduled = true
+            return (true, isFirst)
+        }
+        if !isKept { space.start.deallocate() }
+        if isFirst { scheduleSweep() }
+    }
+
+    private func scheduleSweep() {
+        schedule { [weak self] in self?.sweep() }
+    }
+
+    /// Frees what nobody has needed since the last sweep. Goes on as long as there is anything.
+    private func sweep() {
+        let (unneeded, goesOn) = state.withLock { state in
+            var unneeded: [Space] = []
+            for (size, shelf) in state.shelves {
+                unneeded += shelf.idle.prefix(shelf.unneeded)
+                state.kept -= size * shelf.unneeded
+                let idle = Array(shelf.idle.dropFirst(shelf.unneeded))
+                state.shelves[size] = idle.isEmpty ? nil : Shelf(idle: idle, unneeded: idle.count)
+            }
+            state.isSweepScheduled = !state.shelves.isEmpty
+            return (unneeded, state.isSweepScheduled)
+        }
+        for space in unneeded { space.start.deallocate() }
+        if goesOn { scheduleSweep() }
+    }
+}
