@@ -76,6 +76,41 @@ extension BackgroundTests {
             }
         }
 
+        @Test("The next program can suspend a task, resume, pause and cancel it, and make others")
+        func wishes() async throws {
+            let gate = Gate()
+            let rig = try rig(gate)
+            defer { rig.end() }
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            for name in ["one", "two"] {
+                program.say("download \(rig.url("/")) \(name)")
+                try await program.line(beginningWith: "wrote \(name)")
+            }
+            await program.crash()
+
+            let tasks = await rig.session.allTasks.sorted { $0.taskIdentifier < $1.taskIdentifier }
+            #expect(tasks.map(\.taskDescription) == ["one", "two"])
+            let paused = try #require(tasks.first as? URLSessionDownloadTask)
+            let cancelled = try #require(tasks.last)
+            paused.suspend()
+            #expect(paused.state == .suspended)
+            try await rig.waitForRecord(of: paused) { $0.contains("\"isSuspended\":true") }
+            paused.resume()
+            try await rig.waitForRecord(of: paused) { $0.contains("\"isSuspended\":false") }
+            let data = try #require(await paused.cancelByProducingResumeData())
+            cancelled.cancel()
+            for task in [paused, cancelled] {
+                #expect(try await rig.delegate.completion(of: task)?.code == .cancelled)
+            }
+            gate.open()
+            let resumed = rig.session.downloadTask(withResumeData: data)
+            resumed.resume()
+            try await rig.delegate.success(of: resumed)
+            #expect(rig.delegate.body(of: resumed) == whole)
+            try await rig.finish()
+        }
+
         @Test("A task that ended without a program is told, and not listed as one that runs")
         func listing() async throws {
             let (gate, heldGate) = (Gate(), Gate())
