@@ -25,7 +25,7 @@ extension CurlOptions {
         /// worth the record; nor is their end, as long as the program takes it within a second.
         public var resumableSize: Int64 = 256 * 1024
 
-        /// How long an agent without tasks and without programs stays.
+        /// How long an agent without tasks and without programs stays. For the program that starts it, it waits ten seconds at least.
         public var idleTime: Duration = .seconds(30)
 
         /// The defaults.

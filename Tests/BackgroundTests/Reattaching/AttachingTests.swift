@@ -79,6 +79,24 @@ extension BackgroundTests {
             await second.crash()
         }
 
+        @Test("An agent that may end at once has every task of the programs that start it")
+        func noIdleTime() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            // Each one comes when the agent of the one before is about to go.
+            for _ in 0..<10 {
+                let delegate = RecordingDelegate()
+                let session = rig.session(delegate) { $0.curl.background.idleTime = .zero }
+                let task = session.downloadTask(with: rig.url("/"))
+                task.resume()
+                try await delegate.success(of: task)
+                session.finishTasksAndInvalidate()
+                try await delegate.invalidation()
+            }
+            rig.waitForAgentToEnd()
+            #expect(rig.stateFiles == [])
+        }
+
         @Test("A command is run when everything is done and nobody is there")
         func launchCommand() async throws {
             let gate = Gate()

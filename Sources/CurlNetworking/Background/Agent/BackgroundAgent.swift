@@ -24,6 +24,8 @@ final class BackgroundAgent: @unchecked Sendable {
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A review of a state that has changed since is void.
     private var reviews = 0
+    /// Until a program has come, the one that the agent was started for is on its way: for so long the agent stays, whatever its idle time.
+    private var arrivalTime = Duration.seconds(10)
 
     enum Failure: Error {
         /// Another agent has the folder.
@@ -194,6 +196,7 @@ final class BackgroundAgent: @unchecked Sendable {
             return log.write("refused a connection\(error.code == EPERM ? " of another user" : ": \(error)")")
         }
         place.channel = channel
+        arrivalTime = .zero
         channels[ObjectIdentifier(channel)] = (channel, nil)
         review()
     }
@@ -266,8 +269,11 @@ final class BackgroundAgent: @unchecked Sendable {
         reviews += 1
         let review = reviews
         guard isIdle else { return }
-        queue.asyncAfter(deadline: .now() + (idleTime / .seconds(1))) { [self] in
-            if review == reviews, isIdle { exit("idle") }
+        queue.asyncAfter(deadline: .now() + (max(idleTime, arrivalTime) / .seconds(1))) { [self] in
+            guard review == reviews, isIdle else { return }
+            // A program may just have connected.
+            if let listener { accept(Int32(listener.handle)) }
+            if isIdle { exit("idle") }
         }
     }
 
