@@ -208,12 +208,21 @@ extension BackgroundTests {
             let folder = "/proc/\(pid)/task"
             let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
             var counts: [String: Int] = [:]
-            for thread in threads {
+            for thread in threads where !isSanitizer(thread, of: pid) {
                 let status = (try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8)) ?? ""
                 let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
                 counts[thread] = line?.split(separator: "\t").last.flatMap { Int($0) }
             }
             return counts
+        }
+
+        /// Whether a thread is a sanitizer's own: it has the process's name, whereas Dispatch names the agent's.
+        private func isSanitizer(_ thread: String, of pid: pid_t) -> Bool {
+            guard ProcessUsage.isSanitized, thread != "\(pid)" else { return false }
+            let names = ["\(pid)", thread].map {
+                try? String(contentsOfFile: "/proc/\(pid)/task/\($0)/comm", encoding: .utf8)
+            }
+            return names[0] == names[1]
         }
 
         // MARK: - systemd
