@@ -22,7 +22,9 @@ public enum CurlBackgroundAgent {
     /// Does nothing where no agent runs and there are no transfers. Throws `URLError` where the agent can't be reached.
     public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {
         let folder = StateFolder(of: configuration)
-        guard let identifier = configuration.identifier, !folder.taskIdentifiers(of: identifier).isEmpty else { return }
+        guard let identifier = configuration.identifier, folder.lastTaskIdentifier(of: identifier) != nil else {
+            return
+        }
         let launcher = AgentLauncher(folder: folder, options: configuration.curl.background)
         _ = try await AgentInquiry.ask(.cancelAll(session: identifier), launcher)
     }

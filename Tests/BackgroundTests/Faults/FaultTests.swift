@@ -66,6 +66,60 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        /// Resumes tasks that the agent finds all at once, `meanwhile` being done before.
+        private func resumeTogether(
+            _ tasks: [URLSessionTask],
+            _ rig: BackgroundRig,
+            meanwhile: () async throws -> Void = {}
+        ) async throws {
+            let pid = try #require(rig.agentPid)
+            kill(pid, SIGSTOP)
+            defer { kill(pid, SIGCONT) }
+            try await meanwhile()
+            for task in tasks { task.resume() }
+            // The list is made where they are sent, and after that.
+            _ = await rig.session.allTasks
+            _ = await rig.session.allTasks
+        }
+
+        @Test("Tasks that come together have one file, and with an agent that is killed nothing of that is lost")
+        func together() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { .text($0.path).after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let held = rig.download("/held")
+            try await rig.server.waitForRequests(1)
+            let tasks = (1...20).map { rig.session.downloadTask(with: rig.url("/\($0)")) }
+            try await resumeTogether(tasks, rig)
+            try await rig.wait { rig.stateFiles.contains { $0.hasSuffix(".tasks") } }
+            #expect(rig.stateFiles.count { $0.hasSuffix(".task") } < 10)
+            rig.killAgent()
+            gate.open()
+            for (index, task) in tasks.enumerated() {
+                try await rig.delegate.success(of: task)
+                #expect(rig.delegate.body(of: task) == Data("/\(index + 1)".utf8))
+            }
+            try await rig.delegate.success(of: held)
+            try await rig.finish()
+        }
+
+        @Test("Where there is no room for all of them together, there may be for each")
+        func roomForEach() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { request in
+                request.path == "/held" ? .text("").after([.waitFor(gate)]) : .text("hello")
+            }
+            defer { rig.end() }
+            let held = rig.download("/held")
+            try await rig.server.waitForRequests(1)
+            let tasks = (1...20).map { _ in rig.session.downloadTask(with: rig.url("/")) }
+            try await resumeTogether(tasks, rig) { try await limitFiles(of: rig, to: 2_000) }
+            for task in tasks { try await rig.delegate.success(of: task) }
+            gate.open()
+            try await rig.delegate.success(of: held)
+            try await rig.finish()
+        }
+
         @Test("In a folder that becomes read-only, new tasks fail and others go on", .enabled(if: geteuid() == 0))
         func readOnly() async throws {
             let gate = Gate()

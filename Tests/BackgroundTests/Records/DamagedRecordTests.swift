@@ -21,6 +21,8 @@ extension BackgroundTests {
             let first = try rig.program()
             try await first.line(beginningWith: "ready")
             first.say("download \(rig.url("/")) one")
+            // Each with a file of its own.
+            try await rig.server.waitForRequests(1)
             first.say("download \(rig.url("/")) two")
             try await rig.server.waitForRequests(2)
             await first.crash()

@@ -57,5 +57,26 @@ extension BackgroundTests {
             #expect(metrics.taskInterval.start <= (hops.first?.fetchStartDate ?? .distantPast))
             session.invalidateAndCancel()
         }
+
+        @Test("Metrics that no delegate has a method for are not asked of the agent")
+        func ignoredMetrics() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { $0.path == "/" ? .text("") : .text("").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            // The delegate's default has been called then.
+            try await rig.delegate.success(of: rig.download())
+            let task = rig.download("/held")
+            try await rig.waitForRecord(of: task) { $0.contains("\"ignoresMetrics\":true") }
+            let delegate = AnsweringDelegate()
+            let watched = rig.session.downloadTask(with: rig.url("/held"))
+            watched.delegate = delegate
+            watched.resume()
+            try await rig.waitForRecord(of: watched) { !$0.contains("ignoresMetrics") }
+            gate.open()
+            try await rig.delegate.success(of: task)
+            try await delegate.result.wait { $0 == .success(200) }
+            #expect(delegate.metrics.value?.transactionMetrics.count == 1)
+            try await rig.finish()
+        }
     }
 }

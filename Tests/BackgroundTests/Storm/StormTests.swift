@@ -36,7 +36,7 @@ struct StormTests {
         }
         let count = Self.downloads + Self.uploads
         // From here on, nothing may be lost.
-        try await rig.wait { rig.stateFiles.count { $0.hasSuffix(".task") } == count }
+        try await rig.waitForLog { $0.components(separatedBy: ": task ").count > count }
         var told: [String] = []
         var generator = SeededGenerator(seed: 14)
         for _ in 0..<Self.kills {

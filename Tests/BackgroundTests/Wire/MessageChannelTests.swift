@@ -28,16 +28,16 @@ struct MessageChannelTests {
         init(_ descriptor: Int32) throws {
             let (messages, ends) = (messages, ends)
             channel = try queue.sync { [queue] in
-                try Channel(descriptor, on: queue) { message in
-                    messages.update { $0.append(message) }
+                try Channel(descriptor, on: queue) { received in
+                    messages.update { $0 += received }
                 } ended: { reason in
                     ends.update { $0.append(reason) }
                 }
             }
         }
 
-        func send(_ message: String) {
-            queue.sync { _ = channel.send(message) }
+        func send(_ texts: String...) {
+            queue.sync { for text in texts { channel.send(text) } }
         }
 
         func close() {
@@ -59,6 +59,35 @@ struct MessageChannelTests {
         sender.close()
         try await receiver.ends.wait { $0 == [nil] }
         #expect(sender.ends.value.isEmpty)
+    }
+
+    @Test("What is sent together is written together, at the latest before the connection is closed")
+    func together() async throws {
+        let (one, other) = try Self.pair()
+        let sender = try End(one)
+        sender.queue.sync {
+            for text in ["a", "b"] { sender.channel.send(text) }
+            var byte: UInt8 = 0
+            #expect(recv(other, &byte, 1, Int32(MSG_PEEK)) < 0 && errno == EAGAIN)
+            sender.channel.flush()
+            #expect(recv(other, &byte, 1, Int32(MSG_PEEK)) == 1)
+            sender.channel.send("c")
+            sender.channel.close()
+        }
+        let receiver = try End(other)
+        try await receiver.ends.wait { $0 == [nil] }
+        #expect(receiver.messages.value == ["a", "b", "c"])
+    }
+
+    @Test("Messages before one without sense are received")
+    func partlySense() async throws {
+        let (one, other) = try Self.pair()
+        let end = try End(one)
+        let bytes: [UInt8] = [0, 0, 0, 3] + Array("\"a\"".utf8) + [0, 0, 0, 1, 1]
+        _ = send(other, bytes, bytes.count, 0)
+        try await end.ends.wait { $0 == ["a message that makes no sense"] }
+        #expect(end.messages.value == ["a"])
+        Glibc.close(other)
     }
 
     @Test("An end amid a message, and a message without sense, are reasons")

@@ -27,7 +27,8 @@ struct AgentLog: Sendable {
 
     func write(_ text: String) {
         guard descriptor >= 0 else { return }
-        let line = text.map { $0.isNewline ? " " : String($0) }.joined()
+        let isLine = text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
+        let line = isLine ? text : String(text.map { $0.isNewline ? " " : $0 })
         let bytes = Array("\(Date().formatted(.iso8601)) [\(getpid())] \(line)\n".utf8)
         _ = Glibc.write(descriptor, bytes, bytes.count)
     }

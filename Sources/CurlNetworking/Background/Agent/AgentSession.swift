@@ -8,6 +8,10 @@ final class AgentSession: @unchecked Sendable {
 
     let folder: SessionFolder
     private(set) var record: SessionRecord
+    /// When tasks have taken as long as they may.
+    let timeouts: Alarms<UUID>
+    /// When ends are written down that the program hasn't taken.
+    let unrecordedEnds: Alarms<UUID>
     private let queue: DispatchQueue
     /// Something has changed that decides whether the agent stays.
     private let changed: () -> Void
@@ -39,6 +43,15 @@ final class AgentSession: @unchecked Sendable {
         self.folder = folder
         self.queue = queue
         self.changed = changed
+        let place = Place()
+        timeouts = Alarms(on: queue) { place.session?.tasks[$0]?.expire() }
+        unrecordedEnds = Alarms(on: queue) { place.session?.tasks[$0]?.recordUnrecordedEnd() }
+        place.session = self
+    }
+
+    /// For its own alarms, which are there before it is.
+    private final class Place {
+        weak var session: AgentSession?
     }
 
     // MARK: - What others want to know
@@ -76,10 +89,8 @@ final class AgentSession: @unchecked Sendable {
     // MARK: - Before and after
 
     /// Goes on with the tasks that an earlier agent has left.
-    func load(_ records: [TaskRecord]) {
-        for record in records where tasks[record.submission.key] == nil {
-            tasks[record.submission.key] = AgentTask(record, in: self)
-        }
+    func load(_ stored: [StoredTask]) {
+        for task in stored { tasks[task.key] = AgentTask(task, in: self) }
         folder.removeFiles(except: tasks.values.reduce(into: []) { $0.formUnion($1.files) })
         log("found \(tasks.count) tasks")
         for task in orderedTasks { task.start() }
@@ -138,9 +149,26 @@ final class AgentSession: @unchecked Sendable {
         attached?.send(message)
     }
 
-    func receive(_ message: ClientMessage, on channel: Channel) {
+    /// Messages that have come together: all new tasks among them are written down together.
+    func receive(_ messages: [ClientMessage], on channel: Channel) {
+        var submissions: [TaskSubmission] = []
+        for message in messages {
+            if case .submit(let submission) = message {
+                submissions.append(submission)
+            } else {
+                receive(message, after: &submissions, on: channel)
+            }
+        }
+        submit(submissions)
+    }
+
+    /// Writes down the tasks that have just come, if the message is about one of them.
+    private func receive(_ message: ClientMessage, after submissions: inout [TaskSubmission], on channel: Channel) {
+        if let key = message.task, submissions.contains(where: { $0.key == key }) {
+            submit(submissions)
+            submissions = []
+        }
         switch message {
-        case .submit(let submission): submit(submission, channel)
         case .wish(let key, let wish):
             tasks[key]?.change(to: wish)
             changed()
@@ -149,34 +177,65 @@ final class AgentSession: @unchecked Sendable {
             guard let task = tasks[key] else { return send(.checkpoint(number, nil)) }
             task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
         case .answer(let number, let reply): answer(number, reply)
-        case .hello, .status, .cancelAll: break
+        case .hello, .submit, .status, .cancelAll: break
         }
     }
 
-    private func submit(_ submission: TaskSubmission, _ channel: Channel) {
-        guard tasks[submission.key] == nil else { return send(.accepted(submission.key)) }
-        do throws(URLError) {
-            if let fault = submission.fault {
-                throw URLError(.unsupportedURL, submission.request.url, "The agent refuses: \(fault).")
+    private func submit(_ submissions: [TaskSubmission]) {
+        var new: [UUID: TaskSubmission] = [:]
+        for submission in submissions {
+            if tasks[submission.key] != nil {
+                send(.accepted(submission.key))
+            } else if let fault = submission.fault {
+                refuse(submission, URLError(.unsupportedURL, submission.request.url, "The agent refuses: \(fault)."))
+            } else {
+                new[submission.key] = submission
             }
-            var record = TaskRecord(submission)
+        }
+        guard !new.isEmpty else { return }
+        let ordered = new.values.sorted { $0.identifier < $1.identifier }
+        do throws(URLError) {
             if tasks.isEmpty {
                 try folder.prepare()
-                try folder.write(self.record)
+                try folder.write(record)
             }
-            record.resumeData = submission.resumeData.flatMap { ResumeData.moved($0, to: folder.files) }
-            try folder.write(record)
-            let task = AgentTask(record, in: self)
-            tasks[submission.key] = task
-            log("task \(submission.identifier): \(AgentLog.text(of: submission.request.url))")
-            send(.accepted(submission.key))
-            task.start()
+            accept(
+                ordered.map { submission in
+                    var record = TaskRecord(submission)
+                    record.resumeData = submission.resumeData.flatMap { ResumeData.moved($0, to: folder.files) }
+                    return record
+                }
+            )
         } catch {
-            log("task \(submission.identifier) refused: \(error.localizedDescription)")
-            let progress = TaskProgress(key: submission.key)
-            send(.ended(submission.key, TaskEnding(error: ErrorDescription(error), progress: progress)))
+            for submission in ordered { refuse(submission, error) }
         }
         changed()
+    }
+
+    /// Begins tasks when they are on disk.
+    private func accept(_ records: [TaskRecord]) {
+        do throws(URLError) {
+            let batch = try folder.add(records)
+            let accepted = records.map { AgentTask(StoredTask($0, in: folder, batch: batch), in: self) }
+            for task in accepted {
+                tasks[task.key] = task
+                log(
+                    "task \(task.record.submission.identifier): \(AgentLog.text(of: task.record.submission.request.url))"
+                )
+                send(.accepted(task.key))
+            }
+            for task in accepted { task.start() }
+        } catch {
+            if records.count == 1 { return refuse(records[0].submission, error) }
+            // There may be room for some of them.
+            for record in records { accept([record]) }
+        }
+    }
+
+    private func refuse(_ submission: TaskSubmission, _ error: URLError) {
+        log("task \(submission.identifier) refused: \(error.localizedDescription)")
+        let progress = TaskProgress(key: submission.key)
+        send(.ended(submission.key, TaskEnding(error: ErrorDescription(error), progress: progress)))
     }
 
     private func forget(_ key: UUID, _ channel: Channel) {

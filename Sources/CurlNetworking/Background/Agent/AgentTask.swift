@@ -16,7 +16,7 @@ final class AgentTask: @unchecked Sendable {
         case ended(isRecorded: Bool)
     }
 
-    private(set) var record: TaskRecord
+    private var stored: StoredTask
     private(set) var progress: TaskProgress
     private unowned let session: AgentSession
     private var phase = Phase.idle
@@ -38,16 +38,18 @@ final class AgentTask: @unchecked Sendable {
     private var isCheckpointed = false
     private var written: Int64 = 0
 
-    init(_ record: TaskRecord, in session: AgentSession) {
-        self.record = record
+    init(_ stored: StoredTask, in session: AgentSession) {
+        self.stored = stored
         self.session = session
+        let record = stored.record
         clock = TimeoutClock(earlier: record.elapsed)
         progress = record.ending?.progress ?? TaskProgress(key: record.submission.key)
         if record.ending != nil { phase = .ended(isRecorded: true) }
         if case .upload(let file) = record.submission.kind { progress.counters.expectedToSend = file.length }
     }
 
-    var key: UUID { record.submission.key }
+    var record: TaskRecord { stored.record }
+    var key: UUID { stored.key }
     private var wish: TaskWish { record.submission.wish }
 
     var hasEnded: Bool { if case .ended = phase { true } else { false } }
@@ -75,16 +77,7 @@ final class AgentTask: @unchecked Sendable {
     }
 
     /// The names of its files in the session's folder.
-    var files: Set<String> {
-        var names: Set<String> = []
-        if let file = record.ending?.file { names.insert(file) }
-        if let partial = partialFile(record.resumeData) { names.insert(partial.name) }
-        return names
-    }
-
-    private func partialFile(_ resumeData: Data?) -> PartialFile? {
-        resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
-    }
+    var files: Set<String> { stored.files }
 
     // MARK: - What the program wants
 
@@ -98,7 +91,7 @@ final class AgentTask: @unchecked Sendable {
     func change(to new: TaskWish) {
         guard !hasEnded, new != wish, wish.cancellation == nil else { return }
         let old = wish
-        record.submission.wish = new
+        stored.record.submission.wish = new
         if new.cancellation != nil { return cancel() }
         save()
         if case .running(let task) = phase { new.settings.apply(to: task) }
@@ -106,10 +99,10 @@ final class AgentTask: @unchecked Sendable {
         switch phase {
         case .running(let task):
             new.isSuspended ? task.suspend() : task.resume()
-            new.isSuspended ? clock.stop() : startClock()
+            new.isSuspended ? stopClock() : startClock()
         case .idle, .retrying:
             if new.isSuspended {
-                clock.stop()
+                stopClock()
                 turn += 1
                 phase = .idle
             } else {
@@ -123,7 +116,7 @@ final class AgentTask: @unchecked Sendable {
     /// The user has ended the program's transfers.
     func forceQuit() {
         guard !hasEnded, wish.cancellation == nil else { return }
-        record.submission.wish.cancellation = .discardingBody
+        stored.record.submission.wish.cancellation = .discardingBody
         // The user is told that it's done: an agent that is killed now must not go on with it later.
         save()
         cancel(because: .userForceQuitApplication)
@@ -190,10 +183,7 @@ final class AgentTask: @unchecked Sendable {
     private func retry(after error: URLError) {
         phase = .retrying
         dropBody()
-        if let data = producedResumeData, data != record.resumeData {
-            removePartialFile(unlessNamedIn: data)
-            record.resumeData = data
-        }
+        if let data = producedResumeData, data != record.resumeData { stored.replaceResumeData(with: data) }
         save()
         let delay = backoff.delay(jitter: .random(in: 0...1))
         session.log("task \(record.submission.identifier): \(error.code.rawValue), another attempt in \(delay)")
@@ -216,14 +206,16 @@ final class AgentTask: @unchecked Sendable {
 
     private func startClock() {
         guard clock.start() else { return }
-        let started = clock.started
-        session.after(clock.remaining(of: session.resourceTimeout)) { [weak self] in
-            guard let self, clock.started == started, !hasEnded else { return }
-            expire()
-        }
+        session.timeouts.set(key, after: clock.remaining(of: session.resourceTimeout))
     }
 
-    private func expire() {
+    private func stopClock() {
+        clock.stop()
+        session.timeouts.cancel(key)
+    }
+
+    /// The time is over.
+    func expire() {
         hasExpired = true
         switch phase {
         case .running(let task): task.cancel()
@@ -252,8 +244,7 @@ final class AgentTask: @unchecked Sendable {
         task.engine?.checkpoint { [session = session] data in
             session.perform {
                 guard let data, turn == self.turn, case .running = self.phase else { return }
-                self.removePartialFile(unlessNamedIn: data)
-                self.record.resumeData = data
+                self.stored.replaceResumeData(with: data)
                 self.save()
             }
         }
@@ -279,7 +270,7 @@ final class AgentTask: @unchecked Sendable {
         guard !hasEnded, let offer = UploadResource(offeredBy: head, to: url), offer != record.upload,
             record.submission.mayGoOn(at: offer)
         else { return }
-        record.upload = offer
+        stored.record.upload = offer
         save()
     }
 
@@ -301,6 +292,7 @@ final class AgentTask: @unchecked Sendable {
     private var failure: URLError?
 
     func collected(_ metrics: URLSessionTaskMetrics) {
+        if record.submission.ignoresMetrics == true { return }
         let latest = MetricsDescription(metrics.metrics)
         if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
     }
@@ -355,13 +347,12 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func end(_ error: URLError?, resumeData: Data?) {
-        clock.stop()
+        stopClock()
         turn += 1
         phase = .ended(isRecorded: false)
         dropBody()
         if error != nil, let file = finishedFile.take() { session.folder.removeFile(file) }
-        removePartialFile(unlessNamedIn: resumeData)
-        record.resumeData = resumeData
+        stored.replaceResumeData(with: resumeData)
         let ending = TaskEnding(
             error: error.map(ErrorDescription.init),
             file: finishedFile,
@@ -369,7 +360,7 @@ final class AgentTask: @unchecked Sendable {
             progress: progress,
             metrics: metrics
         )
-        record.ending = ending
+        stored.record.ending = ending
         recordEnd(ending)
         let result = error.map { "failed with \($0.code.rawValue)" } ?? "done"
         session.log("task \(record.submission.identifier): \(result), \(progress.counters.received) bytes received")
@@ -386,7 +377,7 @@ final class AgentTask: @unchecked Sendable {
             record.submission.kind == .download && ["GET", "HEAD"].contains(record.submission.request.method)
             && ending.error == nil && ending.progress.counters.received < session.resumableSize
         guard mayBeRepeated, session.isAttached else { return save() }
-        session.after(Self.unrecordedTime) { [weak self] in self?.recordUnrecordedEnd() }
+        session.unrecordedEnds.set(key, after: Self.unrecordedTime)
     }
 
     /// The program takes its time, or has gone.
@@ -397,20 +388,14 @@ final class AgentTask: @unchecked Sendable {
     /// The program knows of the end: nothing of the task stays. If it was told by an agent that was killed before there was a record of that,
     /// the task is under way again.
     func forget() {
-        clock.stop()
+        stopClock()
+        session.unrecordedEnds.cancel(key)
         turn += 1
         if case .running(let task) = phase { task.cancel() }
         phase = .ended(isRecorded: true)
         dropBody()
-        if let file = record.ending?.file ?? finishedFile { session.folder.removeFile(file) }
-        removePartialFile(unlessNamedIn: nil)
-        session.folder.remove(record.name)
-    }
-
-    /// Removes the file that the record's resume data names, unless newer data names the same.
-    private func removePartialFile(unlessNamedIn newer: Data?) {
-        guard let old = partialFile(record.resumeData), old.name != partialFile(newer)?.name else { return }
-        session.folder.removeFile(old.name)
+        if record.ending == nil, let finishedFile { session.folder.removeFile(finishedFile) }
+        stored.remove()
     }
 
     /// An upload goes on with the task's own request and file: what an ordinary session leaves for it isn't needed.
@@ -426,9 +411,9 @@ final class AgentTask: @unchecked Sendable {
     /// What can't be written down now is written down with the next change; the task goes on meanwhile.
     private func save() {
         if hasEnded { phase = .ended(isRecorded: true) }
-        record.elapsed = clock.elapsed()
+        stored.record.elapsed = clock.elapsed()
         do throws(URLError) {
-            try session.folder.write(record)
+            try stored.save()
         } catch {
             session.log(
                 "task \(record.submission.identifier): its record can't be written: \(error.localizedDescription)"

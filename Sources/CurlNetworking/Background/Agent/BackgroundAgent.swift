@@ -187,8 +187,8 @@ final class BackgroundAgent: @unchecked Sendable {
         let place = Place()
         let channel: Channel
         do throws(SystemError) {
-            channel = try Channel(descriptor, on: queue) { [unowned self] message in
-                if let channel = place.channel { receive(message, on: channel) }
+            channel = try Channel(descriptor, on: queue) { [unowned self] messages in
+                if let channel = place.channel { receive(messages, on: channel) }
             } ended: { [unowned self] reason in
                 if let channel = place.channel { ended(channel, reason) }
             }
@@ -218,22 +218,29 @@ final class BackgroundAgent: @unchecked Sendable {
 
     // MARK: - Messages
 
+    private func receive(_ messages: [ClientMessage], on channel: Channel) {
+        var rest = messages[...]
+        while !rest.isEmpty, let place = channels[ObjectIdentifier(channel)] {
+            if let session = place.session { return session.receive(Array(rest), on: channel) }
+            receive(rest.removeFirst(), on: channel)
+        }
+    }
+
+    /// Before the program has said for which session it has come.
     private func receive(_ message: ClientMessage, on channel: Channel) {
-        switch (message, channels[ObjectIdentifier(channel)]?.session) {
-        case (.hello(let hello), nil):
+        switch message {
+        case .hello(let hello):
             greet(hello, channel)
-        case (.status, nil):
+        case .status:
             channel.send(.status(sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }))
-        case (.cancelAll(let identifier), nil):
+        case .cancelAll(let identifier):
             for (name, session) in sessions where identifier == nil || identifier == name {
                 session.log("all tasks are cancelled")
                 session.forceQuit()
             }
             channel.send(.done)
             review()
-        case (_, let session?):
-            session.receive(message, on: channel)
-        case (_, nil):
+        case .submit, .wish, .acknowledge, .checkpoint, .answer:
             log.write("connection of \(channel.peer.pid): a message before its time")
             channel.close()
             ended(channel, nil)
@@ -281,6 +288,7 @@ final class BackgroundAgent: @unchecked Sendable {
 
     private func exit(_ reason: String) -> Never {
         log.write("ends: \(reason)")
+        for place in channels.values { place.channel.flush() }
         if !isSocketGiven { unlink(folder.url.appendingPathComponent(StateFolder.socketName).path) }
         // Whatever is still on its way is in the records.
         _exit(0)

@@ -37,9 +37,9 @@ enum AgentInquiry {
         nonisolated(unsafe) var answer: AgentMessage?
         let opened = queue.sync {
             Result { () throws(SystemError) in
-                let channel = try BackgroundClient.Channel(descriptor, on: queue) { message in
+                let channel = try BackgroundClient.Channel(descriptor, on: queue) { messages in
                     guard answer == nil else { return }
-                    answer = message
+                    answer = messages.first
                     answered.signal()
                 } ended: { _ in
                     answered.signal()

@@ -68,7 +68,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     private static let mostFailures = 6
 
-    /// The client of a session that has just been made. `identifiers` are those of the tasks of which there are records.
+    /// The client of a session that has just been made.
     init(_ core: SessionCore, identifier: String, delegate: (any URLSessionDelegate)?) {
         self.core = core
         self.identifier = identifier
@@ -82,8 +82,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// Looks for the tasks that are there already, if there are any.
     func begin() {
         guard let core else { return }
-        let identifiers = folder.taskIdentifiers(of: identifier)
-        guard let last = identifiers.max() else {
+        guard let last = folder.lastTaskIdentifier(of: identifier) else {
             return queue.async { self.isAttachedOnce = true }
         }
         core.reserveTaskIdentifiers(through: last)
@@ -202,7 +201,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             isRecorded(key)
             if accepted.remove(key) != nil {
                 unconfirmed.insert(key)
-                if case .attached(let channel) = phase { channel.send(.acknowledge(key)) }
+                if case .attached(let channel) = phase {
+                    channel.send(.acknowledge(key))
+                    channel.flush()
+                }
             }
             if untold.remove(key) != nil, untold.isEmpty {
                 tellFinished()
@@ -288,8 +290,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private func greet(_ descriptor: Int32) {
         let channel: Channel
         do throws(SystemError) {
-            channel = try Channel(descriptor, on: queue) { [self] message in
-                receive(message)
+            channel = try Channel(descriptor, on: queue) { [self] messages in
+                for message in messages { receive(message) }
             } ended: { [self] reason in
                 lost(reason)
             }

@@ -160,9 +160,13 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             request: request,
             resumeData: resumeData,
             cookies: cookies.map(CookieDescription.init),
-            wish: wish
+            wish: wish,
+            ignoresMetrics: ignoresMetrics ? true : nil
         )
     }
+
+    /// Whether the session's delegate is known to lack a method for metrics, and the task has no delegate of its own.
+    private var ignoresMetrics: Bool { !session.measuresTasks && shared.withLock { $0.delegates.task } == nil }
 
     var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest } }
 }

@@ -4,8 +4,9 @@ import Glibc
 
 /// The files of one session: its record, those of its tasks, and what they receive. Used by the agent, on its queue.
 ///
-/// A record is written to a temporary file, synced, and renamed: it is there as it was or as it is to be, whatever happens in between. What is
-/// read may have been written by anybody who could, so it is checked, and set aside where it is wrong.
+/// A record is written to a temporary file, synced, and renamed: it is there as it was or as it is to be, whatever happens in between. Those of
+/// new tasks are renamed first, so that their names are on disk as well when they are synced. What is read may have been written by anybody who
+/// could, so it is checked, and set aside where it is wrong.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"
@@ -42,12 +43,35 @@ struct SessionFolder {
 
     // MARK: - Writing
 
+    /// In place of an older record.
     func write(_ record: TaskRecord) throws(URLError) {
-        try write(record, named: record.name.text)
+        try write(encoded(record), named: record.name.text)
     }
 
     func write(_ record: SessionRecord) throws(URLError) {
-        try write(record, named: Self.recordName)
+        try write(encoded(record), named: Self.recordName)
+    }
+
+    /// The first record of a task in a file of its own.
+    func add(_ record: TaskRecord) throws(URLError) {
+        try write(encoded(record), named: record.name.text, isNew: true)
+    }
+
+    /// The records of new tasks, all or none: one wait for the disk for all of them. nil where there is one, in a file of its own.
+    func add(_ records: [TaskRecord]) throws(URLError) -> RecordBatch? {
+        guard records.count > 1, let name = records.map(\.name).max(by: { $0.identifier < $1.identifier }) else {
+            for record in records { try add(record) }
+            return nil
+        }
+        let batch = RecordBatch(path: path(name.batchText))
+        var content = Data()
+        for record in records {
+            batch.note(record.submission.key, at: content.count)
+            content.append(try encoded(record))
+            content.append(RecordBatch.separator)
+        }
+        try write(content, named: name.batchText, isNew: true)
+        return batch
     }
 
     func remove(_ name: RecordName) {
@@ -61,19 +85,31 @@ struct SessionFolder {
         rmdir(url.path)
     }
 
-    private func write(_ record: some Encodable, named name: String) throws(URLError) {
-        guard let data = try? WireCoding.encoder.encode(record), data.count <= Self.maximumLength else {
-            throw URLError(.dataLengthExceedsMaximum, nil, "The task is too large to be written down.")
-        }
-        let new = path(name + ".new")
+    private func encoded(_ record: some Encodable) throws(URLError) -> Data {
+        guard let data = try? WireCoding.encoder.encode(record) else { throw tooLarge }
+        return data
+    }
+
+    private var tooLarge: URLError {
+        URLError(.dataLengthExceedsMaximum, nil, "The task is too large to be written down.")
+    }
+
+    private func write(_ data: Data, named name: String, isNew: Bool = false) throws(URLError) {
+        guard data.count <= Self.maximumLength else { throw tooLarge }
+        let (new, place) = (path(name + ".new"), path(name))
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure() }
         do throws(SystemError) {
             defer { close(descriptor) }
             try data.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
-            guard fdatasync(descriptor) == 0, rename(new, path(name)) == 0 else { throw .current }
+            let isWritten =
+                isNew
+                ? rename(new, place) == 0 && fsync(descriptor) == 0
+                : fdatasync(descriptor) == 0 && rename(new, place) == 0
+            guard isWritten else { throw .current }
         } catch {
             unlink(new)
+            if isNew { unlink(place) }
             throw failure(error)
         }
     }
@@ -94,24 +130,57 @@ struct SessionFolder {
         return record
     }
 
-    /// The tasks' records, in the order of their numbers. What isn't one of ours is set aside.
-    func readTasks() -> [TaskRecord] {
+    /// The tasks, in the order of their numbers. What isn't one of ours is set aside.
+    func readTasks() -> [StoredTask] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         for name in names where name.hasSuffix(".new") { unlink(path(name)) }
-        var records: [TaskRecord] = []
+        var tasks: [UUID: StoredTask] = [:]
         for name in names.filter({ $0.hasSuffix(RecordName.suffix) }) {
             guard let record = read(TaskRecord.self, named: name) else { continue }
             let fault = record.fault ?? (record.name == RecordName(name) ? nil : "another task's name")
             if let fault {
                 setAside(name, fault)
             } else {
-                records.append(record)
+                tasks[record.submission.key] = StoredTask(record, in: self, batch: nil)
             }
         }
-        return records.sorted { $0.submission.identifier < $1.submission.identifier }
+        for name in names.filter({ $0.hasSuffix(RecordName.batchSuffix) }) { readBatch(name, into: &tasks) }
+        return tasks.values.sorted { $0.record.submission.identifier < $1.record.submission.identifier }
+    }
+
+    /// Each line is a record of its own: one that is wrong is set aside alone. Void is that of a task which has a file of its own.
+    private func readBatch(_ name: String, into tasks: inout [UUID: StoredTask]) {
+        guard let content = content(of: name) else { return }
+        let batch = RecordBatch(path: path(name))
+        for (offset, line) in RecordBatch.lines(of: content) {
+            let record = try? WireCoding.decoder.decode(TaskRecord.self, from: line)
+            let fault = record.map(\.fault) ?? "it can't be read"
+            if let record, fault == nil, tasks[record.submission.key] == nil {
+                batch.note(record.submission.key, at: offset)
+                tasks[record.submission.key] = StoredTask(record, in: self, batch: batch)
+                continue
+            }
+            if let fault { setAside(line, "\(name).\(offset)", fault) }
+            do throws(SystemError) {
+                try batch.makeVoid(at: offset)
+            } catch {
+                log.write("\(url.lastPathComponent)/\(name): a record can't be made void: \(error)")
+            }
+        }
+        batch.removeIfEmpty()
     }
 
     private func read<Record: Decodable>(_ type: Record.Type, named name: String) -> Record? {
+        guard let data = content(of: name) else { return nil }
+        guard let record = try? WireCoding.decoder.decode(type, from: data) else {
+            setAside(name, "it can't be read")
+            return nil
+        }
+        return record
+    }
+
+    /// nil where there is no such file, or it isn't one of ours.
+    private func content(of name: String) -> Data? {
         let descriptor = open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno != ENOENT { setAside(name, "\(SystemError.current)") }
@@ -125,21 +194,34 @@ struct SessionFolder {
             setAside(name, "not a private file of this user")
             return nil
         }
-        guard let data = try? file.read(upToCount: Self.maximumLength),
-            let record = try? WireCoding.decoder.decode(type, from: data)
-        else {
-            setAside(name, "it can't be read")
+        do {
+            return try file.read(upToCount: Self.maximumLength) ?? Data()
+        } catch {
+            setAside(name, "it can't be read: \(error)")
             return nil
         }
-        return record
     }
 
     /// Moves a file out of the way, where somebody may look at it.
     private func setAside(_ name: String, _ reason: String) {
+        let aside = placeAside(name, reason)
+        if rename(path(name), aside) != 0 { unlink(path(name)) }
+    }
+
+    /// The same with what `name` is given to.
+    private func setAside(_ content: Data, _ name: String, _ reason: String) {
+        let aside = placeAside(name, reason)
+        let descriptor = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        _ = content.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }
+    }
+
+    private func placeAside(_ name: String, _ reason: String) -> String {
         log.write("set aside \(url.lastPathComponent)/\(name): \(reason)")
-        let aside = url.appendingPathComponent(Self.asideName, isDirectory: true)
-        mkdir(aside.path, 0o700)
-        if rename(path(name), aside.appendingPathComponent(name).path) != 0 { unlink(path(name)) }
+        let aside = path(Self.asideName)
+        mkdir(aside, 0o700)
+        return "\(aside)/\(name)"
     }
 
     // MARK: - Files

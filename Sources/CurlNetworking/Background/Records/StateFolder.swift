@@ -93,16 +93,18 @@ struct StateFolder: Sendable, Hashable {
         }
     }
 
-    /// The numbers of the tasks of which a session has records. They are in the files' names. Any thread; reads the folder.
-    func taskIdentifiers(of session: String) -> [Int] {
+    /// The highest number of the tasks of which a session has records; nil where it has none. It is in the files' names. Any thread; reads the
+    /// folder.
+    func lastTaskIdentifier(of session: String) -> Int? {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.session(session).path)) ?? []
-        return names.compactMap(RecordName.init).map(\.identifier)
+        return names.compactMap { RecordName($0) ?? RecordName(batch: $0) }.map(\.identifier).max()
     }
 }
 
-/// The name of a task's record.
+/// The name of a task's record, or of a batch of records: then it is that of the task with the highest number.
 struct RecordName: Hashable {
     static let suffix = ".task"
+    static let batchSuffix = ".tasks"
 
     var identifier: Int
     var key: UUID
@@ -114,15 +116,26 @@ struct RecordName: Hashable {
 
     /// nil for the names of other files.
     init?(_ name: String) {
-        guard name.hasSuffix(Self.suffix) else { return nil }
-        let parts = name.dropLast(Self.suffix.count).split(separator: "-", maxSplits: 1)
+        self.init(name, suffix: Self.suffix)
+    }
+
+    /// The same for a batch's file.
+    init?(batch name: String) {
+        self.init(name, suffix: Self.batchSuffix)
+    }
+
+    private init?(_ name: String, suffix: String) {
+        guard name.hasSuffix(suffix) else { return nil }
+        let parts = name.dropLast(suffix.count).split(separator: "-", maxSplits: 1)
         guard parts.count == 2, let identifier = Int(parts[0]), identifier > 0,
             let key = UUID(uuidString: String(parts[1]))
         else { return nil }
         self.init(identifier: identifier, key: key)
         // There is one way to write it.
-        guard text == name else { return nil }
+        guard stem + suffix == name else { return nil }
     }
 
-    var text: String { "\(identifier)-\(key.uuidString)\(Self.suffix)" }
+    private var stem: String { "\(identifier)-\(key.uuidString)" }
+    var text: String { stem + Self.suffix }
+    var batchText: String { stem + Self.batchSuffix }
 }

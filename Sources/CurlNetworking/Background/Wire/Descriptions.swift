@@ -52,7 +52,10 @@ struct ResponseDescription: Codable, Sendable, Equatable {
 
     /// Header fields as texts, whatever the program or Foundation has for them. Of two with the same text as their name, one is left.
     static func texts(of fields: [AnyHashable: Any]) -> [String: String] {
-        Dictionary(fields.map { ("\($0.key)", "\($0.value)") }, uniquingKeysWith: { first, _ in first })
+        Dictionary(
+            fields.map { ($0.key.base as? String ?? "\($0.key)", $0.value as? String ?? "\($0.value)") },
+            uniquingKeysWith: { first, _ in first }
+        )
     }
 
     var response: HTTPURLResponse? {

@@ -4,38 +4,46 @@ import Glibc
 
 /// A connection over which messages go both ways. Everything happens on its queue, which calls `received` and, once, `ended`.
 ///
+/// What is sent leaves when the queue has done what it has to do by then, all of it in one write; what has come together is received together.
+///
 /// `@unchecked Sendable`: used on its queue alone.
 final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable & Sendable>: @unchecked Sendable {
     let peer: UnixSocket.Peer
     private let descriptor: Int32
+    private let queue: DispatchQueue
     private var connection = Connection.closed
     private var frames = FrameReader()
-    /// Begins with what the other end had no room for yet.
+    /// What has yet to be written. It begins with what the other end had no room for.
     private var unsent = Data()
 
     private enum Connection {
+        /// Nothing is unsent.
         case open(DescriptorWatch)
-        /// As above; also waits for the other end to have room.
+        /// The queue is about to write.
+        case gathering(DescriptorWatch)
+        /// Waits for the other end to have room.
         case clogged(DescriptorWatch)
         case closed
     }
 
-    private let received: (Incoming) -> Void
+    private let received: ([Incoming]) -> Void
     private let ended: (String?) -> Void
 
     /// What waits for a peer that doesn't read is bounded, in bytes.
     private static var maximumUnsent: Int { 256 << 20 }
+    /// More than this is written at once, in bytes.
+    private static var maximumGathered: Int { 64 << 10 }
 
     /// Takes over `descriptor`. Where this throws, it is closed: the other end is another user's process (`EPERM`), or this one is out of
     /// descriptors.
     ///
     /// - Parameters:
-    ///   - received: Gets every message.
+    ///   - received: Gets all messages, one or more at a time, in order.
     ///   - ended: Called when the connection is over, with the reason if that is anything but its end. Not after `close()`.
     init(
         _ descriptor: Int32,
         on queue: DispatchQueue,
-        received: @escaping (Incoming) -> Void,
+        received: @escaping ([Incoming]) -> Void,
         ended: @escaping (String?) -> Void
     ) throws(SystemError) {
         guard let peer = UnixSocket.peer(of: descriptor), peer.user == geteuid() else {
@@ -44,6 +52,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         }
         self.peer = peer
         self.descriptor = descriptor
+        self.queue = queue
         self.received = received
         self.ended = ended
         do throws(SystemError) {
@@ -62,10 +71,11 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
 
     private var isOpen: Bool { if case .closed = connection { false } else { true } }
 
-    /// Ends the connection; what could not be sent so far is lost.
+    /// Ends the connection; what the other end has no room for is lost.
     func close() {
+        flush()
         switch connection {
-        case .open(let watch), .clogged(let watch):
+        case .open(let watch), .gathering(let watch), .clogged(let watch):
             connection = .closed
             shutdown(descriptor, Int32(SHUT_RDWR))
             watch.cancel()
@@ -109,20 +119,24 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     }
 
     private func takeMessages() {
+        var messages: [Incoming] = []
+        var fault: String?
         do {
-            while isOpen, let content = try frames.next() {
-                received(try WireCoding.decoder.decode(Incoming.self, from: content))
+            while let content = try frames.next() {
+                messages.append(try WireCoding.decoder.decode(Incoming.self, from: content))
             }
         } catch let error as FrameReader.Oversized {
-            end("a message of \(error.length) bytes")
+            fault = "a message of \(error.length) bytes"
         } catch {
-            end("a message that makes no sense")
+            fault = "a message that makes no sense"
         }
+        if !messages.isEmpty { received(messages) }
+        if let fault { end(fault) }
     }
 
     // MARK: - Writing
 
-    /// Sends a message, or keeps it until the other end has room. False where it is too long to be sent.
+    /// Sends a message a little later, or when the other end has room. False where it is too long to be sent.
     @discardableResult
     func send(_ message: Outgoing) -> Bool {
         guard isOpen else { return true }
@@ -134,8 +148,17 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             return true
         }
         unsent.append(frame)
-        if case .open = connection { write() }
+        if case .open(let watch) = connection {
+            connection = .gathering(watch)
+            queue.async { self.flush() }
+        }
+        if unsent.count > Self.maximumGathered { flush() }
         return true
+    }
+
+    /// Writes what has been gathered: a process may end after that.
+    func flush() {
+        if case .gathering = connection { write() }
     }
 
     private func write() {
@@ -152,7 +175,9 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             unsent = count == unsent.count ? Data() : Data(unsent.dropFirst(count))
         }
         switch connection {
-        case .open(let watch) where !unsent.isEmpty:
+        case .gathering(let watch) where unsent.isEmpty:
+            connection = .open(watch)
+        case .gathering(let watch):
             connection = .clogged(watch)
             watch.change(to: [.read, .write])
         case .clogged(let watch) where unsent.isEmpty:

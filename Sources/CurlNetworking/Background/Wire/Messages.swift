@@ -21,6 +21,15 @@ enum ClientMessage: Codable, Sendable {
     case status
     /// Cancels all tasks of a session, or of all, as if the user had quit the program for good. Without `hello`; the agent answers `done`.
     case cancelAll(session: String?)
+
+    /// The key of the task that it is about, if it is about one.
+    var task: UUID? {
+        switch self {
+        case .submit(let submission): submission.key
+        case .wish(let key, _), .acknowledge(let key), .checkpoint(let key, _): key
+        case .hello, .answer, .status, .cancelAll: nil
+        }
+    }
 }
 
 /// What an agent says.
@@ -77,6 +86,8 @@ struct TaskSubmission: Codable, Sendable {
     /// Those that the program's storage has for the request, and that the agent's session is to have.
     var cookies: [CookieDescription]
     var wish: TaskWish
+    /// Whether no delegate has a method for the task's metrics, which then needn't be kept nor sent. nil for no.
+    var ignoresMetrics: Bool?
 }
 
 /// What the program wants of a task. Each replaces the one before.

@@ -1,8 +1,8 @@
 import Foundation
 
-/// How messages and records are written: as JSON. Programs may set any number, infinity included, which JSON has no number for.
+/// How messages and records are written: as JSON. Programs may set any number, infinity included, which JSON has no number for. Any thread.
 enum WireCoding {
-    static var encoder: JSONEncoder {
+    static let encoder = {
         let encoder = JSONEncoder()
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "inf",
@@ -10,9 +10,9 @@ enum WireCoding {
             nan: "nan"
         )
         return encoder
-    }
+    }()
 
-    static var decoder: JSONDecoder {
+    static let decoder = {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "inf",
@@ -20,5 +20,5 @@ enum WireCoding {
             nan: "nan"
         )
         return decoder
-    }
+    }()
 }

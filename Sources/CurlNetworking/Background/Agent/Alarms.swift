@@ -1,0 +1,51 @@
+import Dispatch
+
+/// Calls back about many things, each at a time of its own. However many there are, the queue waits for one time only. Used on its queue alone.
+///
+/// `@unchecked Sendable`: see above.
+final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
+    private let queue: DispatchQueue
+    private let rung: (Key) -> Void
+    private var times: [Key: DispatchTime] = [:]
+    /// When the queue calls; nil where there is nothing to wait for.
+    private var next: DispatchTime?
+
+    /// In nanoseconds: times are rounded up to a multiple of it, so that those near each other cost one look at all of them.
+    private static var grain: UInt64 { 50_000_000 }
+
+    /// - Parameter rung: Gets a key when its time has come, and the alarm is over.
+    init(on queue: DispatchQueue, rung: @escaping (Key) -> Void) {
+        self.queue = queue
+        self.rung = rung
+    }
+
+    /// In place of an earlier alarm for `key`.
+    func set(_ key: Key, after delay: Duration) {
+        let seconds = min(delay / .seconds(1), 10 * 365 * 24 * 60 * 60)
+        let exact = (DispatchTime.now() + seconds).uptimeNanoseconds
+        let time = DispatchTime(uptimeNanoseconds: (exact / Self.grain + 1) * Self.grain)
+        times[key] = time
+        wait(for: time)
+    }
+
+    func cancel(_ key: Key) {
+        times[key] = nil
+    }
+
+    private func wait(for time: DispatchTime) {
+        if let next, next <= time { return }
+        next = time
+        queue.asyncAfter(deadline: time) { [weak self] in self?.ring(time) }
+    }
+
+    private func ring(_ time: DispatchTime) {
+        // An earlier alarm has been set since.
+        guard next == time else { return }
+        next = nil
+        let now = DispatchTime.now()
+        let due = times.filter { $0.value <= now }.keys
+        for key in due { times[key] = nil }
+        if let earliest = times.values.min() { wait(for: earliest) }
+        for key in due { rung(key) }
+    }
+}

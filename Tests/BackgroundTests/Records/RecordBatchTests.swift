@@ -1,0 +1,146 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Records of tasks that came together")
+struct RecordBatchTests {
+    private let directory: TemporaryDirectory
+    private let folder: SessionFolder
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        folder = SessionFolder(url: directory.url, log: .none)
+    }
+
+    private static func record(_ identifier: Int) throws -> TaskRecord {
+        let url = try #require(URL(string: "http://localhost/\(identifier)"))
+        return TaskRecord(
+            TaskSubmission(
+                key: UUID(),
+                identifier: identifier,
+                kind: .download,
+                request: try #require(RequestDescription(URLRequest(url: url))),
+                cookies: [],
+                wish: TaskWish(isSuspended: false, settings: TaskSettings())
+            )
+        )
+    }
+
+    /// Three tasks in one file.
+    private func stored() throws -> [StoredTask] {
+        let records = try (1...3).map(Self.record)
+        let batch = try folder.add(records)
+        #expect(names.count == 1)
+        return records.map { StoredTask($0, in: folder, batch: batch) }
+    }
+
+    private var names: [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.url.path)) ?? []
+        return names.filter { $0.contains(".task") }.sorted()
+    }
+
+    private var identifiers: [Int] { folder.readTasks().map(\.record.submission.identifier) }
+
+    /// The file's content, changed by `change`.
+    private func rewrite(_ change: (String) -> String) throws {
+        let file = directory.url.appendingPathComponent(try #require(names.first))
+        let handle = try FileHandle(forUpdating: file)
+        let content = String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
+        try handle.truncate(atOffset: 0)
+        try handle.write(contentsOf: Data(change(content).utf8))
+        try handle.close()
+    }
+
+    private var asideNames: [String] {
+        let folder = directory.url.appendingPathComponent("set-aside").path
+        return (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
+    @Test("They come back in order, and one task alone has a file of its own")
+    func written() throws {
+        _ = try stored()
+        #expect(names[0].hasPrefix("3-") && names[0].hasSuffix(".tasks"))
+        #expect(RecordName(batch: names[0])?.identifier == 3)
+        #expect(identifiers == [1, 2, 3])
+        #expect(try folder.add([try Self.record(4)]) == nil)
+        #expect(names.count == 2 && names[1].hasPrefix("4-") && names[1].hasSuffix(".task"))
+        #expect(identifiers == [1, 2, 3, 4])
+    }
+
+    @Test("What is removed doesn't come back, and with the last one the file goes")
+    func removed() throws {
+        var tasks = try stored()
+        let length = try Data(contentsOf: directory.url.appendingPathComponent(names[0])).count
+        tasks[1].remove()
+        #expect(identifiers == [1, 3])
+        #expect(try Data(contentsOf: directory.url.appendingPathComponent(names[0])).count == length)
+        tasks[0].remove()
+        #expect(identifiers == [3])
+        // By another agent.
+        var last = try #require(folder.readTasks().first)
+        last.remove()
+        #expect(names == [])
+    }
+
+    @Test("A record that changes gets a file of its own, which counts")
+    func changed() throws {
+        var tasks = try stored()
+        tasks[0].record.elapsed = 5
+        try tasks[0].save()
+        #expect(names.count == 2)
+        #expect(folder.readTasks().map(\.record.elapsed) == [5, 0, 0])
+        tasks[0].record.elapsed = 6
+        try tasks[0].save()
+        #expect(folder.readTasks().map(\.record.elapsed) == [6, 0, 0])
+        for index in tasks.indices { tasks[index].remove() }
+        #expect(names == [])
+    }
+
+    @Test("Where an agent was killed before the first record was void, the task's own counts")
+    func twice() throws {
+        var tasks = try stored()
+        tasks[0].record.elapsed = 5
+        try folder.add(tasks[0].record)
+        #expect(folder.readTasks().map(\.record.elapsed) == [5, 0, 0])
+        // The other one is void from then on.
+        tasks[0] = try #require(folder.readTasks().first)
+        tasks[0].remove()
+        #expect(identifiers == [2, 3])
+    }
+
+    @Test("A line that is wrong is set aside, and costs no other task anything")
+    func damaged() throws {
+        _ = try stored()
+        try rewrite { content in
+            var lines = content.split(separator: "\n").map(String.init)
+            lines[1] = lines[1].replacing("\"version\":1", with: "\"version\":2")
+            return lines.joined(separator: "\n") + "\n" + lines[0] + "\n[[[[[[\n\n-void\n"
+        }
+        #expect(identifiers == [1, 3])
+        #expect(asideNames.count == 2)
+        #expect(identifiers == [1, 3])
+        #expect(asideNames.count == 2)
+    }
+
+    @Test("Of a file that is torn, what is whole counts", arguments: [1, 2, 3])
+    func torn(whole: Int) throws {
+        _ = try stored()
+        try rewrite { content in
+            let lines = content.split(separator: "\n")
+            return lines[..<(whole - 1)].map { $0 + "\n" }.joined() + lines[whole - 1].dropLast(10)
+        }
+        #expect(identifiers == Array(1..<whole))
+        #expect(names.count == (whole > 1 ? 1 : 0))
+        #expect(asideNames.count == 1)
+    }
+
+    @Test("A file that is another's or a link is set aside as a whole")
+    func foreign() throws {
+        _ = try stored()
+        chmod(directory.url.appendingPathComponent(names[0]).path, 0o644)
+        #expect(identifiers == [])
+        #expect(names == [] && asideNames.count == 1)
+    }
+}
