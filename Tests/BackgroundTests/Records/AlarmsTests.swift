@@ -1,0 +1,45 @@
+import Dispatch
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Alarms", .timeLimit(.minutes(1)))
+struct AlarmsTests {
+    private let queue = DispatchQueue(label: "of alarms")
+    private let rung = Watched<[String]>([])
+
+    private func make() -> Alarms<String> {
+        let rung = rung
+        return Alarms(on: queue) { key in rung.update { $0.append(key) } }
+    }
+
+    @Test(
+        "Each rings once, in the order of their times, whatever the order they were set in; one that is cancelled doesn't"
+    )
+    func order() async throws {
+        let alarms = make()
+        queue.sync {
+            alarms.set("late", after: .milliseconds(400))
+            alarms.set("cancelled", after: .milliseconds(10))
+            alarms.set("early", after: .milliseconds(10))
+            alarms.set("moved", after: .milliseconds(10))
+            alarms.set("moved", after: .milliseconds(200))
+            alarms.set("never", after: .seconds(1_000_000_000))
+            alarms.cancel("cancelled")
+        }
+        try await rung.wait { $0.contains("late") }
+        #expect(rung.value == ["early", "moved", "late"])
+    }
+
+    @Test("It never rings too early")
+    func duration() async throws {
+        let alarms = make()
+        let start = DispatchTime.now()
+        queue.sync { alarms.set("one", after: .milliseconds(120)) }
+        try await rung.wait { $0 == ["one"] }
+        #expect(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds >= 120_000_000)
+        queue.sync { alarms.set("at once", after: .zero) }
+        try await rung.wait { $0 == ["one", "at once"] }
+    }
+}
