@@ -258,7 +258,7 @@ enum Catalogue {
                     .delegate,
                     "1 KiB in a background session, 1,000 at once, program and agent",
                     name: "both",
-                    limit: .absolute(800)
+                    limit: .absolute(1_000)
                 )
             ]
         ),
