@@ -144,14 +144,7 @@ final class AgentTask: @unchecked Sendable {
 
     private var cancellationReason: URLError.BackgroundTaskCancelledReason?
 
-    private var cancelled: URLError {
-        let error = URLError.cancelled(record.submission.request.url)
-        guard let cancellationReason else { return error }
-        let info = error.userInfo.merging([NSURLErrorBackgroundTaskCancelledReasonKey: cancellationReason.rawValue]) {
-            $1
-        }
-        return URLError(.cancelled, userInfo: info)
-    }
+    private var cancelled: URLError { .cancelled(record.submission.request.url, because: cancellationReason) }
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         guard case .running(let task) = phase, let engine = task.engine else { return completion(record.resumeData) }
@@ -361,7 +354,7 @@ final class AgentTask: @unchecked Sendable {
             metrics: metrics
         )
         stored.record.ending = ending
-        recordEnd(ending)
+        recordEnd()
         let result = error.map { "failed with \($0.code.rawValue)" } ?? "done"
         session.log("task \(record.submission.identifier): \(result), \(progress.counters.received) bytes received")
         session.taskEnded(self, ending)
@@ -370,13 +363,9 @@ final class AgentTask: @unchecked Sendable {
     /// How long a program may take to acknowledge an end before it is written down all the same.
     private static let unrecordedTime = Duration.seconds(1)
 
-    /// A small download whose end is lost because both program and agent are killed is made once more, which costs less than writing down
-    /// the ends of all. Of anything else there is a record before the program is told.
-    private func recordEnd(_ ending: TaskEnding) {
-        let mayBeRepeated =
-            record.submission.kind == .download && ["GET", "HEAD"].contains(record.submission.request.method)
-            && ending.error == nil && ending.progress.counters.received < session.resumableSize
-        guard mayBeRepeated, session.isAttached else { return save() }
+    /// Of an end there is a record before the program is told, unless the task may be repeated.
+    private func recordEnd() {
+        guard record.mayBeRepeated(below: session.resumableSize), session.isAttached else { return save() }
         session.unrecordedEnds.set(key, after: Self.unrecordedTime)
     }
 

@@ -9,6 +9,13 @@ extension TaskSettings {
 }
 
 extension URLError {
+    static func cancelled(_ url: URL, because reason: BackgroundTaskCancelledReason?) -> URLError {
+        let error = URLError.cancelled(url)
+        guard let reason else { return error }
+        let info = error.userInfo.merging([NSURLErrorBackgroundTaskCancelledReasonKey: reason.rawValue]) { $1 }
+        return URLError(.cancelled, userInfo: info)
+    }
+
     /// Whether the same request may succeed later, without anybody's doing.
     var isTransient: Bool {
         switch code {

@@ -20,6 +20,17 @@ struct TaskRecord: Codable, Sendable {
         resumeData = submission.resumeData
     }
 
+    /// Whether the task has succeeded with so little that making it once more, where program and agent are killed before the end is told, costs
+    /// less than writing down the ends of all such tasks.
+    ///
+    /// - Parameter size: In bytes.
+    func mayBeRepeated(below size: Int64) -> Bool {
+        guard submission.kind == .download, ["GET", "HEAD"].contains(submission.request.method), let ending else {
+            return false
+        }
+        return ending.error == nil && ending.progress.counters.received < size
+    }
+
     var name: RecordName { RecordName(identifier: submission.identifier, key: submission.key) }
 
     /// Why this can't be a record of ours, whoever has written it; nil if it may be.
