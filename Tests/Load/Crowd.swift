@@ -19,20 +19,29 @@ enum Crowd {
             )
         }
         let requests = size.isTimed ? 3 * possible : 2 * possible
-        let fewCost = try await cost(of: requests, over: few, server, &report)
-        let manyCost = try await cost(of: requests, over: possible, server, &report)
-        report.add("CPU for a request, \(few) connections", "\(Int(fewCost)) µs")
-        report.add("CPU for a request, \(possible) connections", "\(Int(manyCost)) µs")
-        report.addRatio("CPU for a request, \(possible) ÷ \(few) connections", manyCost / fewCost, atMost: 1.3, size)
+        let few = try await cost(of: requests, over: few, server, &report)
+        let many = try await cost(of: requests, over: possible, server, &report)
+        report.add("CPU for a request, \(self.few) connections", "\(Int(few.allBusy)) µs")
+        report.add("CPU for a request, \(possible) connections", "\(Int(many.allBusy)) µs")
+        report.addRatio("the latter ÷ the former", many.allBusy / few.allBusy, atMost: 1.3, size)
+        let name = "the same where \(self.few) of the \(possible) connections are busy at a time"
+        report.addRatio(name, many.fewBusy / few.fewBusy, atMost: 1.3, size)
+        guard size.isTimed else { return }
+        let raw = try await RawCrowd(server, atEachAddress: atEachOrigin)
+        let rawFew = try await raw.cost(of: requests, over: self.few)
+        let rawMany = try await raw.cost(of: requests, over: possible)
+        report.add("CPU for a request by raw libcurl in C, \(self.few) connections", "\(Int(rawFew)) µs")
+        report.add("CPU for a request by raw libcurl in C, \(possible) connections", "\(Int(rawMany)) µs")
+        report.add("the latter ÷ the former", String(format: "%.2f ×", rawMany / rawFew))
     }
 
-    /// In microseconds for each request, once all connections are open.
+    /// In microseconds for each request, once all connections are open: with a request on each of them, and with requests on few of them at a time.
     private static func cost(
         of requests: Int,
         over connections: Int,
         _ server: LoadServer,
         _ report: inout Report
-    ) async throws -> Double {
+    ) async throws -> (allBusy: Double, fewBusy: Double) {
         let leaks = await LeakCheck()
         let invalidation = Invalidation()
         let configuration = URLSessionConfiguration.ephemeral
@@ -58,13 +67,29 @@ enum Crowd {
             holds: count >= connections
         )
 
-        let made = Counter()
-        let microseconds = try await CPU.microseconds {
+        let made = [Counter(), Counter()]
+        let allBusy = try await CPU.microseconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 0..<connections {
                     let url = server.url("/hello", address: address(index))
                     group.addTask {
-                        while made.next() <= requests { _ = try await session.data(from: url) }
+                        while made[0].next() <= requests { _ = try await session.data(from: url) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+        let fewBusy = try await CPU.microseconds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<few {
+                    group.addTask {
+                        while true {
+                            let number = made[1].next()
+                            guard number <= requests else { break }
+                            _ = try await session.data(
+                                from: server.url("/hello", address: address(number % connections))
+                            )
+                        }
                     }
                 }
                 try await group.waitForAll()
@@ -73,7 +98,41 @@ enum Crowd {
         session.finishTasksAndInvalidate()
         await invalidation.wait()
         await leaks.check("\(connections) connections", &report)
-        return microseconds / Double(requests)
+        return (allBusy / Double(requests), fewBusy / Double(requests))
+    }
+}
+
+/// What the same requests cost a program in C that does nothing but call libcurl: `crowd.c`.
+private struct RawCrowd {
+    private let directory: TemporaryDirectory
+    private let server: LoadServer
+    private let atEachAddress: Int
+
+    init(_ server: LoadServer, atEachAddress: Int) async throws {
+        (directory, self.server, self.atEachAddress) = (try TemporaryDirectory(), server, atEachAddress)
+        let source = Products.sources.appendingPathComponent("Tests/Load/crowd.c").path
+        let options = ["-O2", "-Wall", "-Werror", "-o", program, source, "-lcurl"]
+        let compiler = try ChildProcess(["clang"] + options, mergesErrors: true)
+        let complaints = await compiler.remainingLines()
+        guard await compiler.ending() == .exit(0) else {
+            throw LoadServer.Failure(description: complaints.joined(separator: "\n"))
+        }
+    }
+
+    private var program: String { directory.url.appendingPathComponent("crowd").path }
+
+    /// In microseconds for each request.
+    func cost(of requests: Int, over connections: Int) async throws -> Double {
+        let port = server.url("/").port ?? 0
+        let process = try ChildProcess(
+            [program, "\(port)", "\(atEachAddress)", "\(connections)", "\(requests)"],
+            mergesErrors: true
+        )
+        let lines = await process.remainingLines()
+        guard let cost = lines.first.flatMap(Double.init) else {
+            throw LoadServer.Failure(description: lines.joined(separator: "\n"))
+        }
+        return cost
     }
 }
 

@@ -37,6 +37,7 @@ package final class Multi {
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
     /// Lives as long as `handle`.
     private var tlsSessions: TLSSessionCache?
+    private var noConnections: NoConnections?
     private var idleClock: IdleClock
     private var idleDeadline: Deadline?
 
@@ -91,6 +92,7 @@ package final class Multi {
         }
         self.handle = handle
         if quirks.keepsTLSSessionsPerHandle { tlsSessions = TLSSessionCache() }
+        noConnections = NoConnections()
         // Released in closeHandle(): libcurl makes callbacks until curl_multi_cleanup has returned.
         let context = Unmanaged.passRetained(self).toOpaque()
         _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
@@ -107,6 +109,7 @@ package final class Multi {
         curl_multi_cleanup(handle)
         self.handle = nil
         tlsSessions = nil
+        noConnections = nil
         idleClock.closed()
         wantsTimeout = false
         if let deadline { loop.cancel(deadline) }
@@ -315,6 +318,7 @@ package final class Multi {
             if code == CURLE_OK, !easy.opensChannel, let socket = easy.socket, let traffic = easy.idleTraffic {
                 loop.becameIdle(socket, traffic)
             }
+            if !easy.opensChannel { noConnections?.replaceConnection(of: easy) }
             if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
         }
     }

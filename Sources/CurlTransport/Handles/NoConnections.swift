@@ -1,0 +1,34 @@
+import CCurlNetworkingLibcurl
+
+/// A connection cache that stays empty, with which a multi's handles forget their connections. Loop only.
+///
+/// A handle that leaves its multi while it remembers a connection has libcurl go through all connections of the multi until it finds that one, in case
+/// it was made for `CURLOPT_CONNECT_ONLY` (`close_connect_only` in libcurl's multi.c; seen with 7.88 and 8.14). With 20,000 connections, that takes
+/// several times as long as all the rest of a request. But libcurl also forgets a connection that it is asked for and doesn't find: and it looks for it in
+/// the cache that the handle shares with others, if there is one.
+final class NoConnections {
+    private let handle: UnsafeMutableRawPointer
+
+    /// nil if libcurl is out of memory.
+    init?() {
+        guard let handle = curl_share_init() else { return nil }
+        guard clibcurl_share_data(handle, CURL_LOCK_DATA_CONNECT) == CURLSHE_OK else {
+            curl_share_cleanup(handle)
+            return nil
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        curl_share_cleanup(handle)
+    }
+
+    /// Called when libcurl has reported the end of a transfer, and before its handle leaves the multi.
+    func replaceConnection(of easy: EasyHandle) {
+        // A handle shares with one at a time; its TLS sessions are where they belong by now.
+        guard clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, handle) == CURLE_OK else { return }
+        easy.tlsSessions = nil
+        _ = easy.activeSocket
+        _ = clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, nil)
+    }
+}
