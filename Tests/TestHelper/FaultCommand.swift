@@ -2,33 +2,40 @@ import CurlNetworking
 import Foundation
 import TestSupport
 
-/// `faults PORT FOLDER AGENT`: does what sessions can do, one after the other, against the `FaultServer` at this port. Says what each came to, in a
-/// line: "STEP success", "STEP wrong" or "STEP error DOMAIN CODE TEXT". Then it says "end", and waits to be looked at.
+/// `faults PORT TLS-PORT AUTHORITY FOLDER AGENT`: does what sessions can do, one after the other, against the `FaultServer` at this port, and against
+/// the nginx before it that has a certificate of this authority's. Says what each came to, in a line: "STEP success", "STEP wrong" or "STEP error
+/// DOMAIN CODE TEXT". Then it says "end", and waits to be looked at.
 ///
 /// In the folder it needs `temporary` and `output`, where the downloads' files go.
 final class FaultCommand: Sendable {
     private let server: Int
+    private let secureServer: Int
     private let folder: URL
     private let agent: URL
     private let invalidation = Invalidation()
     private let session: URLSession
 
     static func run(_ arguments: [String]) async throws {
-        guard arguments.count == 3, let port = Int(arguments[0]) else { throw Usage(text: "faults PORT FOLDER AGENT") }
-        let folder = URL(fileURLWithPath: arguments[1], isDirectory: true)
-        await FaultCommand(port, folder, agent: URL(fileURLWithPath: arguments[2])).run()
+        guard arguments.count == 5, let port = Int(arguments[0]), let securePort = Int(arguments[1]) else {
+            throw Usage(text: "faults PORT TLS-PORT AUTHORITY FOLDER AGENT")
+        }
+        let files = arguments.dropFirst(2).map { URL(fileURLWithPath: $0) }
+        await FaultCommand(port, securePort, authority: files[0], folder: files[1], agent: files[2]).run()
         Parent.say("end")
         for await _ in Parent.lines { break }
     }
 
-    private init(_ server: Int, _ folder: URL, agent: URL) {
-        (self.server, self.folder, self.agent) = (server, folder, agent)
+    private init(_ server: Int, _ secureServer: Int, authority: URL, folder: URL, agent: URL) {
+        (self.server, self.secureServer, self.folder, self.agent) = (server, secureServer, folder, agent)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = CurlURLCache(
             memoryCapacity: 0,
             diskCapacity: 1 << 24,
             diskPath: folder.appendingPathComponent("cache").path
         )
+        // Its file is below the home directory.
+        configuration.httpCookieStorage = .sharedCookieStorage(forGroupContainerIdentifier: "faults")
+        configuration.curl.tls.additionalTrustRoots = [.file(authority)]
         Self.limit(configuration, folder)
         session = URLSession(configuration: configuration, delegate: invalidation, delegateQueue: nil)
     }
@@ -54,6 +61,21 @@ final class FaultCommand: Sendable {
             return bodies.allSatisfy { $0 == FaultServer.body("cache") }
         }
         await step("resume") { [self] in try keep(await resume(), as: "resume") }
+        await step("cookies") { [self] in
+            let fields = [
+                try await session.data(from: url("cookies")).0, try await session.data(from: url("cookies")).0,
+            ]
+            await session.flush()
+            return fields == [Data(), Data("name=value".utf8)]
+        }
+        await step("tls") { [self] in
+            try await session.data(from: FaultServer.secureURL("tls", server, secureServer)).0
+                == FaultServer.body("tls")
+        }
+        await step("stream") { [self] in try await stream("stream", url("stream")) }
+        await step("secure-stream") { [self] in
+            try await stream("secure-stream", FaultServer.secureURL("secure-stream", server, secureServer))
+        }
         await step("web-socket") { [self] in try await talk() }
         await step("end-of-session") { [self] in
             session.finishTasksAndInvalidate()
@@ -118,6 +140,22 @@ final class FaultCommand: Sendable {
         try await task.send(.data(FaultServer.body("message")))
         guard case .data(let message) = try await task.receive() else { return false }
         return message == FaultServer.body("message")
+    }
+
+    /// Asks for `url` as a browser of old.
+    private func stream(_ name: String, _ url: URL) async throws -> Bool {
+        let task = session.streamTask(withHostName: url.host ?? "", port: url.port ?? 0)
+        defer { task.cancel() }
+        if url.scheme == "https" { task.startSecureConnection() }
+        task.resume()
+        try await task.write(Data("GET \(url.path) HTTP/1.0\r\nHost: localhost\r\n\r\n".utf8), timeout: 2)
+        var (answer, isAtEnd) = (Data(), false)
+        while !isAtEnd {
+            let (data, isLast) = try await task.readData(ofMinLength: 1, maxLength: 1 << 20, timeout: 2)
+            answer += data ?? Data()
+            isAtEnd = isLast
+        }
+        return answer.suffix(FaultServer.body(name).count) == FaultServer.body(name)
     }
 
     private func runInBackground() async {

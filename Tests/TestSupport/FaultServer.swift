@@ -16,6 +16,8 @@ package enum FaultServer {
             return .echoBody(request)
         case "cache":
             return .data(body(name)).header("Cache-Control", "max-age=1000")
+        case "cookies":
+            return .text(request.header("Cookie") ?? "").header("Set-Cookie", "name=value; Max-Age=1000")
         case "resume" where request.header("Range") == nil:
             let body = body(name)
             return .pieces([.bytes(body.prefix(body.count / 2)), .close, .bytes(body.dropFirst(body.count / 2))])
@@ -25,6 +27,11 @@ package enum FaultServer {
         default:
             return .resource(.data(body(name)), for: request, etag: "1")
         }
+    }
+
+    /// Where something is over TLS: nginx passes the request on.
+    package static func secureURL(_ name: String, _ port: Int, _ securePort: Int) -> URL {
+        URL(string: "https://127.0.0.1:\(securePort)/websocket/\(port)/\(name)") ?? URL(fileURLWithPath: "/")
     }
 
     /// Where something is; each under a name of its own, which only `faults.c` knows.

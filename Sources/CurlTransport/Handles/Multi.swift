@@ -35,6 +35,8 @@ package final class Multi {
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    /// libcurl found no memory, and stopped amid its work: any transfer may have been left without a socket or a timer.
+    private var lacksMemory = false
     /// Lives as long as `handle`.
     private var tlsSessions: TLSSessionCache?
     private var noConnections: NoConnections?
@@ -201,7 +203,7 @@ package final class Multi {
     private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
         stalledInput?.left(easy, wasOver: wasOver)
         stranded.left(easy)
-        if easy.opensChannel, let socket = easy.socket, channels[socket] === easy.handler {
+        if isOpenChannel(easy), let socket = easy.socket {
             channels[socket] = nil
             loop.unwatch(socket)
         }
@@ -249,7 +251,7 @@ package final class Multi {
     private func act(on socket: Int32, _ action: Int32) {
         guard let handle else { return }
         var stillRunning: Int32 = 0
-        curl_multi_socket_action(handle, socket, action, &stillRunning)
+        if curl_multi_socket_action(handle, socket, action, &stillRunning) == CURLM_OUT_OF_MEMORY { lacksMemory = true }
         needsSettling()
         needsLooking()
     }
@@ -276,7 +278,7 @@ package final class Multi {
         loop.preconditionOnLoop()
         guard let handle else { return }
         var stillRunning: Int32 = 0
-        _ = clibcurl_multi_run_all(handle, &stillRunning)
+        if clibcurl_multi_run_all(handle, &stillRunning) == CURLM_OUT_OF_MEMORY { lacksMemory = true }
         needsSettling()
     }
 
@@ -286,7 +288,7 @@ package final class Multi {
         guard !isClosed else { return }
         settleHandlers()
         finishTransfers()
-        if !stranded.isEmpty { endStranded() }
+        if lacksMemory || !stranded.isEmpty { endStranded() }
         if wantsTimeout && !isClosed {
             wantsTimeout = false
             runTimers()
@@ -323,14 +325,28 @@ package final class Multi {
         }
     }
 
-    /// Ends the transfers that wait for an invalid socket, after libcurl has had a chance to do what it has planned for them.
+    /// Ends the transfers that wait for an invalid socket, after libcurl has had a chance to do what it has planned for them. If it lacks memory,
+    /// that is also its chance to make up for what it left out; if it still does, nobody can say which transfers would wait for ever, so all end.
     private func endStranded() {
+        lacksMemory = false
         runAll()
         settleHandlers()
         finishTransfers()
-        for easy in stranded.take() where easy.multi === self {
-            if easy.isPaused { easy.keep(CURLE_RECV_ERROR) } else { finish(easy, CURLE_RECV_ERROR) }
-        }
+        for easy in stranded.take() { end(easy, CURLE_RECV_ERROR) }
+        if lacksMemory { for easy in running.all where !isOpenChannel(easy) { end(easy, CURLE_OUT_OF_MEMORY) } }
+        lacksMemory = false
+    }
+
+    /// Ends a transfer that libcurl hasn't ended. It may have ended meanwhile.
+    private func end(_ easy: EasyHandle, _ code: CURLcode) {
+        guard easy.multi === self else { return }
+        if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
+    }
+
+    /// libcurl has made its connection, and has nothing more to do with it.
+    private func isOpenChannel(_ easy: EasyHandle) -> Bool {
+        guard easy.opensChannel, let socket = easy.socket else { return false }
+        return channels[socket] === easy.handler
     }
 
     private func finish(_ easy: EasyHandle, _ code: CURLcode) {

@@ -11,6 +11,12 @@ struct FaultRun: Sendable {
     private(set) var errors: [String] = []
     private(set) var steps: Set<String> = []
     private var successes: Set<String> = []
+    private let mayTimeOut: Bool
+
+    init(mayTimeOut: Bool) {
+        self.mayTimeOut = mayTimeOut
+    }
+
     /// What the process held after the last step.
     var atEnd = ProcessUsage()
     /// Whether there was an nth call, which failed.
@@ -30,7 +36,10 @@ struct FaultRun: Sendable {
         switch words.dropFirst().first {
         case "success": successes.insert(step)
         // A clear one has a code and words.
-        case "error" where words.count == 5: errors.append(line)
+        case "error" where words.count == 5:
+            errors.append(line)
+            let isTimeout = words[2] == NSURLErrorDomain && words[3] == "\(URLError.timedOut.rawValue)"
+            expect(!isTimeout || mayTimeOut, "a time-out: \(line)")
         default: expect(false, line)
         }
     }
@@ -69,6 +78,13 @@ struct FaultRun: Sendable {
         expect(others.isEmpty, "left over: \(others.sorted())")
         let state = content("state/sessions")
         expect(state.isEmpty || !errors.isEmpty, "left over: \(state.sorted())")
+
+        // The stock storage tells nobody that it couldn't write its file.
+        for name in content("home") where name.hasSuffix(".cookies.faults") {
+            let data = (try? Data(contentsOf: folder.appendingPathComponent("home/\(name)"))) ?? Data()
+            let list = try? PropertyListSerialization.propertyList(from: data, format: nil)
+            expect((list as? [String: Any])?.isEmpty == false, "the file of cookies is no list of cookies")
+        }
 
         let cache = CurlURLCache(
             memoryCapacity: 0,

@@ -17,8 +17,8 @@ final class FaultStage: Sendable {
 
     /// What a run says, each once, with what came of it.
     private static let steps: Set = [
-        "data", "download", "upload", "cache", "resume", "web-socket", "end-of-session", "background-download",
-        "background-upload", "end-of-background",
+        "data", "download", "upload", "cache", "resume", "cookies", "tls", "stream", "secure-stream", "web-socket",
+        "end-of-session", "background-download", "background-upload", "end-of-background",
     ]
     private static let timeLimit = Duration.seconds(60)
     /// Held while files are open here, which a process that is started meanwhile would inherit.
@@ -64,7 +64,7 @@ final class FaultStage: Sendable {
         }
         defer { watchdog.cancel() }
 
-        var run = FaultRun()
+        var run = FaultRun(mayTimeOut: fault?.mayTimeOut ?? false)
         var isOver = false
         while !isOver, let line = await process.line() {
             isOver = line == "end"
@@ -111,7 +111,11 @@ final class FaultStage: Sendable {
         }
         environment["LD_PRELOAD"] = library.path
         let agent = try Products.program("curlnetworking-agent")
-        let words = ["faults", "\(server.port)", folder.path, agent]
+        let nginx = try TLSNginx.shared()
+        let secureServer = nginx.url(.showing(.good)).port ?? 0
+        let words = [
+            "faults", "\(server.port)", "\(secureServer)", nginx.site.authority.path, folder.path, agent,
+        ]
         return (try ChildProcess([TestHelper.path()] + words, environment: environment), directory)
     }
 }
