@@ -14,6 +14,7 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
     }
 
     private let record = Watched<[Event]>([])
+    private let lastError = Watched<URLError?>(nil)
     private let onOpen: (@Sendable (URLSessionWebSocketTask) -> Void)?
 
     package init(onOpen: (@Sendable (URLSessionWebSocketTask) -> Void)? = nil) {
@@ -21,6 +22,8 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
     }
 
     package var events: [Event] { record.value }
+    /// The task's, once it is complete.
+    package var error: URLError? { lastError.value }
 
     package func note(_ text: String) {
         record.update { $0.append(.noted(text)) }
@@ -63,6 +66,7 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let error = error.map { $0 as? URLError ?? URLError(.unknown) }
+        lastError.update { $0 = error }
         record.update { $0.append(.completed(error?.code)) }
     }
 

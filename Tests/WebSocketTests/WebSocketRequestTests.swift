@@ -166,6 +166,49 @@ struct WebSocketRequestTests {
         #expect(await task.receiveError()?.code == .badURL)
     }
 
+    @Test("Errors name the URL that the program has asked for", arguments: ["ws", "wss", "http", "https"])
+    func failingURL(scheme: String) async throws {
+        let refusing = try LoopbackServer { _ in .text("no", status: 404) }
+        defer { refusing.stop() }
+        let port = try LoopbackServer.unusedPort()
+        let (closed, open) = ("\(scheme)://127.0.0.1:\(port)/a?b", "\(scheme)://127.0.0.1:\(refusing.port)/")
+        // Over TLS, this server would be silent.
+        let refusals = scheme.hasSuffix("s") && scheme != "ws" ? [] : [(open, false)]
+        for (address, isCancelled) in [(closed, false), (closed, true)] + refusals {
+            let url = try #require(URL(string: address))
+            let delegate = WebSocketDelegate()
+            let session = URLSession.forTest(delegate: delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.webSocketTask(with: url)
+            let errors = Watched<[(any Error)?]>([])
+            task.send(.string("a")) { error in errors.update { $0.append(error) } }
+            task.sendPing { error in errors.update { $0.append(error) } }
+            task.resume()
+            if isCancelled { task.cancel() }
+            let received = await task.receiveError()
+            try await errors.wait { $0.count == 2 }
+            try await delegate.completion()
+            for error in errors.value + [received, task.error, delegate.error] {
+                let error = try #require(error as? URLError)
+                #expect(error.failingURL == url)
+                #expect(error.userInfo[NSURLErrorFailingURLErrorKey] as? URL == url)
+                #expect(error.userInfo["NSErrorFailingURLStringKey"] as? String == address)
+            }
+        }
+    }
+
+    @Test("After a redirect, errors name the URL that it leads to, with the scheme of a web socket")
+    func failingURLAfterRedirect() async throws {
+        let target = try LoopbackServer.unusedPort()
+        let server = try LoopbackServer { _ in .redirect(to: "http://127.0.0.1:\(target)/there") }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        #expect(await task.receiveError()?.failingURL?.absoluteString == "ws://127.0.0.1:\(target)/there")
+    }
+
     @Test(
         "An open web socket shows in the session's connections, and takes a place only where that is wanted",
         arguments: [false, true]

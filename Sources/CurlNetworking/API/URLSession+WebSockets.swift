@@ -9,7 +9,10 @@ extension URLSession {
         request.httpBody = nil
         request.httpBodyStream = nil
         let compression = MessageInflater.isAvailable ? core.settings.webSockets.compression : nil
-        let exchange = WebSocketExchange(WebSocketHandshake(protocols: protocols, compression: compression?.offer))
+        let exchange = WebSocketExchange(
+            WebSocketHandshake(protocols: protocols, compression: compression?.offer),
+            showsWebSocketURL: shown.url.map(WebSocketURL.isWebSocket) ?? false
+        )
         let handle = TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
@@ -17,7 +20,6 @@ extension URLSession {
             consumer: .webSocket(exchange)
         )
         exchange.join(handle)
-        let isWebSocketURL = shown.url.map(WebSocketURL.isWebSocket) ?? false
-        return introduce(URLSessionWebSocketTask(handle, exchange, showsWebSocketURL: isWebSocketURL))
+        return introduce(URLSessionWebSocketTask(handle, exchange))
     }
 }

@@ -7,18 +7,17 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
-    // @unchecked is true because these never change.
+    // @unchecked is true because this never changes.
     private let exchange: WebSocketExchange?
-    private let showsWebSocketURL: Bool
 
     /// A task on no session: a stand-in, for tests that override what they need.
     public override init() {
-        (exchange, showsWebSocketURL) = (nil, false)
+        exchange = nil
         super.init()
     }
 
-    init(_ engine: any TaskEngine, _ exchange: WebSocketExchange, showsWebSocketURL: Bool) {
-        (self.exchange, self.showsWebSocketURL) = (exchange, showsWebSocketURL)
+    init(_ engine: any TaskEngine, _ exchange: WebSocketExchange) {
+        self.exchange = exchange
         super.init(engine: engine)
     }
 
@@ -169,8 +168,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     open override var currentRequest: URLRequest? { shown(super.currentRequest) }
 
     private func shown(_ request: URLRequest?) -> URLRequest? {
-        guard showsWebSocketURL, var request else { return request }
-        request.url = request.url.map(WebSocketURL.shown)
+        guard let exchange, var request else { return request }
+        request.url = request.url.map(exchange.shown)
         return request
     }
 }

@@ -57,6 +57,17 @@ extension Consumer {
         if case .stream(let port) = self { port } else { nil }
     }
 
+    /// The URL as errors name it to the program.
+    func shown(_ url: URL) -> URL {
+        if case .webSocket(let exchange) = self { exchange.shown(url) } else { url }
+    }
+
+    /// The result as the program sees it.
+    func shown(_ outcome: Outcome) -> Outcome {
+        guard case .webSocket(let exchange) = self, case .failure(let error) = outcome else { return outcome }
+        return .failure(error.changingURL(exchange.shown))
+    }
+
     /// Whether a handler gets the result.
     var isHandler: Bool {
         switch self {

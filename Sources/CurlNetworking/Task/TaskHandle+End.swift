@@ -7,7 +7,7 @@ extension TaskHandle {
     /// for a delegate that may want them; otherwise nil.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
         let (consumer, schedules) = shared.withLock { shared -> (Consumer?, Bool) in
-            shared.outcome = outcome
+            shared.outcome = shared.consumer.shown(outcome)
             if var metrics {
                 metrics.showLast(shared.response)
                 shared.metrics = metrics
@@ -24,7 +24,7 @@ extension TaskHandle {
         if schedules { scheduleAtEndOfRound() }
         guard let consumer else { return }
         if case .webSocket(let exchange) = consumer {
-            end(exchange, with: outcome)
+            end(exchange, with: consumer.shown(outcome))
             return post(.completed)
         }
         let (result, response) = shared.withLock { $0.complete() }

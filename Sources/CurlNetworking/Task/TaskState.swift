@@ -169,7 +169,7 @@ struct TaskState {
         let wasCancelled = machine.complete()
         let outcome = outcome ?? .delivered
         if wasCancelled, outcome.error == nil {
-            self.outcome = .failure(.cancelled(currentRequest?.url))
+            self.outcome = .failure(.cancelled(currentRequest?.url.map(consumer.shown)))
             if case .file(let file) = outcome { file.removeIfStillThere() }
         }
         let result: Result<Outcome, URLError> = (self.outcome?.error).map { .failure($0) } ?? .success(outcome)

@@ -9,13 +9,18 @@ import Foundation
 final class WebSocketExchange: Sendable {
     /// What the program set when it made the task.
     let handshake: WebSocketHandshake
+    /// Its URL has a web socket's scheme, and not that of the request behind it.
+    private let showsWebSocketURL: Bool
     private let state = Mutex(State())
     /// Locked before `state`, never after it, and by the loop only when it has something to send.
     private let line = Mutex(WebSocketLine.held)
 
-    init(_ handshake: WebSocketHandshake) {
-        self.handshake = handshake
+    init(_ handshake: WebSocketHandshake, showsWebSocketURL: Bool = true) {
+        (self.handshake, self.showsWebSocketURL) = (handshake, showsWebSocketURL)
     }
+
+    /// A request's URL as the program knows it.
+    func shown(_ url: URL) -> URL { showsWebSocketURL ? WebSocketURL.shown(url) : url }
 
     /// Somebody waits for a result. `isHandler` is false for a Swift task.
     struct Waiter<Value: Sendable>: Sendable {

@@ -167,6 +167,17 @@ extension URLError {
     /// The value of NSURLErrorFailingURLStringErrorKey, which is deprecated but widely used.
     private static let failingURLStringKey = "NSErrorFailingURLStringKey"
 
+    /// A copy whose failing URL, if it names one, is another.
+    func changingURL(_ change: (URL) -> URL) -> URLError {
+        guard let url = userInfo[NSURLErrorFailingURLErrorKey] as? URL else { return self }
+        let other = change(url)
+        guard other != url else { return self }
+        let names: [String: Any] = [
+            NSURLErrorFailingURLErrorKey: other, Self.failingURLStringKey: other.absoluteString,
+        ]
+        return URLError(code, userInfo: userInfo.merging(names) { $1 })
+    }
+
     /// A copy that also carries a download's resume data.
     func with(resumeData: Data) -> URLError {
         URLError(code, userInfo: userInfo.merging([NSURLSessionDownloadTaskResumeData: resumeData]) { $1 })
