@@ -4,9 +4,7 @@ import Foundation
 /// What a stream task is to do, in order: its reads, its writes, and what waits for both. A value without side effects: calls and what came
 /// of the connection go in, one `Action` after the other comes out.
 ///
-/// Reads follow each other, and so do writes, but a read holds up no write and no write a read. `closeRead` takes its turn among the
-/// reads and `closeWrite` among the writes. Starting and stopping TLS and capturing the streams wait for everything before them, and
-/// everything after waits for them.
+/// `closeRead` takes its turn among the reads and `closeWrite` among the writes; see `StreamOperations` for the order.
 ///
 /// `Reader` and `Writer` are whoever waits for a read or a write; each comes out exactly once.
 struct StreamQueue<Reader, Writer> {
@@ -25,35 +23,9 @@ struct StreamQueue<Reader, Writer> {
         case end
     }
 
-    /// What happens to the connection between reads and writes.
-    enum Transition: Sendable {
-        case startTLS
-        case stopTLS
-        case capture
-    }
-
-    private struct Read {
-        let minimum: Int
-        let maximum: Int
-        let timeout: Duration?
-        let reader: Reader
-        var bytes = Data()
-    }
-
-    private struct Write {
-        let data: Data
-        let timeout: Duration?
-        let writer: Writer
-        var count = 0
-    }
-
-    private enum Operation {
-        case read(Read)
-        case closeRead
-        case write(Write)
-        case closeWrite
-        case transition(Transition)
-    }
+    typealias Transition = StreamOperations<Reader, Writer>.Transition
+    private typealias Read = StreamOperations<Reader, Writer>.Read
+    private typealias Write = StreamOperations<Reader, Writer>.Write
 
     private enum Connection {
         /// There is none yet.
@@ -83,11 +55,8 @@ struct StreamQueue<Reader, Writer> {
     private var connection = Connection.awaited
     private var readSide = ReadSide.open
     private var writeSide = WriteSide.open
-    /// Those at the front have begun, once there is a connection.
-    private var reads = Fifo<Operation>()
-    private var writes = Fifo<Operation>()
-    /// A transition, and what came after it.
-    private var waiting = Fifo<Operation>()
+    private var operations = StreamOperations<Reader, Writer>()
+    /// Those that have begun.
     private var current = (read: Read?.none, write: Write?.none)
     /// When the current ones will have taken too long.
     private var ends = StreamTimeouts()
@@ -134,8 +103,11 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    private mutating func add(_ operation: Operation, at now: MonotonicTime) {
-        waiting.append(operation)
+    private mutating func add(
+        _ operation: StreamOperations<Reader, Writer>.Operation,
+        at now: MonotonicTime
+    ) {
+        operations.append(operation)
         goOn(at: now)
     }
 
@@ -190,18 +162,18 @@ struct StreamQueue<Reader, Writer> {
     /// Whether a read that came now would be the first, and find nothing that has come already.
     var awaitsRead: Bool {
         guard isIdle, case .open = readSide else { return false }
-        return current.read == nil && reads.isEmpty && surplus.isEmpty
+        return current.read == nil && !operations.hasReads && surplus.isEmpty
     }
 
     /// Whether a write that came now would be the first.
     var awaitsWrite: Bool {
         guard isIdle, case .open = writeSide else { return false }
-        return current.write == nil && writes.isEmpty
+        return current.write == nil && !operations.hasWrites
     }
 
     /// Reads and writes are carried out as they come.
     private var isIdle: Bool {
-        if case .open = connection { moves && waiting.isEmpty } else { false }
+        if case .open = connection { moves && operations.transition == nil } else { false }
     }
 
     /// When `timePassed` is to be called; nil for never.
@@ -223,10 +195,7 @@ struct StreamQueue<Reader, Writer> {
         if let read = current.read.take() { actions.append(.finishRead(read.reader, .failed(failure, read.bytes))) }
         if let write = current.write.take() { actions.append(.finishWrite(write.writer, failure)) }
         ends.clear()
-        for var queue in [reads, writes, waiting] {
-            while let operation = queue.popFirst() { turnDown(operation, failure) }
-        }
-        (reads, writes, waiting) = (Fifo(), Fifo(), Fifo())
+        turnDownAll(failure)
     }
 
     // MARK: - What there is to do
@@ -244,24 +213,20 @@ struct StreamQueue<Reader, Writer> {
     }
 
     private mutating func goOn(at now: MonotonicTime) {
-        if case .over(let failure) = connection {
-            while let operation = waiting.popFirst() { turnDown(operation, failure) }
-            return
-        }
-        sort()
+        if case .over(let failure) = connection { return turnDownAll(failure) }
         guard moves else { return }
         while takeRead(at: now) {}
         while takeWrite(at: now) {}
-        guard current.read == nil, current.write == nil, reads.isEmpty, writes.isEmpty else { return }
-        switch (connection, waiting.first) {
-        case (.open, .transition(let transition)):
-            _ = waiting.popFirst()
+        guard current.read == nil, current.write == nil, !operations.hasReads, !operations.hasWrites else { return }
+        switch (connection, operations.transition) {
+        case (.open, .some(let transition)):
+            operations.removeTransition()
             connection = .inTransition
             actions.append(.begin(transition))
-        case (.closed, .transition):
-            _ = waiting.popFirst()
+        case (.closed, .some):
+            operations.removeTransition()
             goOn(at: now)
-        case (.open, _) where isClosed:
+        case (.open, nil) where isClosed:
             connection = .closed
             actions.append(.end)
         default: break
@@ -276,22 +241,10 @@ struct StreamQueue<Reader, Writer> {
         }
     }
 
-    /// Has operations take their turn that needn't wait for a transition.
-    private mutating func sort() {
-        while let operation = waiting.first {
-            switch operation {
-            case .read, .closeRead: reads.append(operation)
-            case .write, .closeWrite: writes.append(operation)
-            case .transition: return
-            }
-            _ = waiting.popFirst()
-        }
-    }
-
     /// Goes on with the read whose turn it is. True where that is over, and the next may have its turn.
     private mutating func takeRead(at now: MonotonicTime) -> Bool {
         if current.read == nil {
-            switch reads.popFirst() {
+            switch operations.takeRead() {
             case .read(let read):
                 if case .closed = readSide {
                     actions.append(.finishRead(read.reader, .failed(.readClosed, Data())))
@@ -351,7 +304,7 @@ struct StreamQueue<Reader, Writer> {
     /// As with `takeRead`.
     private mutating func takeWrite(at now: MonotonicTime) -> Bool {
         if current.write == nil {
-            switch writes.popFirst() {
+            switch operations.takeWrite() {
             case .write(let write):
                 switch writeSide {
                 case .open: break
@@ -397,11 +350,13 @@ struct StreamQueue<Reader, Writer> {
         actions.append(.tellWriteClosed)
     }
 
-    private mutating func turnDown(_ operation: Operation, _ failure: StreamFailure) {
-        switch operation {
-        case .read(let read): actions.append(.finishRead(read.reader, .failed(failure, Data())))
-        case .write(let write): actions.append(.finishWrite(write.writer, failure))
-        case .closeRead, .closeWrite, .transition: break
+    private mutating func turnDownAll(_ failure: StreamFailure) {
+        for operation in operations.removeAll() {
+            switch operation {
+            case .read(let read): actions.append(.finishRead(read.reader, .failed(failure, Data())))
+            case .write(let write): actions.append(.finishWrite(write.writer, failure))
+            case .closeRead, .closeWrite, .transition: break
+            }
         }
     }
 
