@@ -29,7 +29,7 @@ struct WebSocketEndTests {
         task.resume()
         let events = try await delegate.completion()
         #expect(events == [.opened(nil), .closed(1001, reason: "bye"), .completed(nil)])
-        #expect(answers.value.map(\.closeCode) == [1001])
+        try await answers.wait { $0.map(\.closeCode) == [1001] }
         #expect(task.closeCode == .goingAway)
         #expect(task.closeReason == Data("bye".utf8))
         #expect(task.state == .completed)
@@ -57,7 +57,7 @@ struct WebSocketEndTests {
         defer { rig.stop() }
         let (task, delegate) = (rig.task, rig.delegate)
         #expect(try await delegate.completion() == [.opened(nil), .closed(1005, reason: ""), .completed(nil)])
-        #expect(answers.value.map(\.payload) == [Data()])
+        try await answers.wait { $0.map(\.payload) == [Data()] }
         #expect(task.closeCode == .noStatusReceived)
     }
 
