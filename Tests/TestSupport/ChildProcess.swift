@@ -96,14 +96,17 @@ package final class ChildProcess: Sendable {
         return lines
     }
 
-    /// Sends it a line.
+    /// Sends it a line, which is lost if it has ended.
     package func say(_ line: String) {
+        _ = Self.ignoresBrokenPipes
         state.update { state in
             guard !state.isInputClosed else { return }
             let bytes = Array((line + "\n").utf8)
             _ = write(input, bytes, bytes.count)
         }
     }
+
+    private static let ignoresBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     // MARK: - The end
 
