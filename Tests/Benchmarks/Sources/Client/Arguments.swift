@@ -20,6 +20,11 @@ struct Arguments {
     var warmup: URL?
     /// The file to upload.
     var file = URL(fileURLWithPath: "/dev/null")
+    /// `get`: what is fetched over and over meanwhile, and how often at once.
+    var beside: URL?
+    var besides = 0
+    /// `get`: take the time of each request.
+    var takesTimes = false
     var requests = 1
     var inFlight = 1
     /// Bytes that every response body must have; nil: not checked.
@@ -48,6 +53,9 @@ struct Arguments {
         probe = values["--probe"].flatMap { URL(string: $0) }
         warmup = values["--warmup"].flatMap { URL(string: $0) }
         file = values["--file"].map { URL(fileURLWithPath: $0) } ?? file
+        beside = values["--beside"].flatMap { URL(string: $0) }
+        besides = beside == nil ? 0 : values["--besides"].flatMap { Int($0) } ?? 1
+        takesTimes = values["--times"] == "yes"
         requests = values["--requests"].flatMap { Int($0) } ?? 1
         inFlight = values["--in-flight"].flatMap { Int($0) } ?? 1
         expect = values["--expect"].flatMap { Int($0) }

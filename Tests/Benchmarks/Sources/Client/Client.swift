@@ -73,6 +73,8 @@ struct Report: Encodable {
     var wallNanoseconds: Int64
     var baselineKiB: Int
     var peakKiB: Int
+    /// What 99 of 100 requests took at most; 0 where their times aren't taken.
+    var p99Nanoseconds: Int64
     /// Requests whose outcome was not the expected one.
     var failures: Int
     /// The first failure in words.

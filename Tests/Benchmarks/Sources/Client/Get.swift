@@ -20,6 +20,7 @@ struct Get: Scenario {
         if let url = arguments.probe {
             tally.protocolName = String(decoding: try await load.session.data(from: url).0, as: UTF8.self)
         }
+        await load.startBeside()
         tally.add(await load.run(2 * arguments.inFlight))
         return tally
     }

@@ -4,25 +4,44 @@ import Synchronization
 /// One style of calling: repeats the same GET with a fixed number in flight.
 protocol Load {
     var session: URLSession { get }
+    /// Has begin what goes on beside the requests, and returns once all of it has received something.
+    func startBeside() async
     func run(_ count: Int) async -> Tally
+}
+
+extension Load {
+    func startBeside() async {}
 }
 
 /// `data(from:)`: one Swift task per lane.
 struct AsyncLoad: Load {
     let session: URLSession
     private let arguments: Arguments
+    /// What goes on beside the requests, in the same session.
+    private let crowd: Crowd?
 
     init(_ arguments: Arguments) {
         self.arguments = arguments
+        crowd = arguments.beside == nil ? nil : Crowd(of: arguments.besides, goesOn: true)
         session = makeSession(
-            connectionsPerHost: arguments.inFlight,
-            usesDefaultConfiguration: arguments.usesDefaultConfiguration
+            connectionsPerHost: arguments.inFlight + arguments.besides,
+            usesDefaultConfiguration: arguments.usesDefaultConfiguration,
+            delegate: crowd,
+            delegateQueue: crowd?.queue
         )
+    }
+
+    func startBeside() async {
+        if let crowd, let url = arguments.beside { await crowd.start(url, session: session) }
     }
 
     func run(_ count: Int) async -> Tally {
         await inLanes(count, lanes: arguments.inFlight) { [session, arguments] tally in
             do {
+                let start = arguments.takesTimes ? Meter.nanoseconds(CLOCK_MONOTONIC) : 0
+                defer {
+                    if start > 0 { tally.note(nanoseconds: Meter.nanoseconds(CLOCK_MONOTONIC) - start) }
+                }
                 let (data, response) = try await session.data(from: arguments.url)
                 tally.note(complaint(about: response, bytes: data.count, expect: arguments.expect))
             } catch {

@@ -35,7 +35,7 @@ struct Meter {
         clocks.reduce(0) { $0 + nanoseconds($1) }
     }
 
-    private static func nanoseconds(_ clock: clockid_t) -> Int64 {
+    static func nanoseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
@@ -62,6 +62,7 @@ struct Reading {
             wallNanoseconds: wall,
             baselineKiB: baselineKiB,
             peakKiB: peakKiB,
+            p99Nanoseconds: tally.p99Nanoseconds,
             failures: tally.failures,
             error: tally.firstError ?? "",
             protocol: tally.protocolName

@@ -6,7 +6,7 @@
 
 arguments parse_arguments(int argc, char **argv)
 {
-    arguments result = {.scenario = "", .url = "", .requests = 1, .in_flight = 1, .expect = -1, .seconds = 1};
+    arguments result = {.scenario = "", .url = "", .requests = 1, .in_flight = 1, .besides = 1, .expect = -1, .seconds = 1};
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i];
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -23,6 +23,10 @@ arguments parse_arguments(int argc, char **argv)
             result.warmup = value;
         } else if (!strcmp(name, "--file")) {
             result.file = value;
+        } else if (!strcmp(name, "--beside")) {
+            result.beside = value;
+        } else if (!strcmp(name, "--besides")) {
+            result.besides = atol(value);
         } else if (!strcmp(name, "--requests")) {
             result.requests = atol(value);
         } else if (!strcmp(name, "--in-flight")) {
@@ -35,6 +39,8 @@ arguments parse_arguments(int argc, char **argv)
             result.seconds = atol(value);
         } else if (!strcmp(name, "--size")) {
             result.size = atol(value);
+        } else if (!strcmp(name, "--times")) {
+            result.times = !strcmp(value, "yes");
         } else if (!strcmp(name, "--suspend")) {
             result.suspend = !strcmp(value, "yes");
         } else if (strcmp(name, "--style")) { // Only the Swift clients have styles of calling.

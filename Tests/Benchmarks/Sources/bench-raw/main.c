@@ -37,6 +37,7 @@ static void print_outcome(const outcome *outcome)
     printf("{\"cpuNanoseconds\":%" PRId64 ",\"wallNanoseconds\":%" PRId64, outcome->meter.cpu_ns,
            outcome->meter.wall_ns);
     printf(",\"baselineKiB\":%ld,\"peakKiB\":%ld", outcome->meter.baseline_kib, outcome->meter.peak_kib);
+    printf(",\"p99Nanoseconds\":%" PRId64, outcome->p99_ns);
     printf(",\"failures\":%ld,\"protocol\":", outcome->failures);
     print_string(outcome->protocol);
     fputs(",\"error\":", stdout);

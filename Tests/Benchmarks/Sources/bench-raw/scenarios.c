@@ -24,9 +24,12 @@ struct child {
     long running;
     long expect;
     long with_bytes;   ///< `slow`: transfers that have received their first bytes.
+    int nowhere;       ///< /dev/null, where something goes on beside the requests.
     int sink;
     int source;
     curl_off_t source_length;
+    int64_t *times_ns; ///< What each request of the slice took, where that is taken.
+    long timed;
     bool has_reported;
     bool must_fail;    ///< `handshake`: only a refused certificate counts as success.
 };
@@ -42,18 +45,35 @@ static void count_first_bytes(void *context)
     ((child *)context)->with_bytes++;
 }
 
-static transfer *start_one(child *child)
+static transfer *take_transfer(child *child)
 {
     transfer *transfer = child->pool;
     if (transfer)
         child->pool = transfer->next_free;
     else
         transfer = transfer_new();
+    transfer->first_bytes = count_first_bytes;
+    transfer->context = child;
+    transfer->is_beside = false;
+    return transfer;
+}
+
+static void start_beside(child *child, transfer *transfer)
+{
+    transfer->is_beside = true;
+    transfer->sink = child->nowhere;
+    transfer->source = -1;
+    transfer_prepare(transfer, child->arguments, child->arguments->beside);
+    curl_multi_add_handle(child->loop.multi, transfer->easy);
+}
+
+static transfer *start_one(child *child)
+{
+    transfer *transfer = take_transfer(child);
     transfer->sink = child->sink;
     transfer->source = child->source;
     transfer->source_length = child->source_length;
-    transfer->first_bytes = count_first_bytes;
-    transfer->context = child;
+    transfer->started_ns = child->times_ns ? monotonic_ns() : 0;
     transfer_prepare(transfer, child->arguments, child->url);
     child->to_start--;
     child->running++;
@@ -67,6 +87,14 @@ static void finish_one(loop *loop, CURL *easy, CURLcode code)
     child *child = loop->context;
     transfer *transfer = NULL;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    if (transfer->is_beside) {
+        if (!transfer_succeeded(transfer, code, -1))
+            note_failure(child, "a transfer beside the others failed");
+        transfer_clear(transfer);
+        return start_beside(child, transfer);
+    }
+    if (child->times_ns)
+        child->times_ns[child->timed++] = monotonic_ns() - transfer->started_ns;
     bool as_expected = child->must_fail ? code == CURLE_PEER_FAILED_VERIFICATION
                                         : transfer_succeeded(transfer, code, child->expect);
     if (!as_expected)
@@ -101,12 +129,37 @@ static void run_for(child *child, int64_t milliseconds)
         loop_turn(&child->loop, (int)(left / 1000000) + 1);
 }
 
+static int compare_times(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
 static void get(child *child)
 {
     const arguments *arguments = child->arguments;
+    if (arguments->times && !child->times_ns && !(child->times_ns = calloc((size_t)arguments->requests, sizeof(int64_t))))
+        exit(1);
+    child->timed = 0;
     meter_start(&child->outcome.meter);
     run_batch(child, arguments->url, arguments->requests, arguments->in_flight, arguments->expect);
     meter_stop(&child->outcome.meter);
+    if (!child->timed)
+        return;
+    qsort(child->times_ns, (size_t)child->timed, sizeof *child->times_ns, compare_times);
+    child->outcome.p99_ns = child->times_ns[child->timed * 99 / 100];
+}
+
+/// Has what goes on beside the requests begin, and waits until all of it has received something.
+static void go_on_beside(child *child)
+{
+    const arguments *arguments = child->arguments;
+    child->nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    child->with_bytes = 0;
+    for (long i = 0; i < arguments->besides; i++)
+        start_beside(child, take_transfer(child));
+    while (child->with_bytes < arguments->besides)
+        loop_turn(&child->loop, -1);
 }
 
 /// The body goes to a file in $TMPDIR, which is removed after the clocks have stopped.
@@ -264,6 +317,8 @@ static void warm_up(child *child)
         run_batch(child, arguments->probe, 1, 1, -1);
     if (arguments->warmup)
         run_batch(child, arguments->warmup, 1, 1, -1);
+    if (arguments->beside)
+        go_on_beside(child);
     if (child->slice == get)
         run_batch(child, arguments->url, 2 * arguments->in_flight, arguments->in_flight, arguments->expect);
     if (child->slice == echo) {
@@ -306,7 +361,7 @@ child *child_open(const arguments *arguments)
         child->sink = child->source = -1;
         child->loop.done = finish_one;
         child->loop.context = child;
-        loop_open(&child->loop, arguments->in_flight + 8);
+        loop_open(&child->loop, arguments->in_flight + arguments->besides + 8);
         warm_up(child);
         return child;
     }

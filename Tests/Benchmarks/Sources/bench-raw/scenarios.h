@@ -7,6 +7,7 @@
 /// What a child reports about one slice, as one line of JSON.
 typedef struct {
     meter meter;
+    int64_t p99_ns;       ///< What 99 of 100 requests took at most; 0 where their times aren't taken.
     long failures;        ///< Requests whose outcome was not the expected one.
     char protocol[16];    ///< "HTTP/2.0" and the like, from the probe; empty without one.
     char error[300];      ///< The first failure in words.

@@ -51,6 +51,8 @@ static size_t write_out(char *bytes, size_t size, size_t count, void *context)
 {
     (void)size;
     transfer *transfer = context;
+    if (!transfer->length && transfer->first_bytes)
+        transfer->first_bytes(transfer->context);
     for (size_t done = 0; done < count;) {
         ssize_t written = write(transfer->sink, bytes + done, count - done);
         if (written <= 0)

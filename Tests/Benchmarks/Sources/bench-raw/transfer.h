@@ -5,6 +5,7 @@
 
 #include <curl/curl.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /// One pooled easy handle and where its body goes. Found again through CURLOPT_PRIVATE.
 typedef struct transfer {
@@ -18,6 +19,8 @@ typedef struct transfer {
     struct transfer *next_free;
     void (*first_bytes)(void *); ///< Called with the first body bytes when not NULL.
     void *context;
+    int64_t started_ns;
+    bool is_beside;              ///< One of those that go on while others are measured.
     char error[CURL_ERROR_SIZE];
 } transfer;
 

@@ -6,10 +6,18 @@ struct Sample: Decodable {
     var wallNanoseconds: Int64
     var baselineKiB: Int
     var peakKiB: Int
+    /// 0 where the times of the requests aren't taken.
+    var p99Nanoseconds: Int64
     var failures: Int
     var error: String
     /// "HTTP/2.0" and the like, where the case asks for it.
     var `protocol`: String
+    /// CPU that the server took meanwhile; the child doesn't report that.
+    var serverNanoseconds: Int64 = 0
+
+    private enum CodingKeys: CodingKey {
+        case cpuNanoseconds, wallNanoseconds, baselineKiB, peakKiB, p99Nanoseconds, failures, error, `protocol`
+    }
 }
 
 /// How one slice ended.

@@ -4,7 +4,7 @@ import Foundation
 enum Format {
     static func value(_ value: Double, _ measure: Measure) -> String {
         switch measure {
-        case .cpuPerRequest, .cpuPerSecond: time(value)
+        case .cpuPerRequest, .cpuOfBothSides, .cpuPerSecond, .latency: time(value)
         case .memoryPerTransfer: memory(value)
         }
     }

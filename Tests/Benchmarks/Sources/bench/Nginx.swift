@@ -6,7 +6,7 @@ struct Nginx {
     private let tlsPort: UInt16
     /// Closes each connection after one response.
     private let closingPort: UInt16
-    private let program: Program
+    let program: Program
 
     /// Starts nginx on two free loopback ports and returns when it answers.
     init(serving site: Site) throws {

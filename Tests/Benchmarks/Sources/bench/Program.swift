@@ -47,6 +47,26 @@ final class Program {
         process.isRunning
     }
 
+    /// What the program and its children have taken of the CPU so far; those that have ended don't count.
+    var cpuNanoseconds: Int64 {
+        Self.cpuNanoseconds(of: process.processIdentifier)
+    }
+
+    private static func cpuNanoseconds(of process: pid_t) -> Int64 {
+        let tasks = "/proc/\(process)/task"
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+        return threads.reduce(0) { sum, thread in
+            let own = numbers("\(tasks)/\(thread)/schedstat").first ?? 0
+            return sum + numbers("\(tasks)/\(thread)/children").reduce(own) { $0 + cpuNanoseconds(of: pid_t($1)) }
+        }
+    }
+
+    /// Those that a file holds.
+    private static func numbers(_ path: String) -> [Int64] {
+        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+        return text.split(whereSeparator: \.isWhitespace).compactMap { Int64($0) }
+    }
+
     /// Writes to the program's standard input. That it has ended shows at the next `readLine`.
     func send(_ text: String) {
         try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))

@@ -37,7 +37,7 @@ struct Runner {
         let contenders = workload.contenders.filter { $0 != .stock || !options.skipStock }
         var outcomes: [Contender: [Outcome]] = [:]
         func take(_ round: Int, _ contender: Contender, _ child: Child) {
-            let outcome = checked(child.slice(), workload)
+            let outcome = checked(slice(of: child, workload), workload)
             outcomes[contender, default: []].append(outcome)
             let summary = Summary([outcome], requests: workload.requests[contender])
             let figure = summary.figures.map { Format.value($0[row.measure], row.measure) }
@@ -66,6 +66,20 @@ struct Runner {
         }
         site.removeDownloads()
         return outcomes
+    }
+
+    private func slice(of child: Child, _ workload: Workload) -> Outcome {
+        let server: Program? =
+            switch workload.address {
+            case .plain, .trusted, .closing, .untrusted: self.server.program
+            case .sockets: sockets.program
+            case .silent: nil
+            }
+        let before = server?.cpuNanoseconds ?? 0
+        let outcome = child.slice()
+        guard case .measured(var sample) = outcome else { return outcome }
+        sample.serverNanoseconds = (server?.cpuNanoseconds ?? 0) - before
+        return .measured(sample)
     }
 
     private func start(_ workload: Workload, _ contender: Contender, _ style: Style) -> Child {
@@ -107,6 +121,11 @@ struct Runner {
             add("url", "http://127.0.0.1:\(sockets.port)\(path)")
         }
         if workload.address.needsTrust { words = trust.prefix + words }
+        if let beside = workload.beside {
+            add("beside", workload.address.needsTrust ? server.tls(beside.path) : server.plain(beside.path))
+            add("besides", beside.count)
+        }
+        if workload.rows.contains(where: { $0.measure == .latency }) { add("times", "yes") }
         add("style", style.rawValue)
         add("requests", workload.requests[contender])
         add("in-flight", workload.inFlight)

@@ -3,7 +3,7 @@ import Foundation
 /// The server of web sockets, for all contenders of a run.
 final class SocketServer {
     let port: UInt16
-    private let program: Program
+    let program: Program
 
     init(_ tools: Tools) throws {
         program = try Program(Command([tools.socketServer]))

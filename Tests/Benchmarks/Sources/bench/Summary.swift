@@ -3,16 +3,20 @@ struct Summary {
     /// Times in microseconds, memory in KiB.
     struct Figures: Codable {
         var cpuPerRequest: Double
+        var cpuOfBothSides: Double
         var wallPerRequest: Double
         var cpuPerSecond: Double
+        var latency: Double
         var memoryPerTransfer: Double
         var peakMemory: Double
 
         init(_ sample: Sample, requests: Double) {
             let (cpu, wall) = (Double(sample.cpuNanoseconds) / 1000, Double(sample.wallNanoseconds) / 1000)
             cpuPerRequest = cpu / requests
+            cpuOfBothSides = (cpu + Double(sample.serverNanoseconds) / 1000) / requests
             wallPerRequest = wall / requests
             cpuPerSecond = cpu / (wall / 1_000_000)
+            latency = Double(sample.p99Nanoseconds) / 1000
             memoryPerTransfer = Double(sample.peakKiB - sample.baselineKiB) / requests
             peakMemory = Double(sample.peakKiB)
         }
@@ -21,7 +25,8 @@ struct Summary {
         init?(mediansOf rounds: [Figures]) {
             guard var medians = rounds.first else { return nil }
             for figure in [
-                \.cpuPerRequest, \.wallPerRequest, \.cpuPerSecond, \.memoryPerTransfer, \.peakMemory,
+                \.cpuPerRequest, \.cpuOfBothSides, \.wallPerRequest, \.cpuPerSecond, \.latency,
+                \.memoryPerTransfer, \.peakMemory,
             ] as [WritableKeyPath<Figures, Double>] {
                 medians[keyPath: figure] = median(rounds.map { $0[keyPath: figure] }) ?? 0
             }
@@ -31,7 +36,9 @@ struct Summary {
         subscript(measure: Measure) -> Double {
             switch measure {
             case .cpuPerRequest: cpuPerRequest
+            case .cpuOfBothSides: cpuOfBothSides
             case .cpuPerSecond: cpuPerSecond
+            case .latency: latency
             case .memoryPerTransfer: memoryPerTransfer
             }
         }

@@ -12,8 +12,15 @@ enum Style: String {
 enum Measure: String, Codable {
     /// Microseconds of CPU per request.
     case cpuPerRequest = "CPU per request"
+    /// The same, and the server's CPU with it.
+    ///
+    /// Over loopback, the kernel does the work of both ends of a connection on the thread that happens to call it: where one side takes less,
+    /// the other may take that much more.
+    case cpuOfBothSides = "CPU of both sides per request"
     /// Microseconds of CPU per second in which nothing happens, or others do the work.
     case cpuPerSecond = "CPU per second"
+    /// Microseconds within which 99 of 100 requests are answered.
+    case latency = "time of 99 %"
     /// KiB of memory per open transfer.
     case memoryPerTransfer = "memory per transfer"
 }
@@ -139,6 +146,8 @@ struct Workload {
     /// With bodies of a megabyte glibc gives the top of the heap back and faults it in again as chance places the
     /// blocks, which can double the cost of a request for any contender.
     var keepsFreedMemory = false
+    /// `get`: a path of the same server from which bodies are fetched meanwhile, over and over, and how many at once.
+    var beside: (path: String, count: Int)?
     /// How long `slow` and `idle` hold the state that they measure.
     var seconds = 1
     /// Bytes of each message over a web socket.
