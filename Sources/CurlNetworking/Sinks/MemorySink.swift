@@ -3,7 +3,7 @@ import Foundation
 /// Collects the body in memory, for a handler or an awaiting Swift task.
 final class MemorySink: Sink {
     private unowned let owner: any SinkOwner
-    private var body = CollectedBody()
+    private var body = CollectedBytes()
     /// How many bytes the body is expected to have.
     private var reservation = 0
     private var unsettled: Int64 = 0
@@ -36,7 +36,6 @@ final class MemorySink: Sink {
     var wholeBody: Data? { body.data }
 
     func finish() -> Outcome {
-        defer { body = CollectedBody() }
-        return .data(body.data)
+        .data(body.takeData())
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 
 /// Puts a server's messages together from their fragments (RFC 6455 §5.4), inflates them where they are compressed (RFC 7692 §7.2.2), and
 /// sorts the control frames out that come in between.
-struct WebSocketAssembler {
+struct WebSocketAssembler: ~Copyable {
     enum Event: Equatable {
         case message(WebSocketMessage)
         case ping([UInt8])
@@ -19,7 +19,7 @@ struct WebSocketAssembler {
     private var frame = WebSocketFrameHeader(opcode: .continuation, length: 0)
     private var message: Message?
     /// Of the message under way.
-    private let payload = WebSocketPayload()
+    private var payload = CollectedBytes()
     private var control: [UInt8] = []
 
     /// A message of which the end is still to come.
@@ -44,13 +44,15 @@ struct WebSocketAssembler {
 
     /// How the next input is best read, so that the payload of a large frame needn't be copied.
     var nextReading: ChannelReading {
-        let missing = parser.missingCount
-        if missing >= Self.leastDirect, !frame.opcode.isControl, message?.isCompressed == false {
-            if payload.room.count < Self.leastDirect { payload.reserve(min(missing, Self.mostReserved)) }
-            return .into(UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(missing)))
+        mutating get {
+            let missing = parser.missingCount
+            if missing >= Self.leastDirect, !frame.opcode.isControl, message?.isCompressed == false {
+                if payload.room.count < Self.leastDirect { payload.reserve(min(missing, Self.mostReserved)) }
+                return .into(UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(missing)))
+            }
+            // After a large frame another is likely: its header comes first.
+            return .upTo(missing == 0 && frame.length >= Self.leastDirect ? Self.mostOfHead : .max)
         }
-        // After a large frame another is likely: its header comes first.
-        return .upTo(missing == 0 && frame.length >= Self.leastDirect ? Self.mostOfHead : .max)
     }
 
     /// Frames with less payload gain nothing from that. In bytes.

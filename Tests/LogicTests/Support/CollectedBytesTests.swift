@@ -5,13 +5,13 @@ import Testing
 @testable import CurlNetworking
 
 @Suite("Bodies in memory")
-struct CollectedBodyTests {
+struct CollectedBytesTests {
     @Test("Whatever the pieces and the expectation, the body has the server's bytes")
     func pieces() {
         var random = SeededGenerator(seed: 20_261_123)
         let memory = memory(limit: 4 << 20)
         for _ in 0..<200 {
-            var body = CollectedBody(memory)
+            var body = CollectedBytes(memory)
             var bytes = Data()
             let lengths = (0..<Int.random(in: 0...6, using: &random)).map { _ in
                 Int.random(in: 0...1 << Int.random(in: 0...21, using: &random), using: &random)
@@ -62,7 +62,7 @@ struct CollectedBodyTests {
         let sweeps = Sweeps()
         let memory = RecycledMemory(limit: 64 << 20) { sweeps.add($0) }
         for length in [64 << 10, 80 << 10, 1 << 20, 5 << 20] {
-            var body: CollectedBody? = CollectedBody(memory)
+            var body: CollectedBytes? = CollectedBytes(memory)
             let piece = Data(repeating: 7, count: 16 << 10)
             for _ in 0..<length / piece.count { piece.withUnsafeBytes { body?.append($0, expected: 0) } }
             // What it has outgrown is gone.
@@ -131,7 +131,7 @@ struct CollectedBodyTests {
 
     /// A body in two pieces, whose length is known.
     private func body(of length: Int, filledWith byte: UInt8, _ memory: RecycledMemory) -> Data {
-        var body = CollectedBody(memory)
+        var body = CollectedBytes(memory)
         for piece in [length / 2, length - length / 2] {
             Data(repeating: byte, count: piece).withUnsafeBytes { body.append($0, expected: length) }
         }

@@ -14,32 +14,37 @@ final class RecycledMemory: Sendable {
     /// In bytes. Smaller bodies are left to the allocator, which keeps such memory itself; larger ones are rare, and would fill the limit.
     static let sizes = 64 << 10...8 << 20
 
-    /// A piece of memory with one owner. Returns to its pool with the last reference.
+    /// A piece of memory with one owner. Returns to where it came from with the last reference.
     ///
     /// `@unchecked Sendable`: its owner alone writes to it, and only before others get to see it.
     final class Block: @unchecked Sendable {
-        private(set) var count = 0
-        private let space: Space
-        private let pool: RecycledMemory
+        private var space: Space
+        /// nil for the allocator's.
+        private let pool: RecycledMemory?
 
-        fileprivate init(_ space: Space, of pool: RecycledMemory) {
+        fileprivate init(_ space: Space, of pool: RecycledMemory?) {
             (self.space, self.pool) = (space, pool)
         }
 
-        deinit { pool.takeBack(space) }
+        deinit {
+            if let pool { pool.takeBack(space) } else { space.start.deallocate() }
+        }
 
-        var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: space.start, count: count) }
+        var bytes: UnsafeMutableRawBufferPointer {
+            UnsafeMutableRawBufferPointer(start: space.start, count: space.size)
+        }
 
-        /// False if there isn't enough room.
-        func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-            guard bytes.count <= space.size - count else { return false }
-            if let source = bytes.baseAddress { (space.start + count).copyMemory(from: source, byteCount: bytes.count) }
-            count += bytes.count
+        /// Makes it larger with its bytes, perhaps in another place. False if another block is better.
+        func grow(to size: Int) -> Bool {
+            guard pool == nil, !RecycledMemory.sizes.contains(size), let start = realloc(space.start, size) else {
+                return false
+            }
+            space = Space(start: start, size: size)
             return true
         }
 
-        /// Its bytes, without a copy. To be called once, after the last `append`: the result may be changed in place by whoever has it.
-        func data() -> Data {
+        /// Its first bytes, without a copy. To be called once, after all else: the result may be changed in place by whoever has it.
+        func data(_ count: Int) -> Data {
             Data(bytesNoCopy: space.start, count: count, deallocator: .custom { _, _ in withExtendedLifetime(self) {} })
         }
     }
@@ -50,8 +55,13 @@ final class RecycledMemory: Sendable {
         /// In bytes.
         let size: Int
 
+        init(start: UnsafeMutableRawPointer, size: Int) {
+            (self.start, self.size) = (start, size)
+        }
+
         init(size: Int) {
-            (start, self.size) = (.allocate(byteCount: size, alignment: 16), size)
+            // With this alignment, it is malloc's.
+            self.init(start: .allocate(byteCount: size, alignment: 16), size: size)
         }
     }
 
@@ -95,9 +105,9 @@ final class RecycledMemory: Sendable {
     /// In bytes.
     var kept: Int { state.withLock { $0.kept } }
 
-    /// A block for `count` bytes, which is at most a quarter larger; nil if `count` is outside of `sizes`.
-    func block(for count: Int) -> Block? {
-        guard Self.sizes.contains(count) else { return nil }
+    /// A block for `count` bytes, which is at most a quarter larger. Outside of `sizes` it is the allocator's, and fits.
+    func block(for count: Int) -> Block {
+        guard Self.sizes.contains(count) else { return Block(Space(size: count), of: nil) }
         // Four sizes for each doubling.
         let step = 1 << (Int.bitWidth - count.leadingZeroBitCount - 3)
         let size = (count + step - 1) / step * step

@@ -1,0 +1,105 @@
+import Foundation
+
+/// Bytes as they arrive in memory, until they are handed over: small ones are copied into a fit, large ones go with their memory, which
+/// earlier ones may have had.
+struct CollectedBytes: ~Copyable {
+    private enum Storage {
+        /// Complete, or seen by others: what is appended goes elsewhere.
+        case data(Data)
+        /// Nobody else has seen it.
+        case block(RecycledMemory.Block)
+    }
+
+    private var storage = Storage.data(Data())
+    private(set) var count = 0
+    private let memory: RecycledMemory
+
+    /// No more than that is copied, and its memory kept for what comes next. In bytes.
+    private static let mostKept = 4096
+
+    init(_ memory: RecycledMemory = .shared) {
+        self.memory = memory
+    }
+
+    /// Where the next bytes belong. What is written there counts once it is appended, which doesn't copy it then.
+    var room: UnsafeMutableRawBufferPointer {
+        guard case .block(let block) = storage else { return UnsafeMutableRawBufferPointer(start: nil, count: 0) }
+        return UnsafeMutableRawBufferPointer(rebasing: block.bytes[count...])
+    }
+
+    /// Makes room for so many more bytes at least.
+    mutating func reserve(_ added: Int) {
+        let needed = count + added
+        let size = max(needed, 2 * count)
+        switch storage {
+        case .data(let data):
+            let block = memory.block(for: size)
+            data.withUnsafeBytes { block.bytes.copyMemory(from: $0) }
+            storage = .block(block)
+        case .block(let block):
+            guard block.bytes.count < needed, !block.grow(to: size) else { return }
+            let larger = memory.block(for: size)
+            larger.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
+            storage = .block(larger)
+        }
+    }
+
+    /// - Parameter expected: How many bytes there are expected to be in the end; 0 if that is unknown.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int = 0) {
+        guard !bytes.isEmpty else { return }
+        defer { count += bytes.count }
+        if case .data = storage, count == 0, expected <= bytes.count, bytes.count < RecycledMemory.sizes.lowerBound {
+            // Most bodies come in one piece, and are copied into an exact fit.
+            storage = .data(Data(bytes))
+            return
+        }
+        if room.count < bytes.count { reserve(max(bytes.count, expected - count)) }
+        if bytes.baseAddress != UnsafeRawPointer(room.baseAddress) { room.copyMemory(from: bytes) }
+    }
+
+    /// All of them. Whoever gets it may change it.
+    var data: Data {
+        mutating get {
+            let data = contents
+            storage = .data(data)
+            return data
+        }
+    }
+
+    /// All of them. Leaves this empty.
+    mutating func takeData() -> Data {
+        defer { removeAll() }
+        let data = contents
+        if isHandedOver { storage = .data(Data()) }
+        return data
+    }
+
+    /// Leaves this empty; nil where the bytes are not UTF-8.
+    mutating func takeText() -> String? {
+        defer { removeAll() }
+        return switch storage {
+        case .data(let data): String(validating: data, as: UTF8.self)
+        case .block(let block): String(validating: block.bytes[..<count], as: UTF8.self)
+        }
+    }
+
+    private var contents: Data {
+        switch storage {
+        case .data(let data): data
+        case .block(let block) where isHandedOver: block.data(count)
+        case .block(let block): Data(block.bytes[..<count])
+        }
+    }
+
+    /// Whether the memory goes with its bytes: it isn't much more than they need.
+    private var isHandedOver: Bool {
+        guard case .block(let block) = storage else { return true }
+        return count > Self.mostKept && count > block.bytes.count / 2
+    }
+
+    private mutating func removeAll() {
+        count = 0
+        if case .block(let block) = storage, block.bytes.count <= Self.mostKept { return }
+        storage = .data(Data())
+    }
+}
