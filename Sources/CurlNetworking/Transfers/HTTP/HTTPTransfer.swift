@@ -432,26 +432,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
-        let head = receiving.head
-        if head != nil, failure == nil { return nil }
-        if head != nil, endsWithHead { return nil }
-        // If an unwanted body is cut short, by us or by the server, the task still succeeds.
-        if head != nil, case .discard = receiving.route { return nil }
-        // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
-        if let failure, let head, [.sendError, .http2Stream].contains(failure.code), !head.isContentCoded,
-            head.contentLength == receiving.deliveredCount
-        {
-            return nil
-        }
-        if let failure, let refusal = ending.refusal { return URLError(failure, url: request.url, refusal: refusal) }
-        if let failure { return URLError(failure, url: request.url) }
-        return head == nil ? URLError(Self.noHead, url: request.url) : nil
+        var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
+        if case .discard = receiving.route { circumstances.isWanted = false }
+        circumstances.deliveredCount = receiving.deliveredCount
+        guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
+        guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }
+        return URLError(failure, url: request.url, refusal: refusal)
     }
-
-    /// What libcurl counts as success: the server closed the connection within the head.
-    private static let noHead = TransferFailure(
-        code: .gotNothing,
-        text: "The server closed the connection before the response's head was complete.",
-        phase: .receiving
-    )
 }

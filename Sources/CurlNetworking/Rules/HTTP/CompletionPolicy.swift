@@ -1,0 +1,37 @@
+import CurlTransport
+
+/// Whether a transfer that is over has brought the response, whatever libcurl thinks of it.
+enum CompletionPolicy {
+    struct Circumstances {
+        /// The response ends with its head: libcurl would wait for a body.
+        var endsWithHead = false
+        /// The response is the task's own.
+        var isWanted = true
+        /// How much of its body the task has received; in bytes.
+        var deliveredCount: Int64 = 0
+    }
+
+    /// What the task fails with; nil if it has its response.
+    ///
+    /// - Parameter failure: What libcurl reports.
+    static func failure(
+        _ failure: TransferFailure?,
+        after head: ResponseHead?,
+        _ circumstances: Circumstances
+    ) -> TransferFailure? {
+        guard let head else { return failure ?? noHead }
+        // If an unwanted body is cut short, by us or by the server, the task still succeeds.
+        guard let failure, circumstances.isWanted, !circumstances.endsWithHead else { return nil }
+        // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
+        let isCutOff = [.sendError, .http2Stream].contains(failure.code)
+        let isWhole = !head.isContentCoded && head.contentLength == circumstances.deliveredCount
+        return isCutOff && isWhole ? nil : failure
+    }
+
+    /// What libcurl counts as success: the server closed the connection within the head.
+    private static let noHead = TransferFailure(
+        code: .gotNothing,
+        text: "The server closed the connection before the response's head was complete.",
+        phase: .receiving
+    )
+}

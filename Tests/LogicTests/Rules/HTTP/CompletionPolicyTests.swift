@@ -1,0 +1,49 @@
+import Testing
+
+@testable import CurlNetworking
+@testable import CurlTransport
+
+@Suite("Whether a transfer has brought its response")
+struct CompletionPolicyTests {
+    private func head(length: String? = nil, coding: String? = nil) -> ResponseHead {
+        var head = ResponseHead(version: "HTTP/1.1", status: 413, fields: [])
+        if let length { head.fields.append(HeaderField(name: "Content-Length", value: length)) }
+        if let coding { head.fields.append(HeaderField(name: "Content-Encoding", value: coding)) }
+        return head
+    }
+
+    private func code(
+        _ code: CurlCode?,
+        after head: ResponseHead?,
+        _ circumstances: CompletionPolicy.Circumstances = .init()
+    ) -> CurlCode? {
+        let failure = code.map { TransferFailure(code: $0, text: "", phase: .receiving) }
+        return CompletionPolicy.failure(failure, after: head, circumstances)?.code
+    }
+
+    @Test("It has if libcurl is content and there is a head, and not without one")
+    func success() {
+        #expect(code(nil, after: head()) == nil)
+        #expect(code(nil, after: nil) == .gotNothing)
+        #expect(code(.recvError, after: nil) == .recvError)
+    }
+
+    @Test("It has if nothing but the head was wanted")
+    func unwanted() {
+        #expect(code(.partialFile, after: head(length: "9"), .init(isWanted: false)) == nil)
+        #expect(code(.writeError, after: head(length: "9"), .init(endsWithHead: true)) == nil)
+        #expect(code(.partialFile, after: nil, .init(endsWithHead: true, isWanted: false)) == .partialFile)
+    }
+
+    @Test(
+        "It has if the server stopped reading when it had responded in full",
+        arguments: [.sendError, .http2Stream] as [CurlCode]
+    )
+    func cutOff(_ failure: CurlCode) {
+        #expect(code(failure, after: head(length: "9"), .init(deliveredCount: 9)) == nil)
+        #expect(code(failure, after: head(length: "9"), .init(deliveredCount: 8)) == failure)
+        #expect(code(failure, after: head(), .init(deliveredCount: 9)) == failure)
+        #expect(code(failure, after: head(length: "9", coding: "gzip"), .init(deliveredCount: 9)) == failure)
+        #expect(code(.recvError, after: head(length: "9"), .init(deliveredCount: 9)) == .recvError)
+    }
+}
