@@ -72,7 +72,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             }
         }
         // Also if the transfer is over, and only the completion waits.
-        if let cookies = steps.cookies, cookies.isStoring, handle.isCancelled { cookies.stopWaiting(self) }
+        if let storing = steps.storingCookies, handle.isCancelled { storing.stopWaiting(self) }
     }
 
     /// False if libcurl couldn't: then it is tried again at its next call.
@@ -251,26 +251,13 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         if case .failure(let error) = outcome {
             resumeData = sink.abandon(after: error, isKept: keepsPartialFile)
             if let resumeData { outcome = .failure(error.with(resumeData: resumeData)) }
-            if keepsPartialFile, let upload = steps.upload {
-                return upload.makeResumeData(self) {
-                    self.send(.failure($0.map(error.with(uploadResumeData:)) ?? error), resumeData: $0)
-                }
-            }
         }
-        send(outcome, resumeData: resumeData)
+        steps.settle(outcome, isResumable: keepsPartialFile, resumeData: resumeData, self) {
+            self.send($0, resumeData: $1)
+        }
     }
 
-    /// Waits until all cookies set by earlier responses are stored.
     private func send(_ outcome: Outcome, resumeData: Data?) {
-        guard let cookies = steps.cookies, cookies.isStoring else { return sendNow(outcome, resumeData: resumeData) }
-        guard outcome.error?.code == .cancelled else {
-            return cookies.afterWrites { self.sendNow(outcome, resumeData: resumeData) }
-        }
-        cookies.stopWaiting(self)
-        sendNow(outcome, resumeData: resumeData)
-    }
-
-    private func sendNow(_ outcome: Outcome, resumeData: Data?) {
         let metrics = isMeasured ? hops.finish(for: handle, redirectCount: redirectCount) : nil
         handle.endWork()
         handle.send(outcome, resumeData: resumeData, metrics: metrics)

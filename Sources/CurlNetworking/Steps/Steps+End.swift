@@ -1,0 +1,41 @@
+import Foundation
+
+/// What the end of a task waits for.
+extension Steps {
+    /// The step that is storing cookies which earlier responses have set, if it is.
+    var storingCookies: CookieStep? { cookies.flatMap { $0.isStoring ? $0 : nil } }
+
+    /// Calls `completion` when the outcome may be told, now or later: a failed upload's resume data is there, and all cookies are stored.
+    ///
+    /// - Parameters:
+    ///   - isResumable: Whether an upload that fails may be continued later.
+    ///   - resumeData: A download's.
+    func settle(
+        _ outcome: Outcome,
+        isResumable: Bool,
+        resumeData: Data?,
+        _ host: any StepHost,
+        _ completion: @escaping @Sendable (Outcome, _ resumeData: Data?) -> Void
+    ) {
+        guard case .failure(let error) = outcome, isResumable, let upload else {
+            return settleCookies(outcome, resumeData, host, completion)
+        }
+        upload.makeResumeData(host) {
+            settleCookies(.failure($0.map(error.with(uploadResumeData:)) ?? error), $0, host, completion)
+        }
+    }
+
+    private func settleCookies(
+        _ outcome: Outcome,
+        _ resumeData: Data?,
+        _ host: any StepHost,
+        _ completion: @escaping @Sendable (Outcome, Data?) -> Void
+    ) {
+        guard let cookies = storingCookies else { return completion(outcome, resumeData) }
+        guard outcome.error?.code == .cancelled else {
+            return cookies.afterWrites { completion(outcome, resumeData) }
+        }
+        cookies.stopWaiting(host)
+        completion(outcome, resumeData)
+    }
+}
