@@ -6,7 +6,7 @@ struct PlainReporter: DownloadReporter {
     let step: Double
     let write: @Sendable (String) -> Void
 
-    private var reported: [URL: PlainLine] = [:]
+    private var news: [URL: PlainNews] = [:]
 
     init(step: Double = 0.1, write: @escaping @Sendable (String) -> Void = { Console.print($0) }) {
         self.step = step
@@ -14,8 +14,9 @@ struct PlainReporter: DownloadReporter {
     }
 
     mutating func note(_ download: Download) {
-        guard let line = PlainLine(download), isNews(line, of: download) else { return }
-        reported[download.id] = line
+        guard let line = PlainLine(download),
+            news[download.id, default: PlainNews()].isNews(line, expected: download.expected, step: step)
+        else { return }
         write("\(download.item.fileName): \(line.text)".printable)
     }
 
@@ -27,16 +28,28 @@ struct PlainReporter: DownloadReporter {
     mutating func finish(_ summary: [String]) {
         for line in summary { write(line.printable) }
     }
+}
 
-    private func isNews(_ line: PlainLine, of download: Download) -> Bool {
-        guard case .progress(let now, _) = line else { return line != reported[download.id] }
-        switch reported[download.id] {
-        case .progress(let before, _), .resumed(let before, _):
-            return Double(now - before) >= step * Double(download.expected ?? 10_000_000)
-        case .started:
-            return Double(now) >= step * Double(download.expected ?? 10_000_000)
-        case .paused, .done, .cancelled, .failed, nil:
-            return true
+/// Decides what is worth a line about one transfer: events, and progress in steps.
+struct PlainNews {
+    /// The last that was.
+    private var last: PlainLine?
+
+    /// - Parameters:
+    ///   - expected: How many bytes there will be, if known.
+    ///   - step: How much progress is worth a line.
+    mutating func isNews(_ line: PlainLine, expected: Int64?, step: Double = 0.1) -> Bool {
+        guard isNews(line, stepInBytes: step * Double(expected ?? 10_000_000)) else { return false }
+        last = line
+        return true
+    }
+
+    private func isNews(_ line: PlainLine, stepInBytes: Double) -> Bool {
+        guard case .progress(let now, _) = line else { return line != last }
+        switch last {
+        case .progress(let before, _), .resumed(let before, _): return Double(now - before) >= stepInBytes
+        case .started: return Double(now) >= stepInBytes
+        case .paused, .done, .cancelled, .failed, nil: return true
         }
     }
 }

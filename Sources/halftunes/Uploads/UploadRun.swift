@@ -96,8 +96,7 @@ private struct UploadNotes {
     private let length: Int64
     private let isTerminal = Console.isTerminal
     private var live = LiveLines()
-    /// The last progress that was worth a line, in tenths of the file.
-    private var tenths: Int64 = 0
+    private var news = PlainNews()
 
     init(_ name: String, length: Int64) {
         (self.name, self.length) = (name, length)
@@ -109,14 +108,9 @@ private struct UploadNotes {
     }
 
     mutating func write(_ line: PlainLine) {
-        var fraction: Double?
-        if case .progress(let bytes, _) = line {
-            fraction = Double(bytes) / Double(max(1, length))
-            let reached = Int64((fraction ?? 0) * 10)
-            guard isTerminal || reached > tenths else { return }
-            tenths = reached
-        }
-        show(line.text, fraction: fraction)
+        guard isTerminal || news.isNews(line, expected: length) else { return }
+        guard case .progress(let bytes, _) = line else { return show(line.text, fraction: nil) }
+        show(line.text, fraction: Double(bytes) / Double(max(1, length)))
     }
 
     private mutating func show(_ text: String, fraction: Double?) {
