@@ -5,28 +5,29 @@ import Foundation
 /// gone. Removing the files again is not measured.
 struct Background: Scenario {
     private let arguments: Arguments
-    private let receiver: BackgroundReceiver
+    private let downloads: BackgroundDownloads
     private let session: URLSession
 
     init(_ arguments: Arguments) {
         self.arguments = arguments
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("background-\(UUID().uuidString)", isDirectory: true)
-        receiver = BackgroundReceiver(folder)
+        downloads = BackgroundDownloads(folder)
         let configuration = URLSessionConfiguration.background(withIdentifier: "bench")
         configuration.httpCookieStorage = nil
         configuration.urlCredentialStorage = nil
         configuration.curl.background.folder = folder
+        let receiver = downloads.receiver
         session = URLSession(configuration: configuration, delegate: receiver, delegateQueue: receiver.queue)
     }
 
     /// Starts the agent.
     func warmUp() async throws -> Tally {
-        await receiver.download(arguments.warmup ?? arguments.url, 20, expect: nil, session)
+        await downloads.run(arguments.warmup ?? arguments.url, 20, expect: nil, session)
     }
 
     func slice(_ tally: inout Tally) async -> Report {
-        guard let agent = receiver.agentClock else {
+        guard let agent = downloads.agentClock else {
             tally.note("there is no agent")
             return Meter().stop().report(tally)
         }
@@ -37,30 +38,26 @@ struct Background: Scenario {
             case .both: [CLOCK_PROCESS_CPUTIME_ID, agent]
             }
         let meter = Meter(clocks)
-        let results = await receiver.download(arguments.url, arguments.requests, expect: arguments.expect, session)
+        let results = await downloads.run(arguments.url, arguments.requests, expect: arguments.expect, session)
         let reading = meter.stop()
-        receiver.removeFiles()
+        downloads.removeFiles()
         tally.add(results)
         return reading.report(tally)
     }
 }
 
-/// The session's delegate. It keeps the files until they are removed.
+/// Downloads of the session. Keeps their files until they are removed.
 ///
 /// `@unchecked Sendable`: the stored properties change only on the delegate queue, which is serial, or while no task is there.
-private final class BackgroundReceiver: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
-    let queue = OperationQueue()
+private final class BackgroundDownloads: @unchecked Sendable {
+    let receiver = DownloadReceiver()
     private let folder: URL
     private var files: [URL] = []
-    private var progress: Int64 = 0
-    private var expect: Int?
     private var missing = 0
     private var tally = Tally()
-    private var finished: CheckedContinuation<Void, Never>?
 
     init(_ folder: URL) {
         self.folder = folder
-        queue.maxConcurrentOperationCount = 1
     }
 
     /// The clock of the process that holds the folder's lock; nil where there is none.
@@ -74,10 +71,14 @@ private final class BackgroundReceiver: NSObject, URLSessionDownloadDelegate, @u
     }
 
     /// Makes `count` downloads, and returns when the agent has forgotten them.
-    func download(_ url: URL, _ count: Int, expect: Int?, _ session: URLSession) async -> Tally {
-        (tally, missing, self.expect) = (Tally(), count, expect)
+    func run(_ url: URL, _ count: Int, expect: Int?, _ session: URLSession) async -> Tally {
+        (tally, missing) = (Tally(), count)
         await withCheckedContinuation { continuation in
-            finished = continuation
+            receiver.ended = { [self] task, file in
+                note(task, file, expect: expect)
+                missing -= 1
+                if missing == 0 { continuation.resume() }
+            }
             for _ in 0..<count { session.downloadTask(with: url).resume() }
         }
         let sessions = folder.appendingPathComponent("sessions").path
@@ -97,29 +98,16 @@ private final class BackgroundReceiver: NSObject, URLSessionDownloadDelegate, @u
         files = []
     }
 
-    func urlSession(
-        _ session: URLSession,
-        downloadTask: URLSessionDownloadTask,
-        didWriteData bytesWritten: Int64,
-        totalBytesWritten: Int64,
-        totalBytesExpectedToWrite: Int64
-    ) {
-        progress = totalBytesWritten
-    }
-
-    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
-        let kept = location.appendingPathExtension("kept")
-        guard rename(location.path, kept.path) == 0 else { return tally.note("the file can't be kept") }
-        files.append(kept)
-        var status = stat()
-        stat(kept.path, &status)
-        tally.note(complaint(about: downloadTask.response, bytes: Int(status.st_size), expect: expect))
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        if let error { tally.note("\(error)") }
-        missing -= 1
-        if missing == 0 { finished.take()?.resume() }
+    private func note(_ task: URLSessionTask, _ file: Result<URL, any Error>, expect: Int?) {
+        do {
+            let file = try file.get()
+            files.append(file)
+            var status = stat()
+            stat(file.path, &status)
+            tally.note(complaint(about: task.response, bytes: Int(status.st_size), expect: expect))
+        } catch {
+            tally.note("\(error)")
+        }
     }
 }
 
