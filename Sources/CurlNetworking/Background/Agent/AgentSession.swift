@@ -9,9 +9,9 @@ final class AgentSession: @unchecked Sendable {
     let folder: SessionFolder
     private(set) var record: SessionRecord
     /// When tasks have taken as long as they may.
-    let timeouts: Alarms<UUID>
+    let timeouts: Alarms<AgentTask>
     /// When ends are written down that the program hasn't taken.
-    let unrecordedEnds: Alarms<UUID>
+    let unrecordedEnds: Alarms<AgentTask>
     private let queue: DispatchQueue
     /// Something has changed that decides whether the agent stays.
     private let changed: () -> Void
@@ -43,15 +43,8 @@ final class AgentSession: @unchecked Sendable {
         self.folder = folder
         self.queue = queue
         self.changed = changed
-        let place = Place()
-        timeouts = Alarms(on: queue) { place.session?.tasks[$0]?.expire() }
-        unrecordedEnds = Alarms(on: queue) { place.session?.tasks[$0]?.recordUnrecordedEnd() }
-        place.session = self
-    }
-
-    /// For its own alarms, which are there before it is.
-    private final class Place {
-        weak var session: AgentSession?
+        timeouts = Alarms(on: queue) { $0.expire() }
+        unrecordedEnds = Alarms(on: queue) { $0.recordUnrecordedEnd() }
     }
 
     // MARK: - What others want to know

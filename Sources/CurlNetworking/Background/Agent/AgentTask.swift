@@ -199,12 +199,12 @@ final class AgentTask: @unchecked Sendable {
 
     private func startClock() {
         guard clock.start() else { return }
-        session.timeouts.set(key, after: clock.remaining(of: session.resourceTimeout))
+        session.timeouts.set(self, after: clock.remaining(of: session.resourceTimeout))
     }
 
     private func stopClock() {
         clock.stop()
-        session.timeouts.cancel(key)
+        session.timeouts.cancel(self)
     }
 
     /// The time is over.
@@ -366,7 +366,7 @@ final class AgentTask: @unchecked Sendable {
     /// Of an end there is a record before the program is told, unless the task may be repeated.
     private func recordEnd() {
         guard record.mayBeRepeated(below: session.resumableSize), session.isAttached else { return save() }
-        session.unrecordedEnds.set(key, after: Self.unrecordedTime)
+        session.unrecordedEnds.set(self, after: Self.unrecordedTime)
     }
 
     /// The program takes its time, or has gone.
@@ -378,7 +378,7 @@ final class AgentTask: @unchecked Sendable {
     /// the task is under way again.
     func forget() {
         stopClock()
-        session.unrecordedEnds.cancel(key)
+        session.unrecordedEnds.cancel(self)
         turn += 1
         if case .running(let task) = phase { task.cancel() }
         phase = .ended(isRecorded: true)
@@ -409,4 +409,9 @@ final class AgentTask: @unchecked Sendable {
             )
         }
     }
+}
+
+extension AgentTask: Hashable {
+    static func == (one: AgentTask, other: AgentTask) -> Bool { one === other }
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
