@@ -9,7 +9,7 @@ final class AgentTask: @unchecked Sendable {
     private enum Phase {
         /// Nothing is transferred, and nothing is to be: it is suspended.
         case idle
-        case running(URLSessionTask)
+        case running(AgentAttempt)
         /// The network has failed; the next attempt begins when the time has come.
         case retrying
         /// Without a record of that, the program has yet to take it.
@@ -21,22 +21,12 @@ final class AgentTask: @unchecked Sendable {
     private unowned let session: AgentSession
     private var phase = Phase.idle
     private var backoff = RetryBackoff()
-    /// Of the current attempt, or of the wait for it: what was scheduled for an earlier one is void.
-    private var turn = 0
+    /// Of the waits for another attempt: the end of an earlier one means nothing.
+    private var wait = 0
     private var clock: TimeoutClock
     private var hasExpired = false
     /// Of all attempts.
     private var metrics: MetricsDescription?
-
-    // MARK: Of the current attempt
-
-    /// What a server says to an upload.
-    private var body: DownloadFile?
-    private var finishedFile: String?
-    private var producedResumeData: Data?
-    /// Whether the record names the file that the attempt writes.
-    private var isCheckpointed = false
-    private var written: Int64 = 0
 
     init(_ stored: StoredTask, in session: AgentSession) {
         self.stored = stored
@@ -94,16 +84,15 @@ final class AgentTask: @unchecked Sendable {
         stored.record.submission.wish = new
         if new.cancellation != nil { return cancel() }
         save()
-        if case .running(let task) = phase { new.settings.apply(to: task) }
+        if case .running(let attempt) = phase { new.settings.apply(to: attempt.task) }
         guard new.isSuspended != old.isSuspended else { return }
         switch phase {
-        case .running(let task):
-            new.isSuspended ? task.suspend() : task.resume()
+        case .running(let attempt):
+            new.isSuspended ? attempt.task.suspend() : attempt.task.resume()
             new.isSuspended ? stopClock() : startClock()
         case .idle, .retrying:
             if new.isSuspended {
                 stopClock()
-                turn += 1
                 phase = .idle
             } else {
                 begin()
@@ -125,15 +114,10 @@ final class AgentTask: @unchecked Sendable {
     private func cancel(because reason: URLError.BackgroundTaskCancelledReason? = nil) {
         cancellationReason = reason
         switch phase {
-        case .running(let task):
-            guard wish.cancellation == .keepingPartialFile, let download = task as? URLSessionDownloadTask else {
-                return task.cancel()
-            }
-            let turn = turn
-            download.cancel { [weak self] data in
-                guard let self, turn == self.turn else { return }
-                producedResumeData = data
-            }
+        case .running(let attempt):
+            guard wish.cancellation == .keepingPartialFile, let download = attempt.task as? URLSessionDownloadTask
+            else { return attempt.task.cancel() }
+            download.cancel { data in attempt.resumeData = data }
         case .idle, .retrying:
             let data = wish.cancellation == .keepingPartialFile ? record.resumeData : nil
             end(cancelled, resumeData: data)
@@ -147,43 +131,40 @@ final class AgentTask: @unchecked Sendable {
     private var cancelled: URLError { .cancelled(record.submission.request.url, because: cancellationReason) }
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
-        guard case .running(let task) = phase, let engine = task.engine else { return completion(record.resumeData) }
+        guard case .running(let attempt) = phase, let engine = attempt.task.engine else {
+            return completion(record.resumeData)
+        }
         engine.checkpoint(completion)
     }
 
     // MARK: - Attempts
 
     private func begin() {
-        turn += 1
         if case .upload(let file) = record.submission.kind, let problem = file.problem {
             return end(problem, resumeData: nil)
         }
-        (finishedFile, producedResumeData) = (nil, nil)
-        (isCheckpointed, written) = (false, 0)
-        dropBody()
         let task: URLSessionTask
         do {
             task = try session.makeTask(for: record)
         } catch {
             return end(error, resumeData: nil)
         }
-        phase = .running(task)
+        phase = .running(AgentAttempt(task, in: session.folder))
         wish.settings.apply(to: task)
         startClock()
         task.resume()
     }
 
-    private func retry(after error: URLError) {
+    private func retry(after error: URLError, resumeData: Data?) {
         phase = .retrying
-        dropBody()
-        if let data = producedResumeData, data != record.resumeData { stored.replaceResumeData(with: data) }
+        if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
         save()
         let delay = backoff.delay(jitter: .random(in: 0...1))
         session.log("task \(record.submission.identifier): \(error.code.rawValue), another attempt in \(delay)")
-        turn += 1
-        let turn = turn
+        wait += 1
+        let wait = wait
         session.after(delay) { [weak self] in
-            guard let self, turn == self.turn, case .retrying = phase else { return }
+            guard let self, wait == self.wait, case .retrying = phase else { return }
             begin()
         }
     }
@@ -211,7 +192,7 @@ final class AgentTask: @unchecked Sendable {
     func expire() {
         hasExpired = true
         switch phase {
-        case .running(let task): task.cancel()
+        case .running(let attempt): attempt.task.cancel()
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData)
         case .ended: break
         }
@@ -228,15 +209,12 @@ final class AgentTask: @unchecked Sendable {
         progress.counters.expectedToReceive = expected
         note(task)
         backoff.reset()
-        // The download has started over, with another file.
-        if total < written { isCheckpointed = false }
-        written = total
-        guard !isCheckpointed, total >= session.resumableSize else { return }
-        isCheckpointed = true
-        let turn = turn
+        guard case .running(let attempt) = phase, attempt.wrote(total, resumableSize: session.resumableSize) else {
+            return
+        }
         task.engine?.checkpoint { [session = session] data in
             session.perform {
-                guard let data, turn == self.turn, case .running = self.phase else { return }
+                guard let data, case .running(let current) = self.phase, current === attempt else { return }
                 self.stored.replaceResumeData(with: data)
                 self.save()
             }
@@ -244,7 +222,7 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func resumed(at offset: Int64, of expected: Int64, _ task: URLSessionTask) {
-        written = offset
+        if case .running(let attempt) = phase { attempt.resumed(at: offset) }
         progress.counters.received = offset
         progress.counters.expectedToReceive = expected
         note(task)
@@ -268,21 +246,10 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func received(_ data: Data, _ task: URLSessionTask) {
-        do throws(URLError) {
-            let file: DownloadFile
-            if let body { file = body } else { file = try DownloadFile(in: session.folder.files) }
-            body = file
-            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
-        } catch {
-            failure = error
-            task.cancel()
-        }
+        if case .running(let attempt) = phase { attempt.received(data) }
         progress.counters.received = task.countOfBytesReceived
         note(task)
     }
-
-    /// Why the agent itself had to give up.
-    private var failure: URLError?
 
     func collected(_ metrics: URLSessionTaskMetrics) {
         if record.submission.ignoresMetrics == true { return }
@@ -290,14 +257,8 @@ final class AgentTask: @unchecked Sendable {
         if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
     }
 
-    /// The file is the agent's to keep.
     func downloaded(to location: URL) {
-        let name = TemporaryName.kept.make()
-        if rename(location.path, session.folder.path(ofFile: name)) == 0 {
-            finishedFile = name
-        } else {
-            failure = URLError(.cannotMoveFile, location, "The download could not be kept.", .current)
-        }
+        if case .running(let attempt) = phase { attempt.downloaded(to: location) }
     }
 
     /// The program hears of all that goes on together, a little later.
@@ -310,45 +271,39 @@ final class AgentTask: @unchecked Sendable {
     // MARK: - The end
 
     func completed(_ task: URLSessionTask, _ error: (any Error)?) {
-        guard case .running = phase else { return }
+        guard case .running(let attempt) = phase else { return }
+        defer { attempt.discard() }
         progress.response = ResponseDescription(task.response)
         if let current = task.currentRequest, current.url != record.submission.request.url {
             progress.currentRequest = RequestDescription(current)
         }
-        if let failure = failure.take() { return end(failure, resumeData: nil) }
-        guard let error else { return succeed(task) }
+        if let failure = attempt.failure { return end(failure, resumeData: nil) }
+        guard let error else { return succeed(attempt) }
         let urlError = error as? URLError ?? URLError(.unknown)
-        let data = producedResumeData ?? urlError.downloadTaskResumeData
+        let data = attempt.resumeData ?? urlError.downloadTaskResumeData
         dropUpload(urlError.uploadTaskResumeData)
-        if wish.cancellation != nil { return end(cancelled, resumeData: producedResumeData) }
+        if wish.cancellation != nil { return end(cancelled, resumeData: attempt.resumeData) }
         if hasExpired { return end(timedOut, resumeData: data ?? record.resumeData) }
-        producedResumeData = data
-        if urlError.isTransient { return retry(after: urlError) }
+        if urlError.isTransient { return retry(after: urlError, resumeData: data) }
         end(urlError, resumeData: data)
     }
 
-    private func succeed(_ task: URLSessionTask) {
-        let counters = task.engine?.snapshot.counters ?? TaskCounters()
-        progress.counters = counters
-        if let body = body.take() {
-            finishedFile = body.keep()?.name
-            if finishedFile == nil {
-                return end(URLError(.cannotCloseFile, nil, "The response could not be kept."), resumeData: nil)
-            }
+    private func succeed(_ attempt: AgentAttempt) {
+        progress.counters = attempt.task.engine?.snapshot.counters ?? TaskCounters()
+        do throws(URLError) {
+            end(nil, file: try attempt.takeFile(), resumeData: nil)
+        } catch {
+            end(error, resumeData: nil)
         }
-        end(nil, resumeData: nil)
     }
 
-    private func end(_ error: URLError?, resumeData: Data?) {
+    private func end(_ error: URLError?, file: String? = nil, resumeData: Data?) {
         stopClock()
-        turn += 1
         phase = .ended(isRecorded: false)
-        dropBody()
-        if error != nil, let file = finishedFile.take() { session.folder.removeFile(file) }
         stored.replaceResumeData(with: resumeData)
         let ending = TaskEnding(
             error: error.map(ErrorDescription.init),
-            file: finishedFile,
+            file: file,
             resumeData: resumeData,
             progress: progress,
             metrics: metrics
@@ -379,11 +334,11 @@ final class AgentTask: @unchecked Sendable {
     func forget() {
         stopClock()
         session.unrecordedEnds.cancel(self)
-        turn += 1
-        if case .running(let task) = phase { task.cancel() }
+        if case .running(let attempt) = phase {
+            attempt.task.cancel()
+            attempt.discard()
+        }
         phase = .ended(isRecorded: true)
-        dropBody()
-        if record.ending == nil, let finishedFile { session.folder.removeFile(finishedFile) }
         stored.remove()
     }
 
@@ -391,10 +346,6 @@ final class AgentTask: @unchecked Sendable {
     private func dropUpload(_ resumeData: Data?) {
         let kept = resumeData.flatMap { try? UploadResumeData(decoding: $0) }
         kept?.body.remove(in: session.folder.files)
-    }
-
-    private func dropBody() {
-        body.take()?.remove()
     }
 
     /// What can't be written down now is written down with the next change; the task goes on meanwhile.

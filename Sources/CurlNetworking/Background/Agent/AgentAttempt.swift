@@ -1,0 +1,78 @@
+import Foundation
+
+/// One attempt at a background session's task: the ordinary task that transfers, and what it leaves behind.
+///
+/// `@unchecked Sendable`: used on the agent's queue alone.
+final class AgentAttempt: @unchecked Sendable {
+    let task: URLSessionTask
+    /// With which the next attempt can go on.
+    var resumeData: Data?
+    /// Why the agent itself had to give up.
+    private(set) var failure: URLError?
+    private let folder: SessionFolder
+    /// What a server says to an upload.
+    private var body: DownloadFile?
+    /// The name of a download that is complete.
+    private var file: String?
+    /// Of a download, in bytes.
+    private var written: Int64 = 0
+    /// Whether the record names the file that is being written.
+    private var isCheckpointed = false
+
+    init(_ task: URLSessionTask, in folder: SessionFolder) {
+        self.task = task
+        self.folder = folder
+    }
+
+    /// - Parameter resumableSize: So many bytes are worth resuming.
+    /// - Returns: Whether the record is to name the file that is being written: once for each file.
+    func wrote(_ total: Int64, resumableSize: Int64) -> Bool {
+        // The download has started over, with another file.
+        if total < written { isCheckpointed = false }
+        written = total
+        guard !isCheckpointed, total >= resumableSize else { return false }
+        isCheckpointed = true
+        return true
+    }
+
+    func resumed(at offset: Int64) {
+        written = offset
+    }
+
+    func received(_ data: Data) {
+        do throws(URLError) {
+            let file: DownloadFile
+            if let body { file = body } else { file = try DownloadFile(in: folder.files) }
+            body = file
+            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+        } catch {
+            failure = error
+            task.cancel()
+        }
+    }
+
+    /// The file is the agent's to keep.
+    func downloaded(to location: URL) {
+        let name = TemporaryName.kept.make()
+        if rename(location.path, folder.path(ofFile: name)) == 0 {
+            file = name
+        } else {
+            failure = URLError(.cannotMoveFile, location, "The download could not be kept.", .current)
+        }
+    }
+
+    /// The name of the file with the response's body, which is the caller's from then on; nil if there is none.
+    func takeFile() throws(URLError) -> String? {
+        guard let body = body.take() else { return file.take() }
+        guard let name = body.keep()?.name else {
+            throw URLError(.cannotCloseFile, nil, "The response could not be kept.")
+        }
+        return name
+    }
+
+    /// Removes what nobody has taken.
+    func discard() {
+        body.take()?.remove()
+        if let file = file.take() { folder.removeFile(file) }
+    }
+}
