@@ -55,7 +55,12 @@ struct APISurfaceTests {
             kinds.contains { symbol.declaration.split(separator: " ").prefix(2).contains(Substring($0)) }
         }
         #expect(Set(common).subtracting(types).map(\.path).sorted() == [])
-        let page = try String(contentsOf: Products.sources.appendingPathComponent("README.md"), encoding: .utf8)
+        let page = try String(
+            contentsOf: Products.sources.appendingPathComponent(
+                "Sources/CurlNetworking/CurlNetworking.docc/SwitchingTheImport.md"
+            ),
+            encoding: .utf8
+        )
         let aliases = page.split(separator: "\n").filter { $0.hasPrefix("typealias ") }.map {
             $0.split(separator: " ")[1]
         }

@@ -74,7 +74,7 @@ struct ImportShapeTests {
     @Test("The aliases are those of the documentation")
     func aliases() throws {
         let lines = try [
-            "README.md", "Sources/CurlNetworking/CurlNetworking.docc/SwitchingTheImport.md",
+            "Sources/CurlNetworking/CurlNetworking.docc/SwitchingTheImport.md",
             "Tests/ImportShapes/BesideReexport/Shared/Aliases.swift",
             "Tests/ImportShapes/BesideStock/Shared/Aliases.swift",
         ].map { path in
