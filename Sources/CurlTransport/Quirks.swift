@@ -27,6 +27,11 @@ package struct CurlQuirks: Sendable, Equatable {
     /// keeps them with the multi handle.
     var keepsTLSSessionsPerHandle: Bool
 
+    /// Goes through all connections whenever a transfer leaves its multi handle; see `NoConnections`. Since 7.72
+    /// (https://github.com/curl/curl/pull/5749). Libcurl's own cure is of July 2026 (https://github.com/curl/curl/pull/22379); as no release with it has
+    /// been tried, it is assumed of all newer versions.
+    var looksThroughConnections: Bool
+
     package init(version: CurlVersion) {
         restartsPriorKnowledge = version >= CurlVersion(7, 88) && version < CurlVersion(8, 0)
         forgetsHTTP2Input = version < CurlVersion(8, 1)
@@ -34,6 +39,7 @@ package struct CurlQuirks: Sendable, Equatable {
         spinsWhilePaused = version >= CurlVersion(8, 3)
         dropsLargeFields = version >= CurlVersion(8, 0)
         keepsTLSSessionsPerHandle = version < CurlVersion(8, 12)
+        looksThroughConnections = version >= CurlVersion(7, 72)
     }
 
     /// The linked libcurl's quirks. Code that depends on a quirk holds its own copy, which tests can replace.

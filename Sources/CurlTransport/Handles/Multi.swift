@@ -94,7 +94,7 @@ package final class Multi {
         }
         self.handle = handle
         if quirks.keepsTLSSessionsPerHandle { tlsSessions = TLSSessionCache() }
-        noConnections = NoConnections()
+        if quirks.looksThroughConnections { noConnections = NoConnections() }
         // Released in closeHandle(): libcurl makes callbacks until curl_multi_cleanup has returned.
         let context = Unmanaged.passRetained(self).toOpaque()
         _ = clibcurl_multi_set_socket(handle, Callbacks.socket)

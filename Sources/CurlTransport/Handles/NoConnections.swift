@@ -3,7 +3,7 @@ import CCurlNetworkingLibcurl
 /// A connection cache that stays empty, with which a multi's handles forget their connections. Loop only.
 ///
 /// A handle that leaves its multi while it remembers a connection has libcurl go through all connections of the multi until it finds that one, in case
-/// it was made for `CURLOPT_CONNECT_ONLY` (`close_connect_only` in libcurl's multi.c; seen with 7.88 and 8.14). With 20,000 connections, that takes
+/// it was made for `CURLOPT_CONNECT_ONLY` (`CurlQuirks.looksThroughConnections`; `close_connect_only` in libcurl's multi.c). With 20,000 connections, that takes
 /// several times as long as all the rest of a request. But libcurl also forgets a connection that it is asked for and doesn't find: and it looks for it in
 /// the cache that the handle shares with others, if there is one.
 final class NoConnections {

@@ -6,15 +6,27 @@ import Testing
 @Suite("What versions of libcurl get wrong")
 struct CurlQuirksTests {
     static let versions: [(version: CurlVersion, quirks: Set<String>)] = [
-        (CurlVersion(7, 76), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle"]),
-        (CurlVersion(7, 88, 1), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "restartsPriorKnowledge"]),
+        (CurlVersion(7, 71, 1), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle"]),
+        (CurlVersion(7, 76), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections"]),
+        (
+            CurlVersion(7, 88, 1),
+            [
+                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections", "restartsPriorKnowledge",
+            ]
+        ),
         (
             CurlVersion(8, 1),
-            ["dropsLargeFields", "keepsTLSSessionsPerHandle", "sharesPriorKnowledgeWhenAnswered"]
+            [
+                "dropsLargeFields", "keepsTLSSessionsPerHandle", "looksThroughConnections",
+                "sharesPriorKnowledgeWhenAnswered",
+            ]
         ),
         (
             CurlVersion(8, 14, 1),
-            ["dropsLargeFields", "sharesPriorKnowledgeWhenAnswered", "spinsWhilePaused"]
+            [
+                "dropsLargeFields", "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered",
+                "spinsWhilePaused",
+            ]
         ),
     ]
 
