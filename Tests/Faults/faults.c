@@ -4,7 +4,7 @@
 //     FAULT_AT       the first call of that kind that fails, from 1; counted over all processes of the program
 //     FAULT_FOR_GOOD whether all calls after it fail as well
 //     FAULT_PROGRAM  the program that it is about: others that it starts run as ever
-//     FAULT_COUNTER  a file of at least 8 bytes, where the calls are counted
+//     FAULT_COUNTER  a file of at least 8 bytes, where the calls are counted; whoever writes another number there begins the fault, or ends it
 //     FAULT_REPORT   a file to which is added which call failed, with its callers, and which signal ended a process
 //
 // Names that end with .faults.test mean this machine. Calls by libdispatch never fail: it ends the process by intention. Nor do those on the
@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 enum kind {
-    NO_FAULT, DESCRIPTORS, FULL_DISK, BROKEN_DISK, WATCHES, CURL_MEMORY, INTERRUPTIONS, SHORT_READS, SHORT_WRITES, RESETS, NAMES, SLOW_NAMES,
+    NO_FAULT, DESCRIPTORS, FULL_DISK, BROKEN_DISK, WATCHES, CURL_MEMORY, CURL_WORK, INTERRUPTIONS, SHORT_READS, SHORT_WRITES, RESETS, NAMES, SLOW_NAMES,
 };
 
 static const char *const kinds[] = {
@@ -46,6 +46,7 @@ static const char *const kinds[] = {
     [BROKEN_DISK] = "broken-disk",
     [WATCHES] = "watches",
     [CURL_MEMORY] = "curl-memory",
+    [CURL_WORK] = "curl-work",
     [INTERRUPTIONS] = "interruptions",
     [SHORT_READS] = "short-reads",
     [SHORT_WRITES] = "short-writes",
@@ -341,6 +342,23 @@ char *strdup(const char *text) {
     size_t size = strlen(text) + 1;
     char *copy = lacks_memory(__func__, CALLER) ? NULL : __libc_malloc(size);
     return copy ? memcpy(copy, text, size) : NULL;
+}
+
+// MARK: - libcurl
+
+// As curl/multi.h has it.
+enum { CURLM_OUT_OF_MEMORY = 3 };
+
+int curl_multi_socket_action(void *multi, int descriptor, int events, int *running) {
+    REAL(curl_multi_socket_action);
+    if (STRIKES(CURL_WORK)) return CURLM_OUT_OF_MEMORY;
+    return real(multi, descriptor, events, running);
+}
+
+int curl_multi_socket_all(void *multi, int *running) {
+    REAL(curl_multi_socket_all);
+    if (STRIKES(CURL_WORK)) return CURLM_OUT_OF_MEMORY;
+    return real(multi, running);
 }
 
 // MARK: - Names

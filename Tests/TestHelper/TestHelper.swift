@@ -22,6 +22,7 @@ struct TestHelper {
         case "authenticate": await AuthenticateCommand.run(arguments)
         case "trace": await TraceCommand.run(arguments)
         case "idle": await IdleCommand.run(arguments)
+        case "held": await HeldCommand.run(arguments)
         case "faults": try await FaultCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)

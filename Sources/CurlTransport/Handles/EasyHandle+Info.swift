@@ -30,13 +30,14 @@ extension EasyHandle {
     var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
 
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
-    func failure(_ code: CURLcode) -> TransferFailure {
+    func failure(_ code: CURLcode, systemErrno: Int32 = 0) -> TransferFailure {
         let text = tls.complaint ?? String(cString: errorBuffer)
         var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
-            // For any other failure it would be an earlier transfer's.
-            systemErrno: code == CURLE_COULDNT_CONNECT ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : 0,
+            // For any other failure libcurl's would be an earlier transfer's.
+            systemErrno: code == CURLE_COULDNT_CONNECT
+                ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : systemErrno,
             phase: phase
         )
         // For any other failure it means nothing.

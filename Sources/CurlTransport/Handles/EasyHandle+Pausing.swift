@@ -8,7 +8,7 @@ extension EasyHandle {
         /// The multi's `timerRuns` when libcurl was last told to resume: it looks at the socket in the next run.
         var continuation: Int?
         /// The result of a transfer that ended while it was paused.
-        var result: CURLcode?
+        var result: TransferResult?
     }
 
     /// Pauses or resumes the transfer, in both directions, on the same connection. Nothing is reported while it is paused. False if libcurl
@@ -39,12 +39,15 @@ extension EasyHandle {
     package var isPaused: Bool { pausing.isPaused }
 
     /// Holds back the transfer's result until it is resumed. Outside of libcurl.
-    func keep(_ result: CURLcode) {
+    func keep(_ result: TransferResult) {
         pausing.result = result
     }
 
+    /// Whether a result is held back.
+    var hasResult: Bool { pausing.result != nil }
+
     /// The result held back, unless the transfer is still paused.
-    func takeResult() -> CURLcode? {
+    func takeResult() -> TransferResult? {
         pausing.isPaused ? nil : pausing.result.take()
     }
 }

@@ -35,8 +35,6 @@ package final class Multi {
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
-    /// libcurl found no memory, and stopped amid its work: any transfer may have been left without a socket or a timer.
-    private var lacksMemory = false
     /// Lives as long as `handle`.
     private var tlsSessions: TLSSessionCache?
     private var noConnections: NoConnections?
@@ -82,7 +80,7 @@ package final class Multi {
         loop.unregister(id)
         unsettled.removeAll()
         continued = []
-        _ = stranded.take()
+        stranded.removeAll()
     }
 
     // MARK: - libcurl's handle
@@ -251,7 +249,8 @@ package final class Multi {
     private func act(on socket: Int32, _ action: Int32) {
         guard let handle else { return }
         var stillRunning: Int32 = 0
-        if curl_multi_socket_action(handle, socket, action, &stillRunning) == CURLM_OUT_OF_MEMORY { lacksMemory = true }
+        let code = curl_multi_socket_action(handle, socket, action, &stillRunning)
+        stranded.note(code)
         needsSettling()
         needsLooking()
     }
@@ -278,7 +277,8 @@ package final class Multi {
         loop.preconditionOnLoop()
         guard let handle else { return }
         var stillRunning: Int32 = 0
-        if clibcurl_multi_run_all(handle, &stillRunning) == CURLM_OUT_OF_MEMORY { lacksMemory = true }
+        let code = clibcurl_multi_run_all(handle, &stillRunning)
+        stranded.note(code)
         needsSettling()
     }
 
@@ -288,7 +288,7 @@ package final class Multi {
         guard !isClosed else { return }
         settleHandlers()
         finishTransfers()
-        if lacksMemory || !stranded.isEmpty { endStranded() }
+        if !stranded.isEmpty { endStranded() }
         if wantsTimeout && !isClosed {
             wantsTimeout = false
             runTimers()
@@ -308,39 +308,37 @@ package final class Multi {
 
     private func finishTransfers() {
         while let easy = continued.popLast() {
-            if let code = easy.takeResult() { finish(easy, code) }
+            if let result = easy.takeResult() { finish(easy, result) }
         }
         var remaining: Int32 = 0
         while let handle, let message = curl_multi_info_read(handle, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
-            let code = clibcurl_message_result(message)
+            let result = TransferResult(code: clibcurl_message_result(message))
             // Now, not when the end is reported, which can be later: by then the number may be another socket's.
-            if code == CURLE_OK, !easy.opensChannel, let socket = easy.socket, let traffic = easy.idleTraffic {
+            if result.code == CURLE_OK, !easy.opensChannel, let socket = easy.socket, let traffic = easy.idleTraffic {
                 loop.becameIdle(socket, traffic)
             }
             if !easy.opensChannel { noConnections?.replaceConnection(of: easy) }
-            if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
+            if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
         }
     }
 
-    /// Ends the transfers that wait for an invalid socket, after libcurl has had a chance to do what it has planned for them. If it lacks memory,
-    /// that is also its chance to make up for what it left out; if it still does, nobody can say which transfers would wait for ever, so all end.
+    /// After libcurl has had a chance to do what it has planned for them.
     private func endStranded() {
-        lacksMemory = false
+        stranded.retry()
         runAll()
         settleHandlers()
         finishTransfers()
-        for easy in stranded.take() { end(easy, CURLE_RECV_ERROR) }
-        if lacksMemory { for easy in running.all where !isOpenChannel(easy) { end(easy, CURLE_OUT_OF_MEMORY) } }
-        lacksMemory = false
+        let waiting = running.all.lazy.filter { !self.isOpenChannel($0) }
+        for (easy, result) in stranded.take(from: waiting) { end(easy, result) }
     }
 
-    /// Ends a transfer that libcurl hasn't ended. It may have ended meanwhile.
-    private func end(_ easy: EasyHandle, _ code: CURLcode) {
-        guard easy.multi === self else { return }
-        if easy.isPaused { easy.keep(code) } else { finish(easy, code) }
+    /// Ends a transfer unless it has ended meanwhile.
+    private func end(_ easy: EasyHandle, _ result: TransferResult) {
+        guard easy.multi === self, !easy.hasResult else { return }
+        if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
     }
 
     /// libcurl has made its connection, and has nothing more to do with it.
@@ -349,8 +347,8 @@ package final class Multi {
         return channels[socket] === easy.handler
     }
 
-    private func finish(_ easy: EasyHandle, _ code: CURLcode) {
-        let failure = code == CURLE_OK ? nil : easy.failure(code)
+    private func finish(_ easy: EasyHandle, _ result: TransferResult) {
+        let failure = result.code == CURLE_OK ? nil : easy.failure(result.code, systemErrno: result.systemErrno)
         if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
             easy.connections?.noteReuse()
         }

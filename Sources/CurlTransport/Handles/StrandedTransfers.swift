@@ -1,11 +1,16 @@
 import CCurlNetworkingLibcurl
 
-/// Transfers for which libcurl last asked to watch an invalid socket: another transfer has lost the connection they shared, and libcurl
-/// would let them wait until they time out. And those whose sockets the system refuses to watch. Loop only.
+/// The transfers that libcurl won't go on with by itself, and that would wait until they time out. Loop only.
+///
+/// Those are the ones for which libcurl last asked to watch an invalid socket, because another transfer has lost the connection they shared, and the
+/// ones whose sockets the system refuses to watch. Where libcurl found no memory, any transfer may be one.
 struct StrandedTransfers {
     private var handles: [EasyHandle] = []
+    /// Whether libcurl has stopped amid its work for lack of memory: it may have left any other transfer without a socket or a timer.
+    private var mayBeAny = false
 
-    var isEmpty: Bool { handles.isEmpty }
+    /// Whether there are certainly none.
+    var isEmpty: Bool { handles.isEmpty && !mayBeAny }
 
     /// Called when libcurl asks for `socket`, or stops watching it. True if that leaves `easy` stranded.
     mutating func note(_ easy: EasyHandle?, _ socket: Int32, isWanted: Bool) -> Bool {
@@ -14,6 +19,11 @@ struct StrandedTransfers {
         guard socket < 0, isWanted, let easy else { return false }
         handles.append(easy)
         return true
+    }
+
+    /// Called with what libcurl returns when it has been told to go on with its transfers.
+    mutating func note(_ code: CURLMcode) {
+        if code == CURLM_OUT_OF_MEMORY { mayBeAny = true }
     }
 
     mutating func add(_ easy: EasyHandle) {
@@ -25,8 +35,19 @@ struct StrandedTransfers {
         if !handles.isEmpty { handles.removeAll { $0 === easy } }
     }
 
-    mutating func take() -> [EasyHandle] {
-        defer { handles = [] }
-        return handles
+    /// Called before libcurl is made to look at every transfer: that makes up for what it left out, unless it lacks memory again.
+    mutating func retry() {
+        mayBeAny = false
+    }
+
+    /// Those to end, each with its result: `all` if it may be any. None is left.
+    mutating func take(from all: some Sequence<EasyHandle>) -> [(EasyHandle, TransferResult)] {
+        defer { removeAll() }
+        let known = handles.map { ($0, TransferResult(code: CURLE_RECV_ERROR)) }
+        return mayBeAny ? known + all.map { ($0, .lackOfMemory) } : known
+    }
+
+    mutating func removeAll() {
+        self = StrandedTransfers()
     }
 }

@@ -22,14 +22,14 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
     private static let kinds: KeyValuePairs = [
         "descriptors": true, "full-disk": true, "broken-disk": false, "watches": true,
-        "curl-memory": true, "interruptions": false, "short-reads": false, "short-writes": false, "resets": false,
-        "names": true, "slow-names": false,
+        "curl-memory": true, "curl-work": true, "interruptions": false, "short-reads": false, "short-writes": false,
+        "resets": false, "names": true, "slow-names": false,
     ]
 
     var testDescription: String { "\(kind)\(isForGood ? " for good" : "") in \(program.rawValue)" }
 
     /// Whether a step may end by its time-out, as where a name takes long. That there is no memory is known at once.
-    var mayTimeOut: Bool { kind != "curl-memory" }
+    var mayTimeOut: Bool { kind != "curl-memory" && kind != "curl-work" }
 
     func environment(at number: Int, counter: URL, report: URL) -> [String: String] {
         var variables = [

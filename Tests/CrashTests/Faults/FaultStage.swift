@@ -12,7 +12,8 @@ final class FaultStage: Sendable {
     }
 
     private let server: LoopbackServer
-    private let library: URL
+    /// To be preloaded by whichever program calls are to fail in.
+    let library: URL
     private let atEnd: ProcessUsage
 
     /// What a run says, each once, with what came of it.

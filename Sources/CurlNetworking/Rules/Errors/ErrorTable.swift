@@ -106,6 +106,8 @@ enum ErrorTable {
         case (.proxy, _) where failure.proxy == .hostNotFound: .cannotFindHost
         case (.proxy, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (.recvError, _) where isAboutChunks(failure.text): .badServerResponse
+        // libcurl lacks memory for its transfers, whatever they have received.
+        case (.outOfMemory, ENOMEM): .unknown
         // libcurl before 8, for a field that is too large.
         case (.outOfMemory, _) where failure.phase == .receiving: .badServerResponse
         // Also libcurl before 8, for a response whose first field begins with a space.

@@ -91,6 +91,7 @@ struct ErrorTableTests {
     func largeFields() {
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory)) == .badServerResponse)
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory, phase: .sending)) == .unknown)
+        #expect(ErrorTable.code(for: Self.failure(.outOfMemory, errno: ENOMEM)) == .unknown)
     }
 
     @Test("A response that continues a field before its first is the server's fault; an argument that is wrong is ours")

@@ -1,0 +1,17 @@
+import CCurlNetworkingLibcurl
+import Glibc
+
+/// How a transfer ended: what libcurl says, or the multi where libcurl can't go on with it.
+struct TransferResult {
+    let code: CURLcode
+    /// The system's reason, where libcurl hasn't been asked for it; 0 if there is none.
+    let systemErrno: Int32
+
+    init(code: CURLcode, systemErrno: Int32 = 0) {
+        self.code = code
+        self.systemErrno = systemErrno
+    }
+
+    /// Unlike libcurl's own result of that name, it doesn't depend on what the server has sent.
+    static let lackOfMemory = TransferResult(code: CURLE_OUT_OF_MEMORY, systemErrno: ENOMEM)
+}
