@@ -11,10 +11,11 @@ struct FaultRun: Sendable {
     private(set) var errors: [String] = []
     private(set) var steps: Set<String> = []
     private var successes: Set<String> = []
-    private let mayTimeOut: Bool
+    private let fault: Fault?
 
-    init(mayTimeOut: Bool) {
-        self.mayTimeOut = mayTimeOut
+    /// - Parameter fault: nil for a run without one.
+    init(_ fault: Fault?) {
+        self.fault = fault
     }
 
     /// What the process held after the last step.
@@ -39,7 +40,7 @@ struct FaultRun: Sendable {
         case "error" where words.count == 5:
             errors.append(line)
             let isTimeout = words[2] == NSURLErrorDomain && words[3] == "\(URLError.timedOut.rawValue)"
-            expect(!isTimeout || mayTimeOut, "a time-out: \(line)")
+            expect(!isTimeout || fault?.mayTimeOut == true, "a time-out: \(line)")
         default: expect(false, line)
         }
     }
@@ -79,8 +80,10 @@ struct FaultRun: Sendable {
         let state = content("state/sessions")
         expect(state.isEmpty || !errors.isEmpty, "left over: \(state.sorted())")
 
-        // The stock storage tells nobody that it couldn't write its file.
-        for name in content("home") where name.hasSuffix(".cookies.faults") {
+        // The stock storage tells nobody that it couldn't write its file. Where the system takes less of it than was to be written, Foundation 6.3 begins
+        // again with the first byte (`Data.write(to:)`), so the file is wrong then; nothing in `Sources` writes files with that.
+        let isDamaged = fault?.kind == "short-writes" && report.contains("HTTPCookieStorage")
+        for name in content("home") where name.hasSuffix(".cookies.faults") && !isDamaged {
             let data = (try? Data(contentsOf: folder.appendingPathComponent("home/\(name)"))) ?? Data()
             let list = try? PropertyListSerialization.propertyList(from: data, format: nil)
             expect((list as? [String: Any])?.isEmpty == false, "the file of cookies is no list of cookies")

@@ -65,7 +65,7 @@ final class FaultStage: Sendable {
         }
         defer { watchdog.cancel() }
 
-        var run = FaultRun(mayTimeOut: fault?.mayTimeOut ?? false)
+        var run = FaultRun(fault)
         var isOver = false
         while !isOver, let line = await process.line() {
             isOver = line == "end"
