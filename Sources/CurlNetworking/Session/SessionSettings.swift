@@ -4,6 +4,8 @@ import Foundation
 /// A session's settings, copied from its configuration. Never changes. A class, because every request passes it on several times.
 final class SessionSettings: Sendable {
     let additionalHeaders: [HeaderField]
+    /// Those of them that say something about the cache. Usually none.
+    let additionalCacheHeaders: [HeaderField]
     let cachePolicy: URLRequest.CachePolicy
     let idleTimeout: Duration
     let resourceTimeout: Duration
@@ -56,6 +58,7 @@ final class SessionSettings: Sendable {
         additionalHeaders = (configuration.httpAdditionalHeaders ?? [:]).map { name, value in
             HeaderField(name: "\(name)", value: "\(value)")
         }
+        additionalCacheHeaders = additionalHeaders.filter { CacheDemand.concerns(field: $0.name) }
         cachePolicy = configuration.requestCachePolicy
         idleTimeout = Duration(timeInterval: configuration.timeoutIntervalForRequest)
         resourceTimeout = Duration(timeInterval: configuration.timeoutIntervalForResource)

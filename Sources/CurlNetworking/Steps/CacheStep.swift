@@ -56,10 +56,11 @@ final class CacheStep: Step, @unchecked Sendable {
         guard let request = host.request, let url = request.url, let scheme = Scheme(url), scheme.isHTTP else {
             return .pass
         }
-        let cache = host.session.settings.cache
-        let policy = host.session.settings.cachePolicy(for: request)
+        let settings = host.session.settings
+        let cache = settings.cache
+        let policy = settings.cachePolicy(for: request)
         guard cache != nil || policy == .returnCacheDataDontLoad else { return .pass }
-        var demand = CacheDemand(request, policy: policy)
+        var demand = CacheDemand(request, policy: policy, additional: settings.additionalCacheHeaders)
         // Responses over a Unix socket are local, and not cached.
         if Self.isConcerned(host), !scheme.isUnixSocket {
             self.demand = demand
@@ -94,8 +95,10 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// The demand of `request` on the cache; nil if the cache takes no part.
     static func demand(of request: URLRequest, _ host: any StepHost) -> CacheDemand? {
-        guard host.session.settings.cache != nil, isConcerned(host) else { return nil }
-        let demand = CacheDemand(request, policy: host.session.settings.cachePolicy(for: request))
+        let settings = host.session.settings
+        guard settings.cache != nil, isConcerned(host) else { return nil }
+        let policy = settings.cachePolicy(for: request)
+        let demand = CacheDemand(request, policy: policy, additional: settings.additionalCacheHeaders)
         return demand.mayStore ? demand : nil
     }
 

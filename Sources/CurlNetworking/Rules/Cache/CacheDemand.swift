@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a request wants from the cache: its policy, and the `Cache-Control` that it sends (RFC 9111 §5.2.1).
+/// What a request wants from the cache: its policy, and the `Cache-Control` that is sent with it (RFC 9111 §5.2.1).
 struct CacheDemand: Equatable, Sendable {
     enum Reading: Equatable, Sendable {
         /// Don't use a stored response.
@@ -29,7 +29,9 @@ struct CacheDemand: Equatable, Sendable {
     /// The requested part: a stored response answers if it is fresh and contains it, otherwise the server.
     var range: CacheRange?
 
-    init(_ request: URLRequest, policy: URLRequest.CachePolicy) {
+    /// - Parameter additional: The session's own fields, of those that `concerns(field:)`; the request's go before them.
+    init(_ request: URLRequest, policy: URLRequest.CachePolicy, additional: [HeaderField] = []) {
+        let fields = Fields(request: request, additional: additional)
         switch policy {
         case .useProtocolCachePolicy:
             reading = .fresh
@@ -37,7 +39,7 @@ struct CacheDemand: Equatable, Sendable {
             reading = .nothing
         case .reloadIgnoringLocalAndRemoteCacheData:
             reading = .nothing
-            if request.value(forHTTPHeaderField: "Cache-Control") == nil { fields = Self.reloadFields }
+            if fields["Cache-Control"] == nil { self.fields = Self.reloadFields }
         case .returnCacheDataElseLoad:
             reading = .anything
         case .returnCacheDataDontLoad:
@@ -45,7 +47,7 @@ struct CacheDemand: Equatable, Sendable {
             failsWithout = true
         case .reloadRevalidatingCacheData:
             reading = .validated
-            if request.value(forHTTPHeaderField: "Cache-Control") == nil { fields = Self.revalidationFields }
+            if fields["Cache-Control"] == nil { self.fields = Self.revalidationFields }
         @unknown default:
             reading = .nothing
         }
@@ -55,7 +57,25 @@ struct CacheDemand: Equatable, Sendable {
             supersedes = false
             return
         }
-        if let headers = request.allHTTPHeaderFields, !headers.isEmpty { apply(request) }
+        if !fields.isEmpty { apply(fields) }
+    }
+
+    /// The fields that are sent with a request.
+    private struct Fields {
+        let request: URLRequest
+        let additional: [HeaderField]
+
+        var isEmpty: Bool { additional.isEmpty && request.allHTTPHeaderFields?.isEmpty ?? true }
+
+        subscript(name: String) -> String? {
+            request.value(forHTTPHeaderField: name)
+                ?? additional.first { $0.name.isEqualIgnoringASCIICase(to: name) }?.value
+        }
+    }
+
+    /// Whether the field `name` says something about the cache.
+    static func concerns(field name: String) -> Bool {
+        (conditions + ["Range", "Cache-Control", "Pragma"]).contains { $0.isEqualIgnoringASCIICase(to: name) }
     }
 
     /// A GET without a body, and without a password in its URL that would be kept in the cache.
@@ -66,26 +86,23 @@ struct CacheDemand: Equatable, Sendable {
         return request.httpBody == nil
     }
 
-    private mutating func apply(_ request: URLRequest) {
-        if let field = request.value(forHTTPHeaderField: "Range") {
+    private mutating func apply(_ fields: Fields) {
+        if let field = fields["Range"] {
             range = CacheRange(field)
             if range == nil { reading = .nothing }
             mayStore = false
             supersedes = false
         }
         // A program that sets a condition expects the 304.
-        if Self.conditions.contains(where: { request.value(forHTTPHeaderField: $0) != nil }) { reading = .nothing }
-        let field = request.value(forHTTPHeaderField: "Cache-Control")
+        if Self.conditions.contains(where: { fields[$0] != nil }) { reading = .nothing }
+        let field = fields["Cache-Control"]
         let directives = CacheDirectives(field)
         if directives.contains("no-store") {
             reading = .nothing
             mayStore = false
         }
-        if field == nil ? request.value(forHTTPHeaderField: "Pragma") == "no-cache" : directives.contains("no-cache"),
-            reading == .fresh
-        {
-            reading = .validated
-        }
+        let isReload = field == nil ? fields["Pragma"] == "no-cache" : directives.contains("no-cache")
+        if isReload, reading == .fresh { reading = .validated }
         if directives.contains("only-if-cached") { failsWithout = true }
         maximumAge = directives.seconds("max-age")
         minimumFreshness = directives.seconds("min-fresh") ?? 0

@@ -129,6 +129,37 @@ struct CacheDecisionTests {
         #expect(CacheDemand(own, policy: .reloadRevalidatingCacheData).fields.isEmpty)
     }
 
+    @Test("The session's fields count as the request's, unless it has its own")
+    func additionalFields() throws {
+        func demand(
+            _ name: String,
+            _ value: String,
+            own: KeyValuePairs<String, String> = [:],
+            policy: URLRequest.CachePolicy = .useProtocolCachePolicy
+        ) throws -> CacheDemand {
+            let additional = [HeaderField(name: name, value: value)]
+            return try CacheDemand(Sample.request("http://a/", "GET", own), policy: policy, additional: additional)
+        }
+        let forbidden = try demand("cache-control", "no-store")
+        #expect(forbidden.reading == .nothing && !forbidden.mayStore)
+        #expect(try demand("Cache-Control", "no-cache").reading == .validated)
+        #expect(try demand("Pragma", "no-cache").reading == .validated)
+        #expect(try demand("If-None-Match", "\"a\"").reading == .nothing)
+        #expect(try !demand("Range", "bytes=0-1").mayStore)
+        #expect(try demand("Cache-Control", "max-age=5", policy: .reloadRevalidatingCacheData).fields.isEmpty)
+        let own = try demand("Cache-Control", "no-store", own: ["Cache-Control": "max-age=5"])
+        #expect(own.reading == .fresh && own.mayStore && own.maximumAge == 5)
+    }
+
+    @Test("A session knows which of its fields the cache has to look at")
+    func concernedFields() throws {
+        let settings = Sample.settings {
+            $0.httpAdditionalHeaders = ["X-A": "b", "cache-control": "no-store", "Accept": "*/*"]
+        }
+        #expect(settings.additionalCacheHeaders == [HeaderField(name: "cache-control", value: "no-store")])
+        #expect(Sample.settings().additionalCacheHeaders.isEmpty)
+    }
+
     @Test("stale-while-revalidate lets a response be used for so long while the server is asked")
     func staleWhileRevalidate() throws {
         func decision(
