@@ -174,6 +174,38 @@ struct CacheStepTests {
     }
 }
 
+@Suite("The cache step, after a failure")
+struct CacheStepFailureTests {
+    /// What the step makes of a failure, with a stale response that may stand in.
+    private func verdict(after code: URLError.Code) throws -> EndVerdict {
+        let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+        let request = try Sample.request()
+        let rig = StepRig(request) { $0.urlCache = cache }
+        var stored = try Sample.stored("stale", at: "http://example.com/")
+        stored.head = Sample.head(200, ["Cache-Control": "max-age=1, stale-if-error=1000000000", "ETag": "\"a\""])
+        stored.received = Date() - 100
+        stored.requested = stored.received
+        stored.variant = []
+        let step = CacheStep()
+        rig.session.settings.cache?.store(stored)
+        #expect(step.prepare(.first, rig).isPass)
+        return step.end(TransferEnding(URLError(code)), of: request, rig)
+    }
+
+    @Test("A stale response stands in for a server that is out of reach")
+    func unreachable() throws {
+        guard case .load = try verdict(after: .cannotConnectToHost) else {
+            Issue.record("The failure is the task's")
+            return
+        }
+    }
+
+    @Test("It doesn't hide that a server isn't trusted", arguments: [URLError.Code.serverCertificateUntrusted, .badURL])
+    func untrusted(code: URLError.Code) throws {
+        #expect(try verdict(after: code).isPass)
+    }
+}
+
 @Suite("The cookie step")
 struct CookieStepTests {
     @Test("Cookies that a response sets keep back what follows until they are stored")

@@ -73,6 +73,17 @@ enum CacheValidation {
         return freshness.staleness <= allowed
     }
 
+    /// Whether a request without a response has failed because its server is out of reach (RFC 5861 §4). Any other failure, such as a
+    /// certificate that isn't trusted, is the program's to know.
+    static func isUnreachable(after code: URLError.Code) -> Bool {
+        switch code {
+        case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet, .timedOut,
+            .networkConnectionLost:
+            true
+        default: false
+        }
+    }
+
     /// The statuses that count as server errors.
     static let errorStatuses: Set<Int> = [500, 502, 503, 504]
 }

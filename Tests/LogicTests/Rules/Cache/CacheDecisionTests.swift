@@ -200,4 +200,21 @@ struct CacheDecisionTests {
         #expect(try standsIn("max-age=100", age: 150, request: "stale-if-error=60"))
         #expect(try !standsIn("max-age=100, stale-if-error=100, must-revalidate", age: 150))
     }
+
+    @Test("A server that is out of reach is in trouble")
+    func unreachable() {
+        let codes: [URLError.Code] = [
+            .cannotFindHost, .cannotConnectToHost, .notConnectedToInternet, .timedOut, .networkConnectionLost,
+        ]
+        #expect(codes.allSatisfy { CacheValidation.isUnreachable(after: $0) })
+    }
+
+    @Test("A server that isn't trusted, or a request that isn't sent, is no trouble that a stale response hides")
+    func notUnreachable() {
+        let codes: [URLError.Code] = [
+            .serverCertificateUntrusted, .serverCertificateHasBadDate, .clientCertificateRequired,
+            .secureConnectionFailed, .badURL, .cancelled, .dataLengthExceedsMaximum, .userAuthenticationRequired,
+        ]
+        #expect(!codes.contains { CacheValidation.isUnreachable(after: $0) })
+    }
 }
