@@ -230,9 +230,17 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// The response to an unsafe request: what is stored for its URLs is outdated.
     private func invalidate(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
-        guard let cache = host.session.settings.cache, let url = request.url,
-            CacheStorability.invalidates(request.httpMethod, status: head.status)
-        else { return }
+        guard let cache = host.session.settings.cache else { return }
+        invalidate(by: head, to: request, in: cache)
+        // What resumes an upload is sent elsewhere, and concerns the URL of the upload as well.
+        guard let upload = host.steps.upload?.creation, upload.url != request.url else { return }
+        invalidate(by: head, to: upload, in: cache)
+    }
+
+    private func invalidate(by head: ResponseHead, to request: URLRequest, in cache: any CacheStore) {
+        guard let url = request.url, CacheStorability.invalidates(request.httpMethod, status: head.status) else {
+            return
+        }
         for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
     }
 

@@ -206,6 +206,52 @@ struct CacheStepFailureTests {
     }
 }
 
+@Suite("The cache step, in an upload that is resumed")
+struct CacheStepUploadTests {
+    /// Whether what was stored for the upload's own URL is still there, after this answer to a request elsewhere.
+    private func isStored(after head: ResponseHead, to method: String, at url: String) throws -> Bool {
+        let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+        let request = try Sample.request("http://example.com/file", "PUT")
+        let rig = StepRig(request, .data(Data(count: 1000))) { $0.urlCache = cache }
+        let upload = UploadStep(offering: .v6)
+        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(upload)))
+        let owner = TicketOwner()
+        try rig.enter(owner)
+        var plan = try TransferPlan(
+            request,
+            rig.ticket,
+            body: DataBody(Data(count: 1000)),
+            settings: rig.session.settings,
+            keepsCredentials: true
+        )
+        upload.encode(&plan, rig)
+        let key = "http://example.com/file"
+        rig.session.settings.cache?.store(try Sample.stored("old", at: key))
+        let received = ReceivedHead(head: head, request: try Sample.request(url, method))
+        #expect(CacheStep().receive(received, rig).isPass)
+        guard case .known(let stored)? = rig.session.settings.cache?.find(key, now: .now, isInsistent: true) else {
+            throw URLError(.unknown)
+        }
+        return stored != nil
+    }
+
+    @Test("The answer to the rest outdates what is stored for the upload's own URL")
+    func rest() throws {
+        #expect(try !isStored(after: Sample.head(200), to: "PATCH", at: "http://example.com/uploads/1"))
+    }
+
+    @Test("So does the answer to the question, which may say that the server has all of it")
+    func question() throws {
+        let head = Sample.head(204, ["Upload-Complete": "?1"])
+        #expect(try !isStored(after: head, to: "HEAD", at: "http://example.com/uploads/1"))
+    }
+
+    @Test("A refusal outdates nothing")
+    func refusal() throws {
+        #expect(try isStored(after: Sample.head(409), to: "PATCH", at: "http://example.com/uploads/1"))
+    }
+}
+
 @Suite("The cookie step")
 struct CookieStepTests {
     @Test("Cookies that a response sets keep back what follows until they are stored")
