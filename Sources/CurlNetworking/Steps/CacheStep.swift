@@ -374,10 +374,11 @@ final class CacheStep: Step, @unchecked Sendable {
     private func takeStorableResponse(_ host: any StepHost) -> StoredResponse? {
         guard case .gathering(let entry) = write else { return nil }
         write = .none
-        guard let url = entry.request.url, let response = host.owner.shownResponse, let ownURL = response.url,
-            let body = host.sink.wholeBody
-        else { return nil }
-        guard body.count <= entry.limit else {
+        guard let url = entry.request.url, let response = host.owner.shownResponse, let ownURL = response.url else {
+            return nil
+        }
+        // Without a whole body the task has become a download or stream task.
+        guard let body = host.sink.wholeBody, body.count <= entry.limit else {
             dropSuperseded(by: entry.head, to: entry.request, host)
             return nil
         }

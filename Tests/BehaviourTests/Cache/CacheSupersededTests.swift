@@ -96,6 +96,30 @@ struct CacheSupersededTests {
         }
     }
 
+    @Test("So does one whose task became a download")
+    func becameDownload() async throws {
+        let (count, gate) = (Counter(), Gate())
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let server = try LoopbackServer { _ in
+            let isFirst = count.next() == 1
+            let body: LoopbackServer.Response =
+                isFirst ? .text("older") : .pieces([.bytes("new"), .waitFor(gate), .bytes("er")])
+            return body.header("Cache-Control", "max-age=1000")
+        }
+        defer { server.stop() }
+        let session = Self.session(delegate)
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        let request = URLRequest(url: server.url("/"), cachePolicy: .reloadIgnoringLocalCacheData)
+        let task = session.dataTask(with: request)
+        task.resume()
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        let download = try #require(delegate.download(of: task))
+        gate.open()
+        try await delegate.success(of: download)
+        #expect(await Self.stored(session, server) == nil)
+    }
+
     @Test("What is no answer about the whole leaves it alone", arguments: ["Range", "If-None-Match", "If-Match"])
     func others(field: String) async throws {
         let server = try LoopbackServer { request in
