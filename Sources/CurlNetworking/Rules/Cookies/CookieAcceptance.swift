@@ -61,6 +61,8 @@ struct CookieAcceptance {
     /// the domain.
     private func domain(of cookie: ParsedCookie, from target: CookieTarget) -> String? {
         guard let domain = cookie.domain else { return target.host }
+        // The list has no names that end in a dot: "com." would get past it, and be for all hosts "….com.".
+        guard !domain.hasSuffix(".") else { return nil }
         if target.isAddress || isPublicSuffix(domain) { return domain == target.host ? domain : nil }
         return target.domainMatches(domain) ? "." + domain : nil
     }

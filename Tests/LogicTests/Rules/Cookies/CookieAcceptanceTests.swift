@@ -83,6 +83,20 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b; Domain=localhost", from: "http://localhost/").first?.domain == "localhost")
     }
 
+    @Test("A dot at its end makes no domain of a public suffix", arguments: ["com.", ".com.", "co.uk.", "uk."])
+    func rootDot(domain: String) throws {
+        #expect(try Self.cookies("a=b; Domain=\(domain)", from: "http://evil.com./").isEmpty)
+        #expect(try Self.cookies("a=b; Domain=\(domain)", from: "http://evil.co.uk./").isEmpty)
+        let guess = CookieAcceptance(policy: .always, isPublicSuffix: PublicSuffixList.isProbablySuffix)
+        let url = try Sample.url("http://evil.co.uk./")
+        #expect(guess.cookies(from: ["a=b; Domain=\(domain)"], at: url, mainDocument: nil, now: Self.now).isEmpty)
+    }
+
+    @Test("A host whose name ends in a dot has cookies of its own")
+    func rootDotHost() throws {
+        #expect(try Self.cookies("a=b", from: "http://example.com./").first?.domain == "example.com.")
+    }
+
     @Test("An IP address is a domain of its own alone")
     func addresses() throws {
         #expect(try Self.cookies("a=b; Domain=127.0.0.1", from: "http://127.0.0.1/").first?.domain == "127.0.0.1")
