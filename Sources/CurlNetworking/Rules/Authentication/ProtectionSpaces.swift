@@ -56,12 +56,19 @@ struct ProtectionSpaces: Sendable {
         var digestCount: UInt32 = 0
         /// The path prefixes in the space, none a prefix of another; empty for the whole origin.
         var prefixes: [String] = []
+        /// When it was last set or accepted, as a number in order.
+        fileprivate var number: UInt64 = 0
     }
 
     private var known: [Origin: [ProtectionSpace: Known]] = [:]
+    private var lastNumber: UInt64 = 0
 
     /// With more prefixes, the space is the whole origin.
     private static let maximumPrefixes = 64
+    /// A server that names more realms than this is up to something: the one that was accepted longest ago is forgotten.
+    static let maximumSpaces = 64
+    /// With more, all are forgotten.
+    static let maximumOrigins = 10_000
 
     subscript(space: ProtectionSpace) -> Known? { known[space.origin]?[space] }
 
@@ -69,7 +76,19 @@ struct ProtectionSpaces: Sendable {
     /// no count is used twice.
     mutating func name(_ credential: Credential, for space: ProtectionSpace, digest: DigestChallenge?) {
         guard self[space]?.credential != credential else { return }
-        known[space.origin, default: [:]][space] = Known(credential: credential, isProven: false, digest: digest)
+        if known[space.origin] == nil, known.count >= Self.maximumOrigins { known = [:] }
+        var entry = Known(credential: credential, isProven: false, digest: digest)
+        entry.number = nextNumber()
+        known[space.origin, default: [:]][space] = entry
+        guard let spaces = known[space.origin], spaces.count > Self.maximumSpaces,
+            let oldest = spaces.min(by: { $0.value.number < $1.value.number })
+        else { return }
+        known[space.origin]?[oldest.key] = nil
+    }
+
+    private mutating func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
     }
 
     /// The server has a new nonce.
@@ -93,6 +112,7 @@ struct ProtectionSpaces: Sendable {
             }
             if prefixes.isEmpty || entry.prefixes.count > Self.maximumPrefixes { entry.prefixes = [] }
         }
+        entry.number = nextNumber()
         known[space.origin]?[space] = entry
     }
 
@@ -102,15 +122,16 @@ struct ProtectionSpaces: Sendable {
         known[space.origin]?[space] = nil
     }
 
-    /// The known space of `url`: of several, the one with the longest prefix.
+    /// The known space of `url`: of several, the one with the longest prefix, and of several of these the one that was accepted last.
     func space(for url: URL, at origin: Origin, party: AuthenticationParty) -> ProtectionSpace? {
         guard let candidates = known[origin] else { return nil }
         let path = Self.path(of: url)
-        var best: (space: ProtectionSpace, length: Int)?
+        var best: (space: ProtectionSpace, rank: (Int, UInt64))?
         for (space, entry) in candidates where entry.isProven && space.party == party {
             let lengths = entry.prefixes.filter(path.hasPrefix).map(\.utf8.count)
             guard let length = entry.prefixes.isEmpty ? 0 : lengths.max() else { continue }
-            if length > best?.length ?? -1 { best = (space, length) }
+            let rank = (length, entry.number)
+            if best.map({ rank > $0.rank }) ?? true { best = (space, rank) }
         }
         return best?.space
     }

@@ -48,6 +48,51 @@ struct ProtectionSpacesTests {
         #expect(spaces[space] == nil)
     }
 
+    @Test("A server that asks for another realm each time leaves no more than the latest ones")
+    func manyRealms() throws {
+        var spaces = ProtectionSpaces()
+        let url = try Sample.url("http://example.com/")
+        let most = ProtectionSpaces.maximumSpaces
+        let first = try Self.space(realm: "first")
+        spaces.name(Self.credential, for: first, digest: nil)
+        for number in 0..<(10 * most) {
+            let space = try Self.space(realm: "\(number)")
+            spaces.name(Self.credential, for: space, digest: nil)
+            spaces.prove(Self.credential, for: space, at: url)
+            spaces.prove(Self.credential, for: first, at: url)
+        }
+        let kept = try (0..<(10 * most)).filter { try spaces[Self.space(realm: "\($0)")] != nil }
+        #expect(kept == Array((9 * most + 1)..<(10 * most)))
+        #expect(spaces[first] != nil, "what is in use stays")
+    }
+
+    @Test("Of spaces that reach equally far, the one that was accepted last counts")
+    func latest() throws {
+        var spaces = ProtectionSpaces()
+        let url = try Sample.url("http://example.com/a")
+        let realms = (0..<20).map { "\($0)" } + ["3", "17", "3"]
+        for realm in realms {
+            let space = try Self.space(realm: realm)
+            spaces.name(Self.credential, for: space, digest: nil)
+            spaces.prove(Self.credential, for: space, at: url)
+            #expect(try spaces.space(for: url, at: Self.origin(), party: .server) == space)
+        }
+    }
+
+    @Test("Of more origins than any program has, none is kept")
+    func manyOrigins() throws {
+        var spaces = ProtectionSpaces()
+        let first = try Self.space()
+        spaces.name(Self.credential, for: first, digest: nil)
+        for number in 1...ProtectionSpaces.maximumOrigins {
+            let origin = first.origin.at("h\(number)", port: 80)
+            let space = ProtectionSpace(party: .server, origin: origin, realm: "r", scheme: .basic)
+            spaces.name(Self.credential, for: space, digest: nil)
+            #expect(spaces[space] != nil)
+        }
+        #expect(spaces[first] == nil)
+    }
+
     @Test("Basic reaches what is at or below the last slash (RFC 7617 §2.2), and the directories of further successes")
     func basicPaths() throws {
         var spaces = ProtectionSpaces()
