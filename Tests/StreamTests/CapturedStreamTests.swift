@@ -79,6 +79,32 @@ struct CapturedStreamTests {
         #expect(recorder.events == [.captured])
     }
 
+    @Test("What the server said before anybody read from the task is theirs")
+    func early() async throws {
+        // The words come with the proxy's answer: they are there as soon as the connection is.
+        let proxy = try LoopbackServer { _ in
+            { event in
+                guard case .received = event else { return [] }
+                return [.bytes("HTTP/1.1 200 Connected\r\n\r\n220 ready\n")]
+            }
+        }
+        defer { proxy.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) {
+            $0.curl.proxy = .server(CurlOptions.ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "mail.test", port: 25)
+        task.resume()
+        let streams = try await streams(of: task, recorder)
+        let text = await onThread { () -> String? in
+            streams.input.open()
+            defer { streams.input.close() }
+            return streams.read(10)
+        }
+        #expect(text == "220 ready\n")
+    }
+
     @Test("They tell of the end, and the other side hears of theirs")
     func ends() async throws {
         let server = try LoopbackServer.echo()

@@ -133,6 +133,16 @@ package final class Channel: TransferHandler {
         return plainSocket
     }
 
+    /// What came with the connection and has been reported to nobody, for whoever takes the connection over. Throws where that is an error.
+    package func takeEarly() throws(TransferFailure) -> [UInt8] {
+        switch early.take() {
+        case .bytes(let bytes): return bytes
+        case .failure(let failure): throw failure
+        // The system tells of the end again.
+        case .count, .nothing, .end, nil: return []
+        }
+    }
+
     /// What libcurl knows of the connection; nil once the channel is closed.
     package var statistics: TransferStatistics? { easy?.statistics }
     package var tlsSession: TLSSession? { easy?.tlsSession }

@@ -42,6 +42,14 @@ final class StreamConnection {
         let isEncrypted: Bool
     }
 
+    /// What waits until the system has all that was to be written.
+    private enum FinalStep {
+        /// The connection's write side ends.
+        case finishSending
+        /// The program gets the connection.
+        case capture
+    }
+
     let url: URL?
     let port: StreamPort
     let site: Site
@@ -53,8 +61,8 @@ final class StreamConnection {
     var security = Security.none
     /// How many bytes the channel has of the write that the port is at.
     private var sendingCount = 0
-    /// All that was to be written is on its way: the connection's write side follows it.
-    private var finishesWhenSent = false
+    /// In their order.
+    private var finalSteps = Fifo<FinalStep>()
     private(set) var hasReachedEnd = false
     /// What was decrypted while nobody could read: between the two ends of TLS.
     var leftover = Data()
@@ -275,10 +283,7 @@ extension StreamConnection: ChannelDelegate {
         let count = sendingCount
         sendingCount = 0
         if count > 0 { port.wrote(count) }
-        if finishesWhenSent, self.channel != nil, channel.unsentCount == 0 {
-            finishesWhenSent = false
-            channel.finishSending()
-        }
+        takeFinalSteps()
         serve()
     }
 
@@ -301,17 +306,28 @@ extension StreamConnection: StreamCarrier {
         guard let channel else { return }
         if case .established(let tls) = security {
             tls.close()
-            finishesWhenSent = true
+            finalSteps.append(.finishSending)
             return flush(tls)
         }
         channel.finishSending()
+    }
+
+    private func takeFinalSteps() {
+        while let channel, channel.unsentCount == 0, let step = finalSteps.popFirst() {
+            switch step {
+            case .finishSending: channel.finishSending()
+            case .capture: capture(channel)
+            }
+        }
     }
 
     func begin(_ transition: StreamPort.Queue.Transition) {
         switch transition {
         case .startTLS: startTLS()
         case .stopTLS: stopTLS()
-        case .capture: capture()
+        case .capture:
+            finalSteps.append(.capture)
+            takeFinalSteps()
         }
     }
 
@@ -319,12 +335,24 @@ extension StreamConnection: StreamCarrier {
         finish(port.failure)
     }
 
-    private func capture() {
-        guard let channel, let owner = port.owner else { return }
-        var tls: TLSClient?
-        if case .established(let client) = security { tls = client }
+    private func capture(_ channel: Channel) {
+        guard let owner = port.owner else { return }
+        var (tls, surplus): (TLSClient?, Data) = (nil, port.surplus)
+        do throws(TransferFailure) {
+            let early = try channel.takeEarly()
+            if case .established(let client) = security {
+                tls = client
+                try early.withUnsafeBytes { bytes in
+                    Result { () throws(TransferFailure) in try client.receive(bytes) }
+                }.get()
+            } else {
+                surplus += early
+            }
+        } catch {
+            return fail(error)
+        }
         guard !site.isEncrypted, let socket = channel.descriptor,
-            let connection = CapturedConnection(socket, tls, surplus: port.surplus)
+            let connection = CapturedConnection(socket, tls, surplus: surplus)
         else {
             let description =
                 "The connection can't be taken from libcurl, which speaks TLS on it, or there are no descriptors left."
