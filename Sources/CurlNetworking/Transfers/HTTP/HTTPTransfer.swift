@@ -32,6 +32,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private(set) var connection = ConnectionReport()
     @exclusivity(unchecked) private(set) var metrics: HopMetrics?
     private var clock: ActivityClock
+    /// When the rest of an unwanted body is given up; nil while none is being read.
+    private var discardEnd: Deadline?
     private var inquiry: HandshakeInquiry?
 
     /// The input of `start()`. A class, because a payload of an enum is copied whenever it is looked at.
@@ -75,9 +77,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var discardedCount = 0
         /// libcurl was told to hold the body's bytes back.
         var isPaused = false
-
-        /// In bytes: reading more than this of an unwanted body costs more than a new connection.
-        static let maximumDiscarded = 64 * 1024
     }
 
     /// The request's body so far.
@@ -173,7 +172,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func proceed(to route: BodyRoute) {
         receiving.route = route
-        if endIfAnsweredEarly() { return }
+        if endIfUnwanted() { return }
         guard receiving.isPaused, !isPaused else { return }
         continueTransfer()
     }
@@ -183,7 +182,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         _ = easy?.setPaused(false)
     }
 
-    var lastActivity: MonotonicTime? { clock.last }
+    /// An unwanted body has an end of its own.
+    var lastActivity: MonotonicTime? { discardEnd == nil ? clock.last : nil }
 
     var phase: TransferPhase { easy?.phase ?? (decodingEnding == nil ? .preparing : .receiving) }
 
@@ -274,7 +274,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         case .discard:
             receiving.count += Int64(bytes.count)
             receiving.discardedCount += bytes.count
-            return receiving.discardedCount > Receiving.maximumDiscarded ? .abort : .accepted
+            return receiving.discardedCount > UnwantedBody.maximumLength ? .abort : .accepted
         case .hold:
             receiving.isPaused = true
             return .pause
@@ -341,17 +341,30 @@ final class HTTPTransfer: Transfer, TransferHandler {
             _ = setPaused(true)
             delegate.transferPaused(self)
         }
-        if !endIfAnsweredEarly() { delegate.transferSettled(self) }
+        if !endIfUnwanted() { delegate.transferSettled(self) }
     }
 
-    /// Ends a transfer whose response body is unwanted while the request's body is still being sent: sending the rest would be pointless,
-    /// perhaps to a server that doesn't read it. Outside of libcurl.
-    private func endIfAnsweredEarly() -> Bool {
-        guard receiving.head != nil, case .discard = receiving.route, sending.hasBody, !sending.isComplete, easy != nil
+    /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body is
+    /// still being sent, it is never worth it: sending the rest would be pointless, perhaps to a server that doesn't read it. Outside of
+    /// libcurl.
+    private func endIfUnwanted() -> Bool {
+        guard case .discard = receiving.route, easy != nil, abortError == nil, discardEnd == nil,
+            let head = receiving.head
         else { return false }
+        let isAnsweredEarly = sending.hasBody && !sending.isComplete
+        guard !isAnsweredEarly, UnwantedBody.isWorthReading(after: head, method: request.httpMethod ?? "GET") else {
+            endUnwanted()
+            return true
+        }
+        let deadline = Deadline { [weak self] in self?.endUnwanted() }
+        discardEnd = deadline
+        loop.schedule(deadline, at: loop.now + UnwantedBody.maximumTime)
+        return false
+    }
+
+    private func endUnwanted() {
         cancel()
         finish(nil)
-        return true
     }
 
     // MARK: - The end
@@ -395,6 +408,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Frees libcurl's handle and system resources.
     private func end() {
         stage = .over
+        if let discardEnd = discardEnd.take() { loop.cancel(discardEnd) }
         inquiry?.close()
         sending.body.take()?.close()
     }
