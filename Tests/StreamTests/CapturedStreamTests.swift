@@ -194,6 +194,27 @@ struct CapturedStreamTests {
         #expect(echo.events.value.contains(.openCompleted))
         #expect(echo.events.value.last == .endEncountered)
     }
+
+    @Test("Over TLS their delegate hears of every byte, also of those that came with the ones it has read")
+    func secureRunLoop() async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(nginx, delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("start\n")
+        #expect(try await task.line() == "plain: start")
+        task.startSecureConnection()
+        let streams = try await streams(of: task, recorder)
+        // Each line comes back as a record, which is longer than what is read at once.
+        let echo = RunLoopEcho(Array("hello\ngoodbye\n".utf8))
+        let result = await onThread { echo.run(streams.input, streams.output) }
+        #expect(result == "TLS: hello\nTLS: goodbye\n")
+        #expect(echo.events.value.last == .endEncountered)
+    }
 }
 
 /// Writes bytes when there is room, closes, and reads until the end: all of it in events of a run loop.

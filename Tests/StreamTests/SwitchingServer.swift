@@ -53,6 +53,11 @@ final class SwitchingServer: Sendable {
             while True:
                 text = line(connection)
                 if text is None:
+                    if kind == b"TLS: ":
+                        try:
+                            connection.unwrap()
+                        except OSError:
+                            pass
                     return
                 connection.sendall(kind + text)
                 if text == b"start\\n":

@@ -21,8 +21,12 @@ final class CapturedConnection: @unchecked Sendable {
 
     /// `@unchecked Sendable`: TLS is this connection's alone.
     fileprivate struct State: @unchecked Sendable {
-        /// Read from the connection before it was captured.
+        /// Read, and not the program's yet.
         var surplus: Data
+        /// What a look for bytes has found instead; nothing is read after it.
+        var ending: Result?
+        /// Somebody waits in `read`: what comes is theirs.
+        var isAwaited = false
         let tls: TLSClient?
         /// Encrypted, and not with the system yet.
         var unsent: [UInt8] = []
@@ -50,14 +54,19 @@ final class CapturedConnection: @unchecked Sendable {
         // The caller's, until this returns.
         nonisolated(unsafe) let buffer = buffer
         while true {
-            if let result = state.withLock({ $0.read(into: buffer, from: descriptor) }) { return result }
+            let result = state.withLock { state in
+                let result = state.read(into: buffer, from: descriptor)
+                state.isAwaited = result == nil
+                return result
+            }
+            if let result { return result }
             wait(for: POLLIN)
         }
     }
 
     /// Whether a read would find something at once, an end or an error among them.
     var mayRead: Bool {
-        state.withLock { !$0.surplus.isEmpty } || isReady(for: POLLIN)
+        state.withLock { $0.lookForBytes(on: descriptor) } ?? isReady(for: POLLIN)
     }
 
     func closeReading() {
@@ -119,6 +128,20 @@ extension CapturedConnection.State {
     /// What one call carries, in bytes: a record of TLS (RFC 8446 §5.1).
     private static let recordSize = 16 * 1024
 
+    /// Whether there is something to read; nil where the socket can tell. Over TLS it can't: a record may have come in part, carry nothing
+    /// for the program, or have been received with the one before it.
+    fileprivate mutating func lookForBytes(on descriptor: Int32) -> Bool? {
+        guard surplus.isEmpty, ending == nil else { return true }
+        guard tls != nil, !isAwaited else { return nil }
+        var record = Data(count: Self.recordSize)
+        switch record.withUnsafeMutableBytes({ read(into: $0, from: descriptor) }) {
+        case .count(let count): surplus = record.prefix(count)
+        case nil: return false
+        case let found: ending = found
+        }
+        return true
+    }
+
     /// nil where nothing is there yet.
     fileprivate mutating func read(
         into buffer: UnsafeMutableRawBufferPointer,
@@ -130,6 +153,7 @@ extension CapturedConnection.State {
             surplus = Data(surplus.dropFirst(count))
             return .count(count)
         }
+        if let ending { return ending }
         guard let tls else { return Self.receive(into: buffer, from: descriptor) }
         do throws(TransferFailure) {
             return try read(tls, into: buffer, from: descriptor)

@@ -142,7 +142,7 @@ final class CapturedSide: @unchecked Sendable {
         switch result {
         case .success:
             // What was read before shows at no descriptor.
-            if direction == .read, connection.mayRead { becameReady() }
+            if direction == .read { becameReady() }
         case .failure(let error):
             let failure = URLError(.cannotOpenFile, nil, "The stream can't be watched: \(error).", error)
             change(to: .error, failure, .errorOccurred)
@@ -167,6 +167,7 @@ final class CapturedSide: @unchecked Sendable {
     }
 
     private func becameReady() {
+        guard direction == .write || connection.mayRead else { return }
         let watch = state.withLock { $0.watch.take() }
         guard let watch else { return }
         watch.cancel()
