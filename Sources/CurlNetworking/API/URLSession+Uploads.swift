@@ -47,7 +47,7 @@ extension KeptBody.Content {
     fileprivate var source: TaskBody.Source {
         switch self {
         case .data(let data): .data(data)
-        case .file(let file), .programFile(let file): .file(file.url)
+        case .file(let file, _), .programFile(let file): .file(file.url)
         case .stream: .stream
         }
     }

@@ -4,33 +4,27 @@ import Foundation
 
 extension UploadStep {
     /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue. Writes what can't be
-    /// in it to a file, on another queue.
+    /// in it to a file, on another queue, and removes what an earlier task has kept if this takes its place.
     func makeResumeData(_ host: any StepHost, _ completion: @escaping @Sendable (Data?) -> Void) {
-        guard let found = resumeDataWithoutBody(host) else { return completion(nil) }
-        var resumeData = found
-        if let kept = resumption?.kept {
-            resumeData.body = kept
-            return completion(resumeData.encoded())
+        guard var found = resumeDataWithoutBody(host) else { return completion(nil) }
+        if let kept = resumption?.kept(for: found.destination, file) {
+            found.body = kept
+            return completion(found.encoded())
         }
-        let (source, file, owner) = (host.owner.body.source, file, host.owner)
+        let body: BodyToKeep
+        switch (host.owner.body.source, resumption?.content) {
+        case (.stream, _): return completion(found.encoded())
+        case (.file, .file(_, let partial)): body = .ours(partial)
+        case (.file, _):
+            guard let file else { return completion(nil) }
+            body = .program(file)
+        case (.data(let data), _): body = .data(data)
+        case (.request, _): return completion(nil)
+        }
+        let (resumeData, old, owner) = (found, resumption?.kept?.body, host.owner)
         let directory = host.session.settings.temporaryDirectory
-        switch source {
-        case .stream: return completion(resumeData.encoded())
-        case .request: return completion(nil)
-        case .data, .file: break
-        }
         DispatchQueue.global(qos: .utility).async {
-            var resumeData = found
-            var kept: KeptBody?
-            if case .data(let data) = source { kept = try? KeptBody(data, in: directory) }
-            if case .file = source, let file { kept = try? KeptBody(file, in: directory) }
-            var encoded: Data?
-            if let kept {
-                resumeData.body = kept
-                encoded = resumeData.encoded()
-                if encoded == nil { kept.remove(in: directory) }
-            }
-            let result = encoded
+            let result = resumeData.encoded(with: body, insteadOf: old, in: directory)
             owner.submit { completion(result) }
         }
     }
@@ -56,5 +50,42 @@ extension UploadStep {
             length: resumption.length,
             body: .stream
         )
+    }
+}
+
+/// A body on its way into resume data.
+private enum BodyToKeep: Sendable {
+    case data(Data)
+    case program(UploadedFile)
+    /// It is in a private file already.
+    case ours(PartialFile)
+
+    /// Blocks.
+    func keep(for destination: UploadDestination, in directory: URL) throws(URLError) -> KeptBody {
+        switch self {
+        case .data(let data):
+            try KeptBody(data, for: destination, in: directory)
+        case .program(let file):
+            try KeptBody(KeptUpload(destination: destination, body: .program(file)), in: directory)
+        case .ours(let file):
+            try KeptBody(KeptUpload(destination: destination, body: .ours(file)), in: directory)
+        }
+    }
+
+    var isKeptAlready: Bool { if case .ours = self { true } else { false } }
+}
+
+extension UploadResumeData {
+    /// The data with `body`, which is kept in `directory` instead of `old`; nil, and `old` stays, if that fails. Blocks.
+    fileprivate func encoded(with body: BodyToKeep, insteadOf old: KeptBody?, in directory: URL) -> Data? {
+        guard let kept = try? body.keep(for: destination, in: directory) else { return nil }
+        var resumeData = self
+        resumeData.body = kept
+        guard let encoded = resumeData.encoded() else {
+            kept.remove(in: directory, keepsBody: body.isKeptAlready)
+            return nil
+        }
+        old?.remove(in: directory, keepsBody: body.isKeptAlready)
+        return encoded
     }
 }

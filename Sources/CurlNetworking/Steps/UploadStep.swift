@@ -173,7 +173,7 @@ final class UploadStep: Step, @unchecked Sendable {
     func stop(_ host: any StepHost) {
         if case .underWay(let deadline) = pause { host.pool.loop.cancel(deadline) }
         pause = .none
-        guard isAnswered, let kept = resumption?.kept else { return }
+        guard isAnswered, let kept = resumption?.kept?.body else { return }
         let directory = host.session.settings.temporaryDirectory
         DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
     }

@@ -84,7 +84,7 @@ final class DownloadFile {
     /// Describes the incomplete file, which is still growing and is kept if this process ends. The lock tells other processes that it is in
     /// use. nil if someone else removed the file, or the system refuses.
     func describe() -> PartialFile? {
-        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasKeptName() else { return nil }
+        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasName(.kept) else { return nil }
         return PartialFile(describing: descriptor, at: url, isGrowing: true)
     }
 
@@ -106,9 +106,9 @@ final class DownloadFile {
         return file
     }
 
-    /// Closes the incomplete file and keeps it for resuming. nil if someone else has removed it.
-    func keep() -> PartialFile? {
-        guard isInPlace, hasKeptName(), let partial = PartialFile(describing: descriptor, at: url) else {
+    /// Closes the file and keeps it for resuming, with a name of the form `name`. nil if someone else has removed it.
+    func keep(as name: TemporaryName = .kept) -> PartialFile? {
+        guard isInPlace, hasName(name), let partial = PartialFile(describing: descriptor, at: url) else {
             remove()
             return nil
         }
@@ -117,9 +117,9 @@ final class DownloadFile {
     }
 
     /// Renames the file, once, so that it no longer counts as abandoned. False if that fails.
-    private func hasKeptName() -> Bool {
-        if TemporaryName.kept.matches(url.lastPathComponent) { return true }
-        guard let kept = renameToKeep(url) else { return false }
+    private func hasName(_ name: TemporaryName) -> Bool {
+        if name.matches(url.lastPathComponent) { return true }
+        guard let kept = renameToKeep(url, as: name) else { return false }
         url = kept
         return true
     }
@@ -227,9 +227,8 @@ private func isSame(_ a: stat, _ b: stat) -> Bool {
 }
 
 /// Renames the file at `url` so that it no longer counts as abandoned; nil if that fails.
-private func renameToKeep(_ url: URL) -> URL? {
-    let name = TemporaryName.kept.make()
-    let kept = url.deletingLastPathComponent().appendingPathComponent(name, isDirectory: false)
+private func renameToKeep(_ url: URL, as name: TemporaryName = .kept) -> URL? {
+    let kept = url.deletingLastPathComponent().appendingPathComponent(name.make(), isDirectory: false)
     return rename(url.path, kept.path) == 0 ? kept : nil
 }
 
@@ -260,12 +259,12 @@ struct PartialFile: Codable, Equatable, Sendable {
         self.isGrowing = isGrowing ? true : nil
     }
 
-    /// Opens the file for reading if it is one of ours in `directory`, private and unchanged; otherwise nil.
+    /// Opens the file for reading if it is one of ours in `directory`, for the purpose of `form`, private and unchanged; otherwise nil.
     ///
     /// The description is untrusted: the name must have the form of ours, so that it can only name a file in `directory`; links are not
     /// followed; and a file that others can access is not touched.
-    func open(in directory: URL) -> Int32? {
-        guard TemporaryName.kept.matches(name), directory.standardizedFileURL.path == self.directory else { return nil }
+    func open(in directory: URL, as form: TemporaryName = .kept) -> Int32? {
+        guard form.matches(name), directory.standardizedFileURL.path == self.directory else { return nil }
         let path = directory.appendingPathComponent(name, isDirectory: false).path
         let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -312,8 +311,8 @@ struct PartialFile: Codable, Equatable, Sendable {
     }
 
     /// Deletes the file if it is still the one described, and no download is appending to it.
-    func remove(in directory: URL) {
-        guard let descriptor = open(in: directory) else { return }
+    func remove(in directory: URL, as form: TemporaryName = .kept) {
+        guard let descriptor = open(in: directory, as: form) else { return }
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
         unlink(directory.appendingPathComponent(name, isDirectory: false).path)

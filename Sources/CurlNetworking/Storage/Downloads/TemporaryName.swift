@@ -1,11 +1,16 @@
 import Foundation
 
-/// The names of downloads' files in the directory for temporary files: unguessable, and different for files in use and files to keep.
+/// The names of private files in the directory for temporary files: unguessable, and different for each purpose. Resume data is untrusted, and must
+/// not have a file taken for one of another purpose: what is in a download's file, a server has written.
 enum TemporaryName: String, CaseIterable {
     /// Owned by the process that holds the file's lock; abandoned if none does: see `AbandonedFiles`.
     case active = "CurlNetworkingTransfer_"
     /// Named by resume data or owned by a program, which alone know when it can go.
     case kept = "CurlNetworkingDownload_"
+    /// The body of an interrupted upload, named by one of the next.
+    case body = "CurlNetworkingBody_"
+    /// What an interrupted upload sends, and where to: a `KeptUpload`, named by resume data.
+    case upload = "CurlNetworkingUpload_"
 
     private static let suffix = ".tmp"
 

@@ -3,20 +3,20 @@ import Glibc
 
 /// The body of an interrupted upload, or where it is, until another task continues with it.
 ///
-/// Resume data is untrusted. If it could name any file, whoever can write some could have this user's files sent to a server of theirs. So it
-/// contains the bytes, or the name of a private file of ours, which contains them or says where they are: nobody else can make such a file.
+/// Resume data is untrusted. If it could name any file, or say where one goes, whoever can write some could have this user's files sent to a
+/// server of theirs. So it contains the bytes, or the name of a private file that says both: see `KeptUpload`.
 enum KeptBody: Codable, Equatable, Sendable {
     case bytes(Data)
+    /// The private file contains a `KeptUpload`.
     case file(PartialFile)
-    /// The private file describes the program's file.
-    case reference(PartialFile)
     /// The program's delegate is asked for it.
     case stream
 
     /// What it stands for.
     enum Content: Sendable {
         case data(Data)
-        case file(UploadedFile)
+        /// A file of this module's.
+        case file(UploadedFile, PartialFile)
         /// The program's file, as it was when its upload began.
         case programFile(UploadedFile)
         case stream
@@ -24,75 +24,73 @@ enum KeptBody: Codable, Equatable, Sendable {
 
     /// The most bytes that resume data contains.
     static let mostBytes = 64 * 1024
-    /// Of a description, in bytes: the longest path, in XML, and some numbers.
-    private static let mostDescribed = 64 * 1024
 
     /// Writes what is too large into a file in `directory`. Blocks.
-    init(_ data: Data, in directory: URL) throws(URLError) {
-        self = data.count <= Self.mostBytes ? .bytes(data) : .file(try Self.write(data, in: directory))
-    }
-
-    /// Writes the description into a file in `directory`. Blocks.
-    init(_ file: UploadedFile, in directory: URL) throws(URLError) {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        guard let description = try? encoder.encode(file), description.count <= Self.mostDescribed else {
-            throw URLError(.cannotWriteToFile, file.url, "The file can't be described.")
+    init(_ data: Data, for destination: UploadDestination, in directory: URL) throws(URLError) {
+        guard data.count > Self.mostBytes else {
+            self = .bytes(data)
+            return
         }
-        self = .reference(try Self.write(description, in: directory))
-    }
-
-    private static func write(_ data: Data, in directory: URL) throws(URLError) -> PartialFile {
-        let file = try DownloadFile(in: directory)
+        let body = try KeptUpload.write(data, as: .body, in: directory)
         do throws(URLError) {
-            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+            self = try Self(KeptUpload(destination: destination, body: .ours(body)), in: directory)
         } catch {
-            file.remove()
+            body.remove(in: directory, as: .body)
             throw error
         }
-        guard let kept = file.keep() else {
-            throw URLError(.cannotWriteToFile, directory, "The upload's body could not be kept.")
-        }
-        return kept
     }
 
-    /// Throws if its file has gone from `directory`, or isn't the one that was written. Blocks for the time that takes.
-    func content(in directory: URL) throws(URLError) -> Content {
+    /// Writes `upload` into a file in `directory`. Blocks.
+    init(_ upload: KeptUpload, in directory: URL) throws(URLError) {
+        self = .file(try upload.write(in: directory))
+    }
+
+    /// Whether it may be that of an upload of so many bytes.
+    func isPlausible(length: Int64?) -> Bool {
+        switch self {
+        case .bytes(let data): data.count <= Self.mostBytes && Int64(data.count) == length
+        case .file(let file): length != nil && KeptUpload.isPlausible(file)
+        case .stream: true
+        }
+    }
+
+    /// Throws if its file has gone from `directory`, isn't the one that was written, or is for another destination. Blocks for the time that
+    /// takes.
+    func content(for destination: UploadDestination, in directory: URL) throws(URLError) -> Content {
         switch self {
         case .bytes(let data):
             return .data(data)
         case .stream:
             return .stream
-        case .file(let partial):
-            guard let descriptor = partial.open(in: directory) else { throw Self.gone }
-            close(descriptor)
-            let url = directory.appendingPathComponent(partial.name, isDirectory: false)
-            guard let file = UploadedFile(url) else { throw Self.gone }
-            return .file(file)
-        case .reference(let partial):
-            guard partial.length <= Self.mostDescribed, let descriptor = partial.open(in: directory) else {
+        case .file(let file):
+            guard let upload = KeptUpload(file, in: directory), upload.destination == destination else {
                 throw Self.gone
             }
-            defer { close(descriptor) }
-            var description = Data(count: Int(partial.length))
-            let filled = description.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }
-            guard case .success(description.count) = filled,
-                UntrustedPropertyList.isHarmless(description, containers: 4),
-                let file = try? PropertyListDecoder().decode(UploadedFile.self, from: description)
-            else { throw Self.gone }
-            return .programFile(file)
+            switch upload.body {
+            case .program(let file):
+                return .programFile(file)
+            case .ours(let partial):
+                guard let descriptor = partial.open(in: directory, as: .body) else { throw Self.gone }
+                defer { close(descriptor) }
+                let url = directory.appendingPathComponent(partial.name, isDirectory: false)
+                guard let file = UploadedFile(url) else { throw Self.gone }
+                return .file(file, partial)
+            }
         }
     }
 
-    private static var gone: URLError {
+    static var gone: URLError {
         URLError(.cannotOpenFile, nil, "The interrupted upload's body isn't there any more.")
     }
 
-    /// Deletes its file. Blocks.
-    func remove(in directory: URL) {
-        switch self {
-        case .file(let file), .reference(let file): file.remove(in: directory)
-        case .bytes, .stream: break
+    /// Deletes its files. Blocks.
+    ///
+    /// - Parameter keepsBody: Another one has the same body.
+    func remove(in directory: URL, keepsBody: Bool = false) {
+        guard case .file(let file) = self else { return }
+        if !keepsBody, case .ours(let body) = KeptUpload(file, in: directory)?.body {
+            body.remove(in: directory, as: .body)
         }
+        file.remove(in: directory, as: .upload)
     }
 }

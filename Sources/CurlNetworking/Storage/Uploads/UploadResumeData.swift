@@ -13,7 +13,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     var length: Int64?
     var body: KeptBody
 
-    private static let currentVersion = 1
+    private static let currentVersion = 2
 
     /// In bytes: a body as large as it may be, in Base64, and a request.
     private static let maximumSize = 512 * 1024
@@ -54,13 +54,10 @@ struct UploadResumeData: Codable, Equatable, Sendable {
             HeaderRules.isToken(request.method), !["GET", "HEAD"].contains(request.method), acknowledged >= 0,
             length.map({ $0 >= acknowledged }) ?? true
         else { return false }
-        switch body {
-        case .bytes(let data): return data.count <= KeptBody.mostBytes && Int64(data.count) == length
-        case .file(let file): return file.length == length
-        case .reference: return length != nil
-        case .stream: return true
-        }
+        return body.isPlausible(length: length)
     }
+
+    var destination: UploadDestination { UploadDestination(request: request.url, resource: resource.url) }
 
     private static func invalid(_ description: String) -> URLError {
         URLError(.unsupportedURL, nil, description)
@@ -75,14 +72,20 @@ struct UploadResumption: Sendable {
     let acknowledged: Int64
     let length: Int64?
     /// nil where the body isn't ours to keep.
-    let kept: KeptBody?
+    let kept: Kept?
     let content: KeptBody.Content
+
+    struct Kept: Sendable {
+        let body: KeptBody
+        let destination: UploadDestination
+    }
 
     /// Finds the body in `directory`, or where it is said to be there. Throws if it has gone. Blocks for the time that takes.
     init(_ data: UploadResumeData, in directory: URL) throws(URLError) {
         request = data.request.urlRequest
-        kept = data.body
-        var content = try data.body.content(in: directory)
+        kept = Kept(body: data.body, destination: data.destination)
+        var content = try data.body.content(for: data.destination, in: directory)
+        if case .file(let file, _) = content, file.length != data.length { throw KeptBody.gone }
         var isUnchanged = true
         if case .programFile(let file) = content {
             guard let now = UploadedFile(file.url) else {
@@ -111,8 +114,14 @@ struct UploadResumption: Sendable {
     /// What may not change while it is sent; nil for what can't.
     var file: UploadedFile? {
         switch content {
-        case .file(let file), .programFile(let file): file
+        case .file(let file, _), .programFile(let file): file
         case .data, .stream: nil
         }
+    }
+
+    /// What an earlier task has kept, if that is still right: for this destination, and for a `file` as it was then.
+    func kept(for destination: UploadDestination, _ file: UploadedFile?) -> KeptBody? {
+        guard let kept, resource != nil, kept.destination == destination, file == self.file else { return nil }
+        return kept.body
     }
 }

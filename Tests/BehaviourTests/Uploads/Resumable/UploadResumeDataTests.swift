@@ -66,8 +66,10 @@ struct UploadResumeDataTests {
             let rig = try UploadRig(heldAt: 300_000)
             defer { rig.stop() }
             let data = try #require(try await rig.pause(kind, at: 300_000))
-            let kept = rig.directory.content.filter { $0 != "file" }
-            #expect(kept.count == 1)
+            let all = rig.directory.content.filter { $0 != "file" }
+            #expect(all.count == (kind == .data ? 2 : 1))
+            let kept = all.filter { $0.hasPrefix(kind == .data ? "CurlNetworkingBody_" : "CurlNetworkingUpload_") }
+            try #require(kept.count == 1)
             let attributes = try FileManager.default.attributesOfItem(
                 atPath: rig.directory.url.appendingPathComponent(kept[0]).path
             )
@@ -77,7 +79,7 @@ struct UploadResumeDataTests {
                 !String(decoding: data, as: UTF8.self).contains(rig.directory.url.appendingPathComponent("file").path)
             )
             #expect(try await resume(data, rig).error == nil)
-            await Task.detached { while rig.directory.content.contains(kept[0]) { await Task.yield() } }.value
+            await Task.detached { while rig.directory.content.contains(where: all.contains) { await Task.yield() } }.value
         }
     }
 
@@ -129,6 +131,28 @@ struct UploadResumeDataTests {
         }
     }
 
+    @Test("A changed file that was uploaded anew, and interrupted again, goes on from there")
+    func changedTwice() async throws {
+        let rig = try UploadRig(heldAt: 300_000, cuts: [200_000]) { request in
+            request.ordinal == 3 ? .status(503).after([.waitFor(Gate())]) : nil
+        }
+        defer { rig.stop() }
+        let data = try #require(try await rig.pause(.file, at: 300_000))
+        let content = GeneratedBody.bytes(seed: 105, length: 900_000)
+        try content.write(to: rig.directory.url.appendingPathComponent("file"))
+        let delegate = UploadDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(withResumeData: data)
+        task.resume()
+        _ = try await rig.server.requestHead(number: 3)
+        let again = try #require(await task.cancelByProducingResumeData())
+        #expect(rig.directory.content.filter { $0.hasPrefix("CurlNetworkingUpload_") }.count == 1)
+        #expect(try await resume(again, rig).error == nil)
+        #expect(rig.upload.content == content)
+        #expect(rig.requests.filter { $0 == "POST /files" }.count == 2)
+    }
+
     @Test("A server that has forgotten the upload gets it from the beginning", arguments: [404, 410])
     func forgotten(status: Int) async throws {
         let rig = try UploadRig(heldAt: 300_000) { $0.method == "HEAD" ? .status(status) : nil }
@@ -145,14 +169,14 @@ struct UploadResumeDataTests {
         defer { rig.stop() }
         let data = try #require(try await rig.pause(.data, at: 300_000))
         let text = String(decoding: data, as: UTF8.self)
-        let kept = try #require(rig.directory.content.first { $0 != "file" })
+        let kept = try #require(rig.directory.content.first { $0.hasPrefix("CurlNetworkingUpload_") })
         var forgeries = [Data(), Data("nonsense".utf8), data.dropLast(100), Data(repeating: 0x3c, count: 1 << 20)]
         for (old, new) in [
             ("http://127.0.0.1", "file:///etc"), ("http://127.0.0.1", "http+unix://%2Frun%2Fdocker.sock"),
             ("<string>POST", "<string>GET"), ("<string>POST", "<string>PO ST"), (">1000000<", ">-1<"),
             (">1000000<", ">999<"), (kept, "../../etc/passwd"),
             (kept, String(kept.dropLast(5)) + (kept.hasSuffix("0.tmp") ? "1.tmp" : "0.tmp")),
-            ("<key>version</key>\n\t<integer>1<", "<key>version</key>\n\t<integer>2<"),
+            ("<key>version</key>\n\t<integer>2<", "<key>version</key>\n\t<integer>1<"),
         ] {
             let forgery = text.replacingOccurrences(of: old, with: new)
             #expect(forgery != text, "\(old)")

@@ -18,10 +18,7 @@ extension FuzzTarget {
             precondition(request.value(forHTTPHeaderField: "Authorization") == nil)
             precondition(resumeData.acknowledged >= 0 && resumeData.acknowledged <= resumeData.length ?? .max)
             if let encoded = resumeData.encoded() { precondition((try? UploadResumeData(decoding: encoded)) != nil) }
-            // Nothing is found in a folder that isn't there.
-            if case .programFile = try? resumeData.body.content(in: URL(fileURLWithPath: "/nonexistent")) {
-                preconditionFailure("resume data may not name a file")
-            }
+            UploadFolder.shared.check(resumeData)
         },
         FuzzTarget("cache-file") { bytes in
             let head = UnsafeRawBufferPointer(rebasing: bytes.prefix(CacheFile.Header.length))
@@ -64,4 +61,59 @@ extension FuzzTarget {
             }
         },
     ]
+}
+
+/// A folder with the private file of an interrupted upload and a file that a server has sent, in which resume data looks for its body.
+private struct UploadFolder {
+    static let shared = UploadFolder()
+
+    private let directory: URL
+    private let file: UploadedFile
+    private let upload: PartialFile
+    private let download: PartialFile
+    private let destination: UploadDestination
+
+    private init() {
+        do {
+            directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let url = directory.appendingPathComponent("file")
+            try Data("body".utf8).write(to: url)
+            file = UploadedFile(url)!
+            destination = UploadDestination(
+                request: URL(string: "https://example.com/files")!,
+                resource: URL(string: "https://example.com/uploads/1")!
+            )
+            let kept = KeptUpload(destination: destination, body: .program(file))
+            upload = try kept.write(in: directory)
+            let sent = try DownloadFile(in: directory)
+            try Data(contentsOf: directory.appendingPathComponent(upload.name)).withUnsafeBytes { bytes in
+                try Result { () throws(URLError) in try sent.write(bytes) }.get()
+            }
+            download = sent.keep()!
+        } catch {
+            fatalError("The folder can't be made: \(error)")
+        }
+    }
+
+    /// Whatever the data says of either file, it leads to the program's file only with the destination of that upload.
+    func check(_ resumeData: UploadResumeData) {
+        var bodies = [resumeData.body]
+        if case .file(let described) = resumeData.body {
+            for known in [upload, download] {
+                var forged = known
+                (forged.length, forged.isGrowing) = (described.length, described.isGrowing)
+                bodies += [.file(known), .file(forged)]
+                forged.name = described.name
+                bodies.append(.file(forged))
+            }
+        }
+        for body in bodies {
+            switch try? body.content(for: resumeData.destination, in: directory) {
+            case .programFile(let found): precondition(found == file && resumeData.destination == destination)
+            case .file: preconditionFailure("there is no body in the folder")
+            case .data, .stream, nil: break
+            }
+        }
+    }
 }

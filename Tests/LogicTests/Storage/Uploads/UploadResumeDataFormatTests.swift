@@ -65,30 +65,49 @@ struct UploadResumeDataFormatTests {
         }
     }
 
-    @Test("Small bodies are in it, and large ones in a private file")
+    private func destination() throws -> UploadDestination { try resumeData(.stream).destination }
+
+    private func keptFile(_ content: String = "body") throws -> (kept: KeptBody, partial: PartialFile, file: UploadedFile) {
+        let file = try #require(UploadedFile(try directory.file("report.pdf", Data(content.utf8))))
+        let kept = try KeptBody(KeptUpload(destination: try destination(), body: .program(file)), in: directory.url)
+        guard case .file(let partial) = kept else { throw URLError(.cannotOpenFile) }
+        return (kept, partial, file)
+    }
+
+    /// A file such as a server's download leaves behind, and its description.
+    private func download(_ content: Data) throws -> PartialFile {
+        let file = try DownloadFile(in: directory.url)
+        try content.withUnsafeBytes { bytes in try Result { () throws(URLError) in try file.write(bytes) }.get() }
+        return try #require(file.keep())
+    }
+
+    @Test("Small bodies are in it, and large ones in private files")
     func bytes() throws {
-        let small = try KeptBody(Data(count: KeptBody.mostBytes), in: directory.url)
+        let destination = try destination()
+        let small = try KeptBody(Data(count: KeptBody.mostBytes), for: destination, in: directory.url)
         #expect(small == .bytes(Data(count: KeptBody.mostBytes)) && directory.content.isEmpty)
         let large = Data(count: KeptBody.mostBytes + 1)
-        let kept = try KeptBody(large, in: directory.url)
-        guard case .file(let partial) = kept, case .file(let file) = try kept.content(in: directory.url) else {
+        let kept = try KeptBody(large, for: destination, in: directory.url)
+        guard case .file(let partial) = kept,
+            case .file(let file, let body) = try kept.content(for: destination, in: directory.url)
+        else {
             Issue.record("It is in no file")
             return
         }
-        #expect(directory.content == [partial.name] && file.length == Int64(large.count))
+        #expect(Set(directory.content) == [partial.name, body.name] && file.length == Int64(large.count))
         #expect(try Data(contentsOf: file.url) == large)
         kept.remove(in: directory.url)
         #expect(directory.content.isEmpty)
-        #expect { try kept.content(in: directory.url) } throws: { ($0 as? URLError)?.code == .cannotOpenFile }
+        #expect { try kept.content(for: destination, in: directory.url) } throws: {
+            ($0 as? URLError)?.code == .cannotOpenFile
+        }
     }
 
     @Test("A program's file is named by a private file alone, which nobody can forge")
     func reference() throws {
-        let url = try directory.file("report.pdf", Data("body".utf8))
-        let file = try #require(UploadedFile(url))
-        let kept = try KeptBody(file, in: directory.url)
-        guard case .reference(let partial) = kept, case .programFile(let found) = try kept.content(in: directory.url)
-        else {
+        let (kept, partial, file) = try keptFile()
+        let destination = try destination()
+        guard case .programFile(let found) = try kept.content(for: destination, in: directory.url) else {
             Issue.record("It is no reference")
             return
         }
@@ -99,21 +118,63 @@ struct UploadResumeDataFormatTests {
         for name in ["report.pdf", "../report.pdf", "/etc/passwd"] {
             var forged = partial
             forged.name = name
-            #expect(throws: URLError.self) { try KeptBody.reference(forged).content(in: directory.url) }
+            #expect(throws: URLError.self) { try KeptBody.file(forged).content(for: destination, in: directory.url) }
         }
-        #expect(throws: URLError.self) { try kept.content(in: try TemporaryDirectory().url) }
+        #expect(throws: URLError.self) { try kept.content(for: destination, in: try TemporaryDirectory().url) }
         let place = directory.url.appendingPathComponent(partial.name)
         let text2 = String(decoding: try Data(contentsOf: place), as: UTF8.self)
         let handle = try FileHandle(forWritingTo: place)
         try handle.write(contentsOf: Data(text2.replacingOccurrences(of: "report.pdf", with: "secret.pdf").utf8))
         try handle.close()
-        #expect(throws: URLError.self) { try kept.content(in: directory.url) }
+        #expect(throws: URLError.self) { try kept.content(for: destination, in: directory.url) }
+    }
+
+    @Test("A private file's body goes where its upload went, and nowhere else")
+    func destinations() throws {
+        let kept = try keptFile().kept
+        var elsewhere = try resumeData(kept)
+        elsewhere.resource = UploadResource(url: try Sample.url("https://evil.example/uploads/1"), version: .v6)
+        #expect(throws: URLError.self) { try UploadResumption(elsewhere, in: directory.url) }
+        var request = request
+        request.url = try Sample.url("https://evil.example/files")
+        elsewhere = try resumeData(kept)
+        elsewhere.request = StoredRequest(request, to: try #require(request.url))
+        #expect(throws: URLError.self) { try UploadResumption(elsewhere, in: directory.url) }
+        #expect(throws: Never.self) { try UploadResumption(try resumeData(kept), in: directory.url) }
+    }
+
+    @Test("What a server has sent into a download's file isn't taken for the place or the body of an upload")
+    func forgedByServer() throws {
+        let (_, genuine, file) = try keptFile()
+        let description = try Data(contentsOf: directory.url.appendingPathComponent(genuine.name))
+        let reference = try download(description)
+        let destination = try destination()
+        #expect(throws: URLError.self) { try KeptBody.file(reference).content(for: destination, in: directory.url) }
+        let upload = KeptUpload(destination: destination, body: .ours(try download(Data("body".utf8))))
+        let body = try KeptBody(upload, in: directory.url)
+        #expect(throws: URLError.self) { try body.content(for: destination, in: directory.url) }
+        // Nor is an upload's for a download's.
+        #expect(genuine.open(in: directory.url) == nil && file.length == 4)
+    }
+
+    @Test("A description without a length that can be is no file's", arguments: [-1, 0, 1 << 40, .min] as [Int64])
+    func lengths(length: Int64) throws {
+        let partial = try keptFile().partial
+        for isGrowing in [nil, true] {
+            var forged = partial
+            (forged.length, forged.isGrowing) = (length, isGrowing)
+            #expect(try resumeData(.file(forged)).encoded() == nil)
+            #expect(KeptUpload(forged, in: directory.url) == nil)
+        }
+        var growing = partial
+        growing.isGrowing = true
+        #expect(try resumeData(.file(growing)).encoded() == nil && KeptUpload(growing, in: directory.url) == nil)
     }
 
     @Test("A file that has changed begins anew, and one that has gone is an error")
     func changedFile() throws {
-        let url = try directory.file("report.pdf", Data("body".utf8))
-        let kept = try KeptBody(try #require(UploadedFile(url)), in: directory.url)
+        let (kept, _, file) = try keptFile()
+        let url = file.url
         let resumeData = try resumeData(kept)
         #expect(try UploadResumption(resumeData, in: directory.url).resource == resumeData.resource)
         try Data("longer body".utf8).write(to: url)

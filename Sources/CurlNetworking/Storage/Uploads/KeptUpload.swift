@@ -1,0 +1,76 @@
+import Foundation
+import Glibc
+
+/// Where an upload goes: all that decides who gets its body.
+struct UploadDestination: Codable, Equatable, Sendable {
+    /// The task's own.
+    let request: URL
+    let resource: URL
+}
+
+/// What an interrupted upload sends, and where to: the content of a private file, a property list.
+///
+/// Such a file has a name of its own form, and mode 0600. Nothing that a server sends is ever written to a file of that form, and other users
+/// can't make one that belongs to this user: what is in it, this module has written.
+struct KeptUpload: Codable, Equatable, Sendable {
+    enum Body: Codable, Equatable, Sendable {
+        case program(UploadedFile)
+        case ours(PartialFile)
+    }
+
+    let destination: UploadDestination
+    let body: Body
+
+    /// In bytes: the longest path and two long URLs, in XML.
+    private static let maximumSize = 256 * 1024
+
+    /// The most arrays and dictionaries.
+    private static let maximumContainers = 16
+
+    init(destination: UploadDestination, body: Body) {
+        (self.destination, self.body) = (destination, body)
+    }
+
+    /// The content of `file`; nil if it has gone from `directory`, or isn't the one that was written. Blocks.
+    init?(_ file: PartialFile, in directory: URL) {
+        guard Self.isPlausible(file), let descriptor = file.open(in: directory, as: .upload) else { return nil }
+        defer { close(descriptor) }
+        var description = Data(count: Int(file.length))
+        let filled = description.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }
+        guard case .success(description.count) = filled,
+            UntrustedPropertyList.isHarmless(description, containers: Self.maximumContainers),
+            let decoded = try? PropertyListDecoder().decode(Self.self, from: description)
+        else { return nil }
+        self = decoded
+    }
+
+    /// Whether a file with this description, which is untrusted, may be one of ours.
+    static func isPlausible(_ file: PartialFile) -> Bool {
+        file.isGrowing == nil && (1...Int64(maximumSize)).contains(file.length)
+    }
+
+    /// Blocks.
+    func write(in directory: URL) throws(URLError) -> PartialFile {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        guard let description = try? encoder.encode(self), description.count <= Self.maximumSize else {
+            throw URLError(.cannotWriteToFile, destination.request, "The upload can't be described.")
+        }
+        return try Self.write(description, as: .upload, in: directory)
+    }
+
+    /// Writes `data` into a private file in `directory`. Blocks.
+    static func write(_ data: Data, as form: TemporaryName, in directory: URL) throws(URLError) -> PartialFile {
+        let file = try DownloadFile(in: directory)
+        do throws(URLError) {
+            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+        } catch {
+            file.remove()
+            throw error
+        }
+        guard let kept = file.keep(as: form) else {
+            throw URLError(.cannotWriteToFile, directory, "The upload's body could not be kept.")
+        }
+        return kept
+    }
+}
