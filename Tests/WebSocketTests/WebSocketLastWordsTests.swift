@@ -93,6 +93,34 @@ struct WebSocketLastWordsTests {
         try await rig.server.waitUntilNoConnections()
     }
 
+    @Test("Handlers are called in the order of the calls, also of those made when the task is over")
+    func order() async throws {
+        let rig = try WebSocketRig { event in
+            if case .opened = event { [.stopReading, .never] } else { [] }
+        }
+        defer { rig.stop() }
+        let (task, delegate, queue) = (rig.task, rig.delegate, rig.session.delegateQueue)
+        try await delegate.opening()
+        // More than the system takes.
+        task.send(.data(Data(count: 64 << 20))) { _ in delegate.note("a") }
+        task.send(.string("b")) { _ in delegate.note("b") }
+        task.send(.string("c")) { _ in delegate.note("c") }
+        queue.isSuspended = true
+        task.cancel()
+        // A Swift task goes on without the queue.
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+        task.send(.string("d")) { _ in delegate.note("d") }
+        queue.isSuspended = false
+        try await delegate.wait { $0 == .noted("d") }
+        try await delegate.completion()
+        // The session has forgotten the task.
+        task.send(.string("e")) { _ in delegate.note("e") }
+        task.send(.string("f")) { _ in delegate.note("f") }
+        try await delegate.wait { $0 == .noted("f") }
+        let notes = delegate.events.compactMap { if case .noted(let name) = $0 { name } else { nil } }
+        #expect(notes == ["a", "b", "c", "d", "e", "f"])
+    }
+
     @Test(
         "The statuses of registries and programs go both ways",
         arguments: [1000, 1001, 1003, 1011, 1012, 1013, 1014, 3000, 4999]

@@ -12,8 +12,18 @@ struct WebSocketSenderTests {
         let wishes = Watched(0)
         var announcesWebSocket: Bool { false }
         func webSocketWishesChanged() { wishes.update { $0 += 1 } }
-        func call(_ body: @escaping @Sendable () -> Void) { body() }
-        func callAfterEnd(_ body: @escaping @Sendable () -> Void) { body() }
+        let calls = Watched<[@Sendable () -> Void]>([])
+        func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
+            calls.update { $0.append(body) }
+            return true
+        }
+        func deliverCalls() {
+            let bodies = calls.update { calls in
+                defer { calls = [] }
+                return calls
+            }
+            for body in bodies { body() }
+        }
         func tell(_ event: TaskEvent) {}
     }
 
@@ -90,9 +100,11 @@ struct WebSocketSenderTests {
         #expect(exchange.lendLine(WebSocketSender(socket)))
         #expect(exchange.close(WebSocketClosing(1000)))
         send("a", .text("too late"))
-        #expect(results.value == ["a failed"])
         #expect(pair.read().isEmpty)
         #expect(exchange.takeLine() == nil)
+        #expect(exchange.takeSend() == nil)
+        exchange.end(URLError(.networkConnectionLost), isCancelled: false) { $0() }
+        #expect(results.value == ["a failed"])
         #expect(!exchange.lendLine(WebSocketSender(socket)))
     }
 

@@ -12,16 +12,27 @@ extension TaskHandle: WebSocketExchangeOwner {
         submit { self.loader?.phase.transfer?.wishesChanged() }
     }
 
+    /// Has the delegate queue call `body`, after everything that was added before.
     func call(_ body: @escaping @Sendable () -> Void) {
-        let (schedules, isOver) = shared.withLock { shared in
-            shared.task == nil ? (false, true) : (shared.mailbox.post(.call(body)), false)
-        }
-        if schedules { scheduleDelivery() }
-        if isOver { callAfterEnd(body) }
+        if addCall(body) { deliverCalls() }
     }
 
-    func callAfterEnd(_ body: @escaping @Sendable () -> Void) {
-        session.deliveryQueue.addOperation(body)
+    func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
+        shared.withLock { $0.mailbox.post(.call(body)) }
+    }
+
+    func deliverCalls() {
+        if let delivery { session.deliveryQueue.add([delivery]) } else { session.deliveryQueue.addOperation(deliverCall) }
+    }
+
+    /// Makes a call that was added when the session had forgotten the task. Delegate queue.
+    private func deliverCall() {
+        while let message = shared.withLock({ $0.mailbox.next() }) {
+            guard case .call(let body) = message else { continue }
+            body()
+            if shared.withLock({ $0.mailbox.delivered() }) { session.deliveryQueue.addOperation(deliverCall) }
+            return
+        }
     }
 
     var announcesWebSocket: Bool { delegates.webSocket != nil }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("What a program and its web socket have for each other")
 struct WebSocketExchangeTests {
-    /// Stands in for the task. Handlers are called at once.
+    /// Stands in for the task.
     private final class Owner: WebSocketExchangeOwner {
         let wishes = Watched(0)
         let calls = Watched<[@Sendable () -> Void]>([])
@@ -17,8 +17,11 @@ struct WebSocketExchangeTests {
         }
 
         func webSocketWishesChanged() { wishes.update { $0 += 1 } }
-        func call(_ body: @escaping @Sendable () -> Void) { calls.update { $0.append(body) } }
-        func callAfterEnd(_ body: @escaping @Sendable () -> Void) { call(body) }
+        func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
+            calls.update { $0.append(body) }
+            return true
+        }
+        func deliverCalls() {}
         func tell(_ event: TaskEvent) {}
 
         /// What the delegate queue would do.
@@ -133,6 +136,31 @@ struct WebSocketExchangeTests {
         owner.deliver()
         #expect(owner.wishes.value == 1)
         #expect(!exchange.isFull)
+    }
+
+    @Test("Handlers of what comes too late are called after those of what was sent before, connected or not", arguments: [false, true])
+    func refusals(isOpen: Bool) {
+        let owner = Owner()
+        if isOpen { open(owner) } else { exchange.join(owner) }
+        @Sendable func note(_ name: String) -> @Sendable (Result<Void, any Error>) -> Void {
+            { [results] result in
+                let code = if case .failure(let error) = result { (error as? URLError)?.code.rawValue } else { 0 }
+                results.update { $0.append("\(name) \(code ?? 0)") }
+            }
+        }
+        exchange.send(.text("a"), isHandler: true, note("a"))
+        exchange.sendPing(isHandler: true, note("b"))
+        exchange.send(.text("c"), isHandler: true, note("c"))
+        if isOpen, let sending = exchange.takeSend() { exchange.giveBack([sending.waiter]) }
+        #expect(exchange.close(WebSocketClosing(1000)) == isOpen)
+        exchange.send(.text("d"), isHandler: true, note("d"))
+        exchange.sendPing(isHandler: true, note("e"))
+        owner.deliver()
+        #expect(results.value == [])
+        exchange.end(URLError(.networkConnectionLost), isCancelled: false) { $0() }
+        exchange.send(.text("f"), isHandler: true, note("f"))
+        owner.deliver()
+        #expect(results.value == ["a -1005", "b -1005", "c -1005", "d -1005", "e -1005", "f -1005"])
     }
 
     @Test("A receiver that was cancelled gets nothing, before it waits and while it does")

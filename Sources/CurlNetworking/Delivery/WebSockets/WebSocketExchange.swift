@@ -35,14 +35,12 @@ final class WebSocketExchange: Sendable {
         let waiter: Waiter<Void>
     }
 
-    /// A message or ping that the program wants sent.
-    private struct Wish: Sendable {
-        let waiter: Waiter<Void>
-        /// Why it comes too late.
-        var refusal: (any Error)?
-        let owner: (any WebSocketExchangeOwner)?
-        /// There is a connection.
-        let isOpen: Bool
+    /// What has become of a message or ping that the program wants sent.
+    private enum Wish: Sendable {
+        /// `owner` is to tell the connection; nil where there is none yet.
+        case noted(Waiter<Void>, owner: (any WebSocketExchangeOwner)?)
+        /// It comes too late. What remains to be done about that.
+        case refused(Delivery?)
     }
 
     private enum Phase {
@@ -62,7 +60,7 @@ final class WebSocketExchange: Sendable {
         // To the server
         var sends = Fifo<Sending>()
         var pings = Fifo<Waiter<Void>>()
-        /// Whose messages and pings didn't come to their end before the connection did.
+        /// Whose messages and pings didn't come to their end before the connection did, or came too late.
         var unfinished: [Waiter<Void>] = []
         /// The program wants to close, once everything before is sent.
         var closing: WebSocketClosing?
@@ -83,15 +81,14 @@ final class WebSocketExchange: Sendable {
             _ add: (inout State, Waiter<Void>) -> Void
         ) -> Wish {
             let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
-            var wish = Wish(waiter: waiter, owner: owner, isOpen: isOpen)
-            if let error {
-                wish.refusal = error
-            } else if closing != nil {
-                wish.refusal = WebSocketExchange.closedError("The web socket is closing.")
-            } else {
-                add(&self, waiter)
+            if let error { return .refused(WebSocketExchange.hand(.failure(error), to: waiter, owner)) }
+            if closing != nil {
+                // Those before it have their results first.
+                unfinished.append(waiter)
+                return .refused(nil)
             }
-            return wish
+            add(&self, waiter)
+            return .noted(waiter, owner: isOpen ? owner : nil)
         }
 
         mutating func makeNumber() -> Int {
@@ -134,16 +131,21 @@ final class WebSocketExchange: Sendable {
         _ resume: @escaping @Sendable (Result<WebSocketMessage, any Error>) -> Void
     ) {
         let receiver = Waiter(number: number, isHandler: isHandler, resume: resume)
-        let (answer, error, owner) = state.withLock { ($0.inbox.receive(receiver), $0.error, $0.owner) }
-        let isOver = error != nil
-        switch answer {
-        case .wait: break
-        case .taken(let taken):
-            hand(.success(taken.message), to: receiver, owner, isOver: isOver)
-            if taken.makesRoom { owner?.webSocketWishesChanged() }
-        case .cancelled: hand(.failure(CancellationError()), to: receiver, owner, isOver: isOver)
-        case .over: hand(.failure(error ?? CancellationError()), to: receiver, owner, isOver: isOver)
+        let (delivery, reader) = state.withLock { state -> (Delivery?, (any WebSocketExchangeOwner)?) in
+            let owner = state.owner
+            switch state.inbox.receive(receiver) {
+            case .wait:
+                return (nil, nil)
+            case .taken(let taken):
+                return (Self.hand(.success(taken.message), to: receiver, owner), taken.makesRoom ? owner : nil)
+            case .cancelled:
+                return (Self.hand(.failure(CancellationError()), to: receiver, owner), nil)
+            case .over:
+                return (Self.hand(.failure(state.error ?? CancellationError()), to: receiver, owner), nil)
+            }
         }
+        delivery?()
+        reader?.webSocketWishesChanged()
     }
 
     /// The Swift task that waits for a message, or is about to, was cancelled.
@@ -162,34 +164,39 @@ final class WebSocketExchange: Sendable {
         isHandler: Bool,
         _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void
     ) {
-        let (wish, isSent) = line.withLock { line -> (Wish, Bool) in
+        let (delivery, owner) = line.withLock { line -> (Delivery?, (any WebSocketExchangeOwner)?) in
             let sender = line.sender(for: message)
             let wish = state.withLock { state in
                 state.note(isHandler, resume) { state, waiter in
                     if sender == nil { state.sends.append(Sending(message: message, waiter: waiter)) }
                 }
             }
-            guard let sender, wish.refusal == nil else {
+            guard let sender, case .noted(let waiter, let owner) = wish else {
                 line.giveBack()
-                return (wish, false)
+                return Self.remains(of: wish)
             }
             let rest = sender.send(message)
-            guard !rest.isEmpty else { return (wish, true) }
-            line = .unfinished(WebSocketLine.Unfinished(rest: rest, waiter: wish.waiter))
-            return (wish, false)
+            // With the line held: handlers are called in the order of the messages.
+            guard !rest.isEmpty else { return (Self.hand(.success(()), to: waiter, owner), nil) }
+            line = .unfinished(WebSocketLine.Unfinished(rest: rest, waiter: waiter))
+            return (nil, owner)
         }
-        if isSent { hand(.success(()), to: wish.waiter, wish.owner, isOver: false) } else { pass(on: wish) }
+        delivery?()
+        owner?.webSocketWishesChanged()
     }
 
     func sendPing(isHandler: Bool, _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        pass(on: state.withLock { $0.note(isHandler, resume) { state, waiter in state.pings.append(waiter) } })
+        let wish = state.withLock { $0.note(isHandler, resume) { state, waiter in state.pings.append(waiter) } }
+        let (delivery, owner) = Self.remains(of: wish)
+        delivery?()
+        owner?.webSocketWishesChanged()
     }
 
-    private func pass(on wish: Wish) {
-        if let refusal = wish.refusal {
-            hand(.failure(refusal), to: wish.waiter, wish.owner, isOver: !wish.isOpen)
-        } else if wish.isOpen {
-            wish.owner?.webSocketWishesChanged()
+    /// What is to be done without a lock, and whose connection is to look.
+    private static func remains(of wish: Wish) -> (Delivery?, (any WebSocketExchangeOwner)?) {
+        switch wish {
+        case .noted(_, let owner): (nil, owner)
+        case .refused(let delivery): (delivery, nil)
         }
     }
 
@@ -216,16 +223,17 @@ final class WebSocketExchange: Sendable {
 
     // MARK: - Handing over
 
-    /// Has the result come to whoever waits for it.
-    private func hand<Value>(
+    /// Has the result come to whoever waits for it. Called with the lock under which it was found, so that handlers are called in the order of
+    /// their results. Returns what is to be done without a lock.
+    private static func hand<Value>(
         _ result: Result<Value, any Error>,
         to waiter: Waiter<Value>,
-        _ owner: (any WebSocketExchangeOwner)?,
-        isOver: Bool
-    ) {
+        _ owner: (any WebSocketExchangeOwner)?
+    ) -> Delivery? {
         let body: Delivery = { waiter.resume(result) }
-        guard waiter.isHandler, let owner else { return body() }
-        if isOver { owner.callAfterEnd(body) } else { owner.call(body) }
+        guard waiter.isHandler, let owner else { return body }
+        guard owner.addCall(body) else { return nil }
+        return { owner.deliverCalls() }
     }
 
     // MARK: - The connection's side, on the loop
@@ -239,12 +247,13 @@ final class WebSocketExchange: Sendable {
             if case .connecting = state.phase { state.phase = .open }
             if isAnnounced { state.inbox.announce() }
         }
-        if !isAnnounced {
-            owner?.call { [weak self] in
-                self?.state.withLock { $0.inbox.announce() }
-                self?.handOver(using: nil)
-            }
-        }
+        if !isAnnounced, let owner, owner.addCall({ [weak self] in self?.announced() }) { owner.deliverCalls() }
+    }
+
+    /// The delegate has heard that the web socket is open. Delegate queue.
+    private func announced() {
+        state.withLock { $0.inbox.announce() }
+        handOver(using: nil)
     }
 
     /// A message has come. `atEndOfRound` has what wakes other threads done later.
@@ -256,14 +265,12 @@ final class WebSocketExchange: Sendable {
     /// Matches messages with those who wait for them. Any thread.
     private func handOver(using atEndOfRound: ((@escaping Delivery) -> Void)?) {
         var makesRoom = false
-        while let (taken, waiter) = state.withLock({ $0.inbox.match() }) {
+        while let (taken, delivery) = state.withLock({ state in
+            state.inbox.match().map { ($0, Self.hand(.success($0.message), to: $1, state.owner)) }
+        }) {
             makesRoom = makesRoom || taken.makesRoom
-            let message = taken.message
-            if !waiter.isHandler, let atEndOfRound {
-                atEndOfRound { waiter.resume(.success(message)) }
-            } else {
-                hand(.success(message), to: waiter, owner, isOver: false)
-            }
+            guard let delivery else { continue }
+            if let atEndOfRound { atEndOfRound(delivery) } else { delivery() }
         }
         // On the loop, the connection looks for itself.
         if makesRoom, atEndOfRound == nil { owner?.webSocketWishesChanged() }
@@ -305,11 +312,7 @@ final class WebSocketExchange: Sendable {
         _ result: Result<Void, any Error>,
         _ atEndOfRound: @escaping (@escaping Delivery) -> Void
     ) {
-        if waiter.isHandler {
-            hand(result, to: waiter, owner, isOver: false)
-        } else {
-            atEndOfRound { waiter.resume(result) }
-        }
+        if let delivery = Self.hand(result, to: waiter, owner) { atEndOfRound(delivery) }
     }
 
     /// The close handshake is complete.
@@ -329,25 +332,20 @@ final class WebSocketExchange: Sendable {
 
     /// The task is over: whoever waits for something gets `error`. What has come can still be received, unless the task was cancelled.
     func end(_ error: any Error, isCancelled: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        let ended = state.withLock {
-            state -> (receivers: [(Waiter<WebSocketMessage>, WebSocketMessage?)], [Waiter<Void>])? in
-            guard state.error == nil else { return nil }
+        let deliveries = state.withLock { state -> [Delivery] in
+            guard state.error == nil else { return [] }
             state.phase = .ended(error)
+            let owner = state.owner
             var waiters = state.unfinished
             state.unfinished = []
             while let sending = state.sends.popFirst() { waiters.append(sending.waiter) }
             while let ping = state.pings.popFirst() { waiters.append(ping) }
-            return (state.inbox.end(isCancelled: isCancelled), waiters)
-        }
-        guard let (receivers, waiters) = ended else { return }
-        for (receiver, message) in receivers {
-            let result = message.map { Result<WebSocketMessage, any Error>.success($0) } ?? .failure(error)
-            if receiver.isHandler {
-                owner?.call { receiver.resume(result) }
-            } else {
-                atEndOfRound { receiver.resume(result) }
+            waiters.sort { $0.number < $1.number }
+            let received = state.inbox.end(isCancelled: isCancelled).compactMap { receiver, message in
+                Self.hand(message.map { .success($0) } ?? .failure(error), to: receiver, owner)
             }
+            return received + waiters.compactMap { Self.hand(.failure(error), to: $0, owner) }
         }
-        for waiter in waiters { complete(waiter, .failure(error), atEndOfRound) }
+        for delivery in deliveries { atEndOfRound(delivery) }
     }
 }

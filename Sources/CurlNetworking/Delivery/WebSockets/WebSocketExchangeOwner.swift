@@ -3,11 +3,12 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// The program wants something: the connection is to look.
     func webSocketWishesChanged()
 
-    /// Has the delegate queue call `body`, after everything that was posted before.
-    func call(_ body: @escaping @Sendable () -> Void)
+    /// Adds `body` to what the delegate queue calls, after everything that was added before, also when the task is over. Called with a lock held.
+    /// True if `deliverCalls()` has to follow.
+    func addCall(_ body: @escaping @Sendable () -> Void) -> Bool
 
-    /// Has the delegate queue call `body`, also when the task is over.
-    func callAfterEnd(_ body: @escaping @Sendable () -> Void)
+    /// Has the delegate queue make the calls. Called without a lock.
+    func deliverCalls()
 
     /// Loop.
     func tell(_ event: TaskEvent)
