@@ -54,6 +54,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             return .pass
         }
         let request = received.request
+        // An HTTP proxy's answer for an FTP server: no credential for it would ever be sent.
+        if request.url.flatMap(Scheme.init)?.isFTP ?? false { return .pass }
         let offers = AuthenticationOffer.offers(in: received.head, by: party)
             .filter { !isForChannel || !$0.scheme.isOfConnection }
         guard let url = request.url, let origin = party.origin(for: url, through: host.route), !offers.isEmpty,

@@ -94,6 +94,21 @@ struct AuthenticationStepTests {
         #expect(rig.released.first?.1.next?.url?.host == "example.com")
     }
 
+    @Test("A proxy's challenge to a request for an FTP server is the task's response", arguments: [401, 407])
+    func ftp(status: Int) throws {
+        let server = try #require(CurlOptions.ProxyServer("http://proxy.test:3128"))
+        let rig = StepRig(try Sample.request("ftp://example.com/file")) {
+            $0.curl.proxy = .server(server)
+            $0.urlCredentialStorage = nil
+        }
+        rig.delegates = DelegateSet(Delegate())
+        let fields: KeyValuePairs = [
+            "Proxy-Authenticate": "Basic realm=\"p\"", "WWW-Authenticate": "Basic realm=\"s\"",
+        ]
+        #expect(try step.receive(rig.received(Sample.head(status, fields)), rig).isPass)
+        #expect(rig.questions.isEmpty)
+    }
+
     @Test("After too many challenges the task fails")
     func endless() throws {
         for _ in 0..<TaskBudget.challenges { _ = try step.receive(rig.received(challenge), rig) }
@@ -200,7 +215,10 @@ struct CacheStepFailureTests {
         }
     }
 
-    @Test("It doesn't hide that a server isn't trusted", arguments: [URLError.Code.serverCertificateUntrusted, .badURL])
+    @Test(
+        "It doesn't hide that a server isn't trusted",
+        arguments: [URLError.Code.serverCertificateUntrusted, .badURL]
+    )
     func untrusted(code: URLError.Code) throws {
         #expect(try verdict(after: code).isPass)
     }
