@@ -113,7 +113,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         do throws(URLError) {
             let (request, origin) = try Origin.destination(of: request, isStream: port != nil)
             guard let origin else {
-                // A data or file URL needs no connection, and so no place.
+                // A data or file URL needs no connection, and so no place: not even that of the request before it.
+                place.leave()
                 return handle.shared.withLock({ $0.machine.admit() }) ? launch(request) : ()
             }
             let next = place.isAt(origin) ? pool : session.pools.pool(for: origin)

@@ -63,6 +63,19 @@ struct RedirectDelegateTests {
         #expect(server.requests.last?.header("X-Added") == "added")
     }
 
+    @Test("Only the delegate can lead to a resource of this machine, and gets it", arguments: [true, false])
+    func local(isFile: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        let local = try isFile ? directory.file(Data("local".utf8)) : #require(URL(string: "data:,local"))
+        let delegate = DecidingDelegate(onRedirect: { $0.answer(URLRequest(url: local)) })
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        let (data, response) = try await rig.session.data(from: rig.url("/from"))
+        #expect(data == Data("local".utf8))
+        #expect(response.url == local)
+        #expect(rig.server.requestCount == 1)
+    }
+
     @Test("Nil makes the redirect the response, for tasks of every kind", arguments: [301, 302, 303, 307, 308])
     func refused(status: Int) async throws {
         let delegate = DecidingDelegate(onRedirect: { $0.answer(nil) })
