@@ -109,6 +109,11 @@ final class HandshakeCoordinator {
 
     // MARK: - Questions
 
+    /// What somebody is being asked about `origin` at the moment; nil for nothing.
+    func pendingSubject(at origin: Origin) -> Subject? {
+        queues.isEmpty ? nil : queues.keys.first { $0.origin == origin }
+    }
+
     /// True if `waiter` is to ask; otherwise its `questionSettledElsewhere()` is called when it is to try again.
     func enter(_ waiter: any HandshakeWaiter, about subject: Subject) -> Bool {
         queues[subject, default: []].append(waiter)

@@ -25,6 +25,20 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     // MARK: - Before the handshake
 
+    /// While somebody is being asked about the host, another handshake would only lead to the same question. The request that is to open the
+    /// next connection waits for the answer, and the others for that connection, which they can share.
+    func complete(_ host: any StepHost) -> CompletionVerdict {
+        guard pending == nil else { return .wait }
+        guard let ticket = host.ticket, ticket.isOpening, let decider = decider(host),
+            let scope = host.pool.handshakes.existing(of: decider),
+            let subject = scope.coordinator.pendingSubject(at: ticket.origin)
+        else { return .pass }
+        let pending = Pending(subject, host.request?.url, in: scope, host)
+        self.pending = pending
+        _ = scope.coordinator.enter(self, about: subject)
+        return .wait
+    }
+
     /// Stops the handshake if a delegate wants to be asked, and applies earlier decisions.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
         guard let origin = plan.ticket?.origin, plan.options != nil, origin.isSecure, !origin.isUnixSocket,

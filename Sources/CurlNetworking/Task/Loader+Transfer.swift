@@ -139,8 +139,8 @@ extension Loader: TransferDelegate {
         switch verdict {
         case .pass: finishWithBody(ending)
         case .wait where ending.error == nil: enter(.storing(step: step))
-        case .wait: sendAgain(after: step)
-        case .again: sendAgain(after: nil)
+        case .wait: sendAgain(after: step, ending)
+        case .again: sendAgain(after: nil, ending)
         case .hold(let response): hold(Phase.Holding(response, .failure, step + 1, nil, ending: ending))
         case .follow(let next): follow(next)
         case .load(let transfer): begin(transfer, of: nil)
@@ -179,9 +179,10 @@ extension Loader: TransferDelegate {
     }
 
     /// Nothing of the request was sent: sends it again. `step` is the number of the step that says so, if it was one.
-    func sendAgain(after step: Int?) {
+    func sendAgain(after step: Int?, _ ending: TransferEnding) {
         hops.forgetAttempt()
-        place.noteFailure()
+        // A question says nothing against the host.
+        if ending.handshakeQuestion == nil { place.noteFailure() }
         place.leave()
         handle.shared.withLock { $0.machine.requeue() }
         enter(step.map { .waiting(step: $0, .repeated) } ?? .ready(step: 0, .repeated))

@@ -294,7 +294,7 @@ extension Loader: ClocksOwner {
         if case .wait = steps.connectivity.end(ending, of: request, self) {
             transfer.cancel()
             hops.end(transfer)
-            sendAgain(after: steps.all.count - 1)
+            sendAgain(after: steps.all.count - 1, ending)
         } else {
             finish(.failure(error))
         }

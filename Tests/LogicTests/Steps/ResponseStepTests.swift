@@ -389,6 +389,42 @@ struct HandshakeStepTests {
         #expect(rig.error?.code == .serverCertificateUntrusted && rig.proceeded == 0)
     }
 
+    @Test("While another task asks about the host, the one that is to open the next connection waits for the answer")
+    func waitsForAnswer() throws {
+        let delegate = Delegate()
+        rig.ownDelegates = DelegateSet(delegate)
+        let request = try #require(rig.request)
+        var ending = TransferEnding(URLError(.serverCertificateUntrusted))
+        ending.handshakeQuestion = .serverTrust(chain: [[1]], result: 18, reason: "")
+        let asking = HandshakeStep()
+        #expect(step.complete(rig).isPass)
+        #expect(asking.end(ending, of: request, rig).isWait)
+        #expect(!step.complete(rig).isPass)
+        #expect(!step.complete(rig).isPass, "asked again, it still waits")
+        let ticket = try #require(rig.ticket)
+        rig.ticket = Admission.Ticket(origin: ticket.origin, owner: owner)
+        #expect(HandshakeStep().complete(rig).isPass, "one that shares a connection doesn't")
+        rig.ticket = ticket
+        asking.stop(rig)
+        #expect(rig.proceeded == 1)
+        #expect(step.complete(rig).isPass)
+    }
+
+    @Test("A task that waited for an answer, and is over, is not heard of again")
+    func waitEnds() throws {
+        let delegate = Delegate()
+        rig.ownDelegates = DelegateSet(delegate)
+        let request = try #require(rig.request)
+        var ending = TransferEnding(URLError(.serverCertificateUntrusted))
+        ending.handshakeQuestion = .serverTrust(chain: [[1]], result: 18, reason: "")
+        let asking = HandshakeStep()
+        #expect(asking.end(ending, of: request, rig).isWait)
+        #expect(!step.complete(rig).isPass)
+        step.stop(rig)
+        asking.stop(rig)
+        #expect(rig.proceeded == 0)
+    }
+
     @Test("A server that comes with another question each time is left after so many")
     func endless() throws {
         rig.ownDelegates = DelegateSet(Delegate())

@@ -151,6 +151,10 @@ extension RequestVerdict {
     var transfer: (any Transfer)? { if case .load(let transfer) = self { transfer } else { nil } }
 }
 
+extension CompletionVerdict {
+    var isPass: Bool { if case .pass = self { true } else { false } }
+}
+
 extension HeadVerdict {
     var isPass: Bool { if case .pass = self { true } else { false } }
     var next: URLRequest? { if case .follow(let request) = self { request } else { nil } }
