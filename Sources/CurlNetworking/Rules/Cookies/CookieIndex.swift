@@ -78,9 +78,18 @@ struct CookieIndex: Sendable {
         }
     }
 
-    /// The value of the `Cookie` field for `target`; nil if no cookie matches.
+    /// The value of the `Cookie` field for `target`; nil if no cookie matches. Cookies that it has no room for are left out.
     func fieldValue(for target: CookieTarget, now: Date) -> String? {
-        let pairs = cookies(for: target, now: now).compactMap(\.pair)
-        return pairs.isEmpty ? nil : pairs.joined(separator: "; ")
+        var value = ""
+        for case let pair? in cookies(for: target, now: now).lazy.map(\.pair) {
+            let separator = value.isEmpty ? "" : "; "
+            guard value.utf8.count + separator.utf8.count + pair.utf8.count <= Self.maximumField else { continue }
+            value += separator
+            value += pair
+        }
+        return value.isEmpty ? nil : value
     }
+
+    /// In bytes, as libcurl has it. Servers refuse requests with more, so any host could shut others of its domain off with its cookies.
+    static let maximumField = 8190
 }

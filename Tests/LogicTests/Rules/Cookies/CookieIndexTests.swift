@@ -51,6 +51,32 @@ struct CookieIndexTests {
         #expect(index.fieldValue(for: target, now: Self.now) == "own=1; parent=1")
     }
 
+    @Test("The field has no more than servers take: what doesn't fit is left out, and what comes after may fit again")
+    func largestField() throws {
+        let index = try CookieIndex(
+            [("a", 10), ("b", 8000), ("c", 200), ("d", 20)].map { name, length in
+                try Self.cookie(name, value: String(repeating: "x", count: length))
+            }
+        )
+        let target = try #require(CookieTarget(Sample.url("http://example.com/")))
+        let field = try #require(index.fieldValue(for: target, now: Self.now))
+        #expect(field.split(separator: ";").map { $0.prefix { $0 != "=" } } == ["a", " b", " d"])
+        let whole = try CookieIndex([Self.cookie("a", value: String(repeating: "x", count: 8188))])
+        #expect(whole.fieldValue(for: target, now: Self.now)?.utf8.count == 8190)
+        let large = try CookieIndex([Self.cookie("a", value: String(repeating: "x", count: 8189))])
+        #expect(large.fieldValue(for: target, now: Self.now) == nil)
+    }
+
+    @Test("A domain with all the cookies it may have leaves requests to its hosts possible")
+    func sibling() throws {
+        let cookies = try (0..<CookieIndex.maximumPerDomain).map {
+            try Self.cookie("n\($0)", value: String(repeating: "x", count: 4000), domain: ".example.com")
+        }
+        let target = try #require(CookieTarget(Sample.url("http://www.example.com/")))
+        let field = try #require(CookieIndex(cookies).fieldValue(for: target, now: Self.now))
+        #expect(field.utf8.count <= CookieIndex.maximumField)
+    }
+
     @Test("A cookie that replaces another takes over its place among the others")
     func replacement() throws {
         var index = try CookieIndex([Self.cookie("a"), Self.cookie("b")])
