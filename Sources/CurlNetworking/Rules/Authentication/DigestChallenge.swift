@@ -13,6 +13,8 @@ struct DigestChallenge: Sendable, Equatable {
     /// The nonce was too old; nothing else was wrong.
     var isStale: Bool
     var hashesUser: Bool
+    /// Whether the server knows the notation for user names that aren't ASCII.
+    private var acceptsEncodedUser: Bool
     /// The URIs that the credential is valid for; empty for the whole server.
     var domain: [String]
     /// As the server wrote it, to be sent back.
@@ -42,6 +44,7 @@ struct DigestChallenge: Sendable, Equatable {
         opaque = field.parameters["opaque"]
         isStale = field.parameters["stale"]?.lowercased() == "true"
         hashesUser = field.parameters["userhash"]?.lowercased() == "true"
+        acceptsEncodedUser = field.parameters["charset"]?.lowercased() == "utf-8"
         domain = field.parameters["domain"]?.split { " \t".contains($0) }.map(String.init) ?? []
     }
 
@@ -87,10 +90,13 @@ struct DigestChallenge: Sendable, Equatable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// RFC 7616 §3.4.4: a name that isn't plain ASCII is hashed or percent-encoded.
+    /// RFC 7616 §3.4: a name that isn't plain ASCII is hashed, or percent-encoded if the server announces UTF-8. For others it is in UTF-8 too, as
+    /// browsers and libcurl send it, unless it could end the line.
     private func userPart(_ user: String) -> String {
         if hashesUser { return "username=\"\(digest.hex("\(user):\(realm)"))\"" }
-        guard user.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) else {
+        let isPlain = user.utf8.allSatisfy { (0x20..<0x7f).contains($0) }
+        let hasControls = user.utf8.contains { $0 < 0x20 || $0 == 0x7f }
+        guard isPlain || !acceptsEncodedUser && !hasControls else {
             let encoded = user.addingPercentEncoding(withAllowedCharacters: Self.plain) ?? ""
             return "username*=UTF-8''\(encoded)"
         }

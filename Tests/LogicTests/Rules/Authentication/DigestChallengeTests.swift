@@ -113,6 +113,17 @@ struct DigestChallengeTests {
         #expect(encoded.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f })
     }
 
+    @Test("A name beyond ASCII is encoded for servers that announce UTF-8, and in quotes for others (RFC 7616 §3.4)")
+    func foreignNames() throws {
+        let announcing = try Self.challenge(#"Digest realm="r", nonce="n", qop=auth, charset=UTF-8"#)
+        let encoded = announcing.authorization(user: "Jäsøn", password: "p", for: Self.request)
+        #expect(encoded.hasPrefix("Digest username*=UTF-8''J%C3%A4s%C3%B8n, "))
+        let plain = try Self.challenge(#"Digest realm="r", nonce="n", qop=auth"#)
+        let quoted = plain.authorization(user: "Jäsøn", password: "p", for: Self.request)
+        #expect(quoted.hasPrefix(#"Digest username="Jäsøn", "#))
+        #expect(try Self.parts(encoded)["response"] == Self.parts(quoted)["response"])
+    }
+
     @Test(
         "What can't be answered isn't",
         arguments: [
