@@ -32,9 +32,23 @@ package final class SocketPair: Sendable {
         }
     }
 
+    /// What comes to the far end until the near one has nothing more to say. Blocks.
+    package func readToEnd() -> Data {
+        var data = Data()
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        while true {
+            let count = recv(far, &buffer, buffer.count, 0)
+            guard count > 0 else { return data }
+            data.append(contentsOf: buffer[..<count])
+        }
+    }
+
     /// Sends from the far end.
     package func write(_ text: String) {
-        let bytes = Array(text.utf8)
+        write(Array(text.utf8))
+    }
+
+    package func write(_ bytes: [UInt8]) {
         _ = send(far, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 

@@ -69,12 +69,10 @@ final class CapturedConnection: @unchecked Sendable {
         state.withLock { $0.lookForBytes(on: descriptor) } ?? isReady(for: POLLIN)
     }
 
+    /// Nothing more is read. Whoever waits in `read` hears of the end.
     func closeReading() {
-        let isOver = state.withLock { state in
-            state.isReadClosed = true
-            return state.isWriteClosed
-        }
-        if isOver { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        state.withLock { $0.isReadClosed = true }
+        shutdown(descriptor, Int32(SHUT_RD))
     }
 
     // MARK: - Writing
@@ -96,26 +94,30 @@ final class CapturedConnection: @unchecked Sendable {
 
     var mayWrite: Bool { isReady(for: POLLOUT) }
 
-    /// The other side hears that nothing more comes.
+    /// The other side hears that nothing more comes. Over TLS this waits until the system has room for saying so, but not for long.
     func closeWriting() {
-        let isOver = state.withLock { state in
-            guard !state.isWriteClosed else { return false }
-            state.isWriteClosed = true
-            if let tls = state.tls {
-                tls.close()
-                state.unsent += tls.takeOutput()
-                _ = state.flush(to: descriptor)
-            }
-            return state.isReadClosed
-        }
-        shutdown(descriptor, Int32(isOver ? SHUT_RDWR : SHUT_WR))
+        let end = MonotonicTime.now + Self.closingTime
+        while case nil = state.withLock({ $0.close(descriptor) }), wait(for: POLLOUT, until: end) {}
+        shutdown(descriptor, Int32(SHUT_WR))
     }
+
+    /// How long the end of TLS may wait for another side that reads nothing.
+    private static let closingTime = Duration.seconds(5)
 
     // MARK: - Waiting
 
     private func wait(for event: Int32) {
         var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
         poll(&entry, 1, -1)
+    }
+
+    /// False where time is up.
+    private func wait(for event: Int32, until end: MonotonicTime) -> Bool {
+        let now = MonotonicTime.now
+        guard now < end else { return false }
+        var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        poll(&entry, 1, Int32((end - now).count(of: .milliseconds(1))))
+        return true
     }
 
     private func isReady(for event: Int32) -> Bool {
@@ -227,6 +229,16 @@ extension CapturedConnection.State {
         guard let flushed = flush(to: descriptor) else { return nil }
         if case .failed = flushed { return flushed }
         return .count(count)
+    }
+
+    /// Ends TLS; nil where some of what that takes is left.
+    fileprivate mutating func close(_ descriptor: Int32) -> CapturedConnection.Result? {
+        if let tls, !isWriteClosed {
+            tls.close()
+            unsent += tls.takeOutput()
+        }
+        isWriteClosed = true
+        return flush(to: descriptor)
     }
 
     /// Sends what is encrypted already; nil where some is left.

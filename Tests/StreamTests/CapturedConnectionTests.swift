@@ -1,0 +1,126 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+@testable import CurlTransport
+
+@Suite("Captured connections", .enabled(if: CurlLibrary.startsTLS), .timeLimit(.minutes(1)))
+struct CapturedConnectionTests {
+    private let sockets: SocketPair
+    private let tls: TLSPair
+    private let connection: CapturedConnection
+
+    /// The handshake is done.
+    init() throws {
+        sockets = try SocketPair()
+        // As libcurl's sockets are.
+        _ = fcntl(sockets.near, F_SETFL, fcntl(sockets.near, F_GETFL) | O_NONBLOCK)
+        tls = try TLSPair(TLSServerEnd())
+        guard try tls.shakeHands() == .done else { throw TLSServerEnd.Failure() }
+        connection = try #require(CapturedConnection(sockets.near, tls.client, surplus: Data()))
+    }
+
+    /// A record of the server's.
+    private func record(_ text: String) -> [UInt8] {
+        tls.server.write(text)
+        return tls.server.takeOutput()
+    }
+
+    /// Reads up to so many bytes; nil at the end.
+    private static func read(_ connection: CapturedConnection, _ count: Int = 100) throws -> String? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        switch bytes.withUnsafeMutableBytes({ connection.read(into: $0) }) {
+        case .count(let count): return String(decoding: bytes[..<count], as: UTF8.self)
+        case .end: return nil
+        case .failed(let error): throw error
+        }
+    }
+
+    /// Calls `body` on a thread of its own, which may block.
+    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread { continuation.resume(with: Result(catching: body)) }.start()
+        }
+    }
+
+    @Test("Of records that come together, each shows until it is read")
+    func together() throws {
+        #expect(!connection.mayRead)
+        sockets.write(record("first") + record("second"))
+        #expect(connection.mayRead)
+        #expect(try Self.read(connection) == "first")
+        #expect(connection.mayRead)
+        #expect(try Self.read(connection, 3) == "sec")
+        #expect(connection.mayRead)
+        #expect(try Self.read(connection) == "ond")
+        #expect(!connection.mayRead)
+    }
+
+    @Test("A part of a record is nothing to read yet")
+    func part() throws {
+        let whole = record("whole")
+        sockets.write(Array(whole.dropLast()))
+        #expect(!connection.mayRead)
+        sockets.write(Array(whole.suffix(1)))
+        #expect(connection.mayRead)
+        #expect(try Self.read(connection) == "whole")
+    }
+
+    @Test("What came before a bad record is read first, and then the error, however often it is asked for")
+    func badRecord() throws {
+        let good = record("good")
+        var bad = record("bad")
+        bad[bad.count - 1] ^= 1
+        sockets.write(good + bad)
+        #expect(connection.mayRead)
+        #expect(try Self.read(connection) == "good")
+        #expect(connection.mayRead)
+        #expect(throws: URLError.self) { try Self.read(connection) }
+        #expect(connection.mayRead)
+        #expect(throws: URLError.self) { try Self.read(connection) }
+    }
+
+    @Test("The server's end of TLS shows, and is the end")
+    func end() throws {
+        tls.server.close()
+        sockets.write(tls.server.takeOutput())
+        #expect(connection.mayRead)
+        #expect(try Self.read(connection) == nil)
+        #expect(try Self.read(connection) == nil)
+    }
+
+    @Test("Whoever waits for bytes hears of the end when reading is closed")
+    func closeReading() async throws {
+        let begins = DispatchSemaphore(value: 0)
+        async let text = Self.onThread { [connection] in
+            begins.signal()
+            return try Self.read(connection)
+        }
+        try await Self.onThread { begins.wait() }
+        connection.closeReading()
+        #expect(try await text == nil)
+    }
+
+    // Whether the reader is faster than the closing is a matter of luck: so it is tried again and again.
+    @Test("The end of TLS is heard by a server that has yet to read a full buffer of bytes", arguments: 0..<20)
+    func closeWriting(_ attempt: Int) async throws {
+        let socket = PlainSocket(sockets.near)
+        let zeros = [UInt8](repeating: 0, count: 4096)
+        var filling = 0
+        while case let count = zeros.withUnsafeBytes({ socket.send($0) }), count > 0 { filling += count }
+        let begins = DispatchSemaphore(value: 0)
+        async let closed: Void = Self.onThread { [connection] in
+            begins.signal()
+            connection.closeWriting()
+        }
+        let received = try await Self.onThread { [sockets] in
+            begins.wait()
+            return sockets.readToEnd()
+        }
+        try await closed
+        tls.server.receive(Array(received.dropFirst(filling)))
+        #expect(tls.server.read() == nil)
+    }
+}
