@@ -52,6 +52,8 @@ package final class TLSClient {
     /// Why the server's certificate was turned down.
     private var rejection: TransferFailure?
     private var hasDecidedOnCertificate: Bool
+    /// Why nothing more can be read.
+    private var readFailure: TransferFailure?
 
     package init(_ peer: Peer) throws(TransferFailure) {
         guard let functions = TLSClientFunctions.loaded, let handshakes = HandshakeFunctions.loaded else {
@@ -189,13 +191,18 @@ package final class TLSClient {
 
     // MARK: - After the handshake
 
-    /// Decrypts what has come, up to the buffer's size. There may be output afterwards.
+    /// Decrypts what has come, up to the buffer's size and of one record at most. There may be output afterwards. Once it has thrown, it throws
+    /// the same again.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferFailure) -> Reading {
+        if let readFailure { throw readFailure }
         switch tls.read(into: buffer) {
         case .done(let count): return .bytes(count)
         case .needsInput: return .needsInput
         case .closed: return .closed
-        case .failed(let text): throw TransferFailure(code: .recvError, text: text, phase: .receiving)
+        case .failed(let text):
+            let failure = TransferFailure(code: .recvError, text: text, phase: .receiving)
+            readFailure = failure
+            throw failure
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import CurlNetworking
 @testable import CurlTransport
 
 @Suite("The TLS client over memory", .enabled(if: CurlLibrary.startsTLS))
@@ -39,6 +40,30 @@ struct TLSClientTests {
         #expect(try pair.read() == "last words")
         #expect(try pair.read() == nil)
         #expect(pair.client.takeRemainder() == Array("plain".utf8))
+    }
+
+    @Test("What came before a bad record is read, and then the same error again and again", arguments: versions)
+    func badRecord(_ version: Int) throws {
+        let pair = try TLSPair(TLSServerEnd(maximumVersion: version))
+        #expect(try pair.shakeHands() == .done)
+        pair.server.write("good, ")
+        pair.server.write("still good")
+        try pair.toClient()
+        pair.server.write("bad")
+        var record = pair.server.takeOutput()
+        record[record.count - 1] ^= 1
+        try record.withUnsafeBytes { try pair.client.receive($0) }
+        let (reading, data) = try pair.client.read(most: 100)
+        #expect(reading == .bytes(16) && data == Data("good, still good".utf8))
+        var texts: [String] = []
+        for _ in 0..<2 {
+            do {
+                _ = try pair.client.read(most: 100)
+            } catch {
+                texts.append(error.text)
+            }
+        }
+        #expect(texts.count == 2 && Set(texts).count == 1)
     }
 
     @Test(

@@ -152,7 +152,7 @@ extension StreamConnection {
     private func drain(_ tls: TLSClient) {
         do throws(TransferFailure) {
             while true {
-                let (reading, bytes) = try read(tls, most: Self.mostLeftover)
+                let (reading, bytes) = try tls.read(most: Self.mostLeftover)
                 switch reading {
                 case .needsInput: return
                 case .closed:

@@ -154,7 +154,7 @@ final class StreamConnection {
     private func decrypt() -> Bool {
         guard case .established(let tls) = security, port.wantedCount > 0 else { return false }
         do throws(TransferFailure) {
-            let (reading, bytes) = try read(tls, most: port.wantedCount)
+            let (reading, bytes) = try tls.read(most: port.wantedCount)
             flush(tls)
             switch reading {
             case .bytes:
@@ -175,26 +175,6 @@ final class StreamConnection {
     }
 
     private static let truncation = "The server closed the connection without ending TLS: something may be missing."
-
-    /// Decrypted at once, in bytes: four records (RFC 8446 §5.1).
-    private static let decryptedAtOnce = 64 * 1024
-
-    func read(_ tls: TLSClient, most count: Int) throws(TransferFailure) -> (TLSClient.Reading, Data) {
-        var data = Data(count: min(count, Self.decryptedAtOnce))
-        var length = 0
-        var reading = TLSClient.Reading.needsInput
-        while length < data.count {
-            reading = try data.withUnsafeMutableBytes { buffer in
-                Result { () throws(TransferFailure) in
-                    try tls.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.dropFirst(length)))
-                }
-            }.get()
-            guard case .bytes(let count) = reading, count > 0 else { break }
-            length += count
-        }
-        if length > 0 { reading = .bytes(length) }
-        return (reading, data.prefix(length))
-    }
 
     /// How many bytes the channel gets at once: it copies them.
     private static let sentAtOnce = 128 * 1024
