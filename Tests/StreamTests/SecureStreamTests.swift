@@ -197,4 +197,34 @@ struct SecureStreamTests {
         #expect(try await task.line() == "TLS: drop")
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
     }
+    @Test("A server that closes the connection instead of ending TLS is one, too, after what came before")
+    func truncationOfEnd() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let session = URLSession.trusting(try TLSNginx.shared())
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("start\n")
+        #expect(try await task.line() == "plain: start")
+        task.startSecureConnection()
+        try await task.write("drop\n")
+        task.stopSecureConnection()
+        #expect(try await task.line() == "TLS: drop")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+    }
+
+    @Test("A server that has closed the connection leaves nobody to begin TLS with")
+    func end() async throws {
+        let server = try HalfClosingServer(greeting: "bye") { _ in }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        #expect(try await task.rest() == "bye")
+        task.startSecureConnection()
+        #expect(try await recorder.completion()?.code == .secureConnectionFailed)
+    }
 }

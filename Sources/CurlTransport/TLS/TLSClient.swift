@@ -236,6 +236,12 @@ extension TransferFailure {
         TransferFailure(code: .sslConnectError, text: text, phase: .securing)
     }
 
+    /// A server has closed a connection without ending TLS (RFC 8446 §6.1).
+    package static var truncatedTLS: TransferFailure {
+        let text = "The server closed the connection without ending TLS: something may be missing."
+        return TransferFailure(code: .recvError, text: text, phase: .receiving)
+    }
+
     /// What libcurl says of a certificate that verification turned down.
     package static func untrusted(_ result: Int, _ reason: String) -> TransferFailure {
         let text = "SSL certificate problem: \(reason)"

@@ -186,13 +186,11 @@ extension CapturedConnection.State {
                         try tls.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
                     }
                 }.get()
-            case .end: throw TransferFailure(code: .recvError, text: Self.truncation, phase: .receiving)
+            case .end: throw .truncatedTLS
             case let other: return other
             }
         }
     }
-
-    private static let truncation = "The server closed the connection without ending TLS: something may be missing."
 
     private static func receive(
         into buffer: UnsafeMutableRawBufferPointer,

@@ -5,6 +5,8 @@ extension StreamConnection {
     // MARK: - The beginning
 
     func startTLS() {
+        // The channel reads nothing more, and would not tell of it again.
+        guard !hasReachedEnd else { return fail(.noHandshake) }
         guard case .none = security else {
             return fail(URLError(.secureConnectionFailed, url, "The stream speaks TLS already."))
         }
@@ -33,7 +35,7 @@ extension StreamConnection {
         switch security {
         case .handshake(let tls): shakeHands(tls)
         case .ending(let tls): drain(tls)
-        case .none, .asking, .established: break
+        case .none, .asking, .established, .lost: break
         }
     }
 
@@ -154,10 +156,11 @@ extension StreamConnection {
             while true {
                 let (reading, bytes) = try tls.read(most: Self.mostLeftover)
                 switch reading {
+                case .needsInput where hasReachedEnd: return endTLS(.lost(.truncatedTLS))
                 case .needsInput: return
                 case .closed:
                     leftover.append(contentsOf: tls.takeRemainder())
-                    return endOfTLS()
+                    return endTLS(.none)
                 case .bytes:
                     leftover.append(bytes)
                     guard leftover.count <= Self.mostLeftover else {
@@ -172,15 +175,23 @@ extension StreamConnection {
 
     private static let talkative = "The server doesn't end TLS, and sends more than is kept."
 
-    /// The stream goes on in plain text.
-    func endOfTLS() {
+    /// The stream goes on in plain text; or it fails with the next read or write for which there is nothing left.
+    func endTLS(_ next: Security) {
         guard case .ending = security else { return }
         stopHandshakeClock()
-        security = .none
+        security = next
         let bytes = leftover
         leftover = Data()
         if !bytes.isEmpty { port.received(bytes) }
-        if hasReachedEnd { port.receivedEnd() }
+        if case .none = security, hasReachedEnd { port.receivedEnd() }
         port.transitionEnded()
+    }
+}
+
+extension TransferFailure {
+    /// A server has closed the connection that TLS was to be spoken on.
+    static var noHandshake: TransferFailure {
+        let text = "The server closed the connection before the TLS handshake was done."
+        return TransferFailure(code: .sslConnectError, text: text, phase: .securing)
     }
 }

@@ -20,6 +20,8 @@ final class StreamConnection {
         case established(TLSClient)
         /// Our side has ended TLS, and waits for the other to do so.
         case ending(TLSClient)
+        /// The other side has closed the connection instead. The port has what came before; whatever needs more meets the failure.
+        case lost(TransferFailure)
     }
 
     /// A question of a handshake that waits for its answer.
@@ -97,7 +99,7 @@ final class StreamConnection {
     var phase: TransferPhase {
         switch security {
         case .handshake, .asking: .securing
-        case .none, .established, .ending: channel?.phase ?? .receiving
+        case .none, .established, .ending, .lost: channel?.phase ?? .receiving
         }
     }
 
@@ -146,27 +148,18 @@ final class StreamConnection {
         switch security {
         case .none, .established: port.wantedCount > 0
         case .handshake, .ending: true
-        case .asking: false
+        case .asking, .lost: false
         }
     }
 
     /// Gives the port what it wants. True where something came of it.
     private func decrypt() -> Bool {
-        guard case .established(let tls) = security, port.wantedCount > 0 else { return false }
+        guard port.wantedCount > 0 else { return false }
         do throws(TransferFailure) {
-            let (reading, bytes) = try tls.read(most: port.wantedCount)
-            flush(tls)
-            switch reading {
-            case .bytes:
-                port.received(bytes)
-                return true
-            case .closed:
-                port.receivedEnd()
-                return true
-            case .needsInput where hasReachedEnd:
-                throw TransferFailure(code: .recvError, text: Self.truncation, phase: .receiving)
-            case .needsInput:
-                return false
+            switch security {
+            case .established(let tls): return try decrypt(tls)
+            case .lost(let failure): throw failure
+            case .none, .handshake, .asking, .ending: return false
             }
         } catch {
             fail(error)
@@ -174,7 +167,17 @@ final class StreamConnection {
         }
     }
 
-    private static let truncation = "The server closed the connection without ending TLS: something may be missing."
+    private func decrypt(_ tls: TLSClient) throws(TransferFailure) -> Bool {
+        let (reading, bytes) = try tls.read(most: port.wantedCount)
+        flush(tls)
+        switch reading {
+        case .bytes: port.received(bytes)
+        case .closed: port.receivedEnd()
+        case .needsInput where hasReachedEnd: throw .truncatedTLS
+        case .needsInput: return false
+        }
+        return true
+    }
 
     /// How many bytes the channel gets at once: it copies them.
     private static let sentAtOnce = 128 * 1024
@@ -182,23 +185,27 @@ final class StreamConnection {
     private func write(to channel: Channel) -> Bool {
         guard sendingCount == 0, let data = port.unwritten else { return false }
         let piece = data.prefix(Self.sentAtOnce)
-        sendingCount = piece.count
-        switch security {
-        case .established(let tls):
-            do throws(TransferFailure) {
+        do throws(TransferFailure) {
+            switch security {
+            case .none:
+                piece.withUnsafeBytes { channel.send($0) }
+                sendingCount = piece.count
+                channel.flush()
+            case .established(let tls):
                 try piece.withUnsafeBytes { bytes in
                     Result { () throws(TransferFailure) in try tls.write(bytes) }
                 }.get()
-            } catch {
-                fail(error)
-                return false
+                sendingCount = piece.count
+                flush(tls)
+            case .lost(let failure): throw failure
+            // Nothing may go out in clear that is meant for TLS.
+            case .handshake, .asking, .ending: return false
             }
-            flush(tls)
-        case .none, .handshake, .asking, .ending:
-            piece.withUnsafeBytes { channel.send($0) }
-            channel.flush()
+            return true
+        } catch {
+            fail(error)
+            return false
         }
-        return true
     }
 
     /// Sends what TLS has to say.
@@ -236,6 +243,7 @@ extension StreamConnection: ChannelDelegate {
         switch security {
         case .none:
             port.received(Data(bytes))
+        case .lost: return
         case .handshake(let tls), .asking(let tls, _), .established(let tls), .ending(let tls):
             do throws(TransferFailure) {
                 try tls.receive(bytes)
@@ -252,12 +260,11 @@ extension StreamConnection: ChannelDelegate {
         switch security {
         case .none: port.receivedEnd()
         case .established: serve()
-        case .handshake, .asking: fail(.init(code: .sslConnectError, text: Self.earlyEnd, phase: .securing))
-        case .ending: endOfTLS()
+        case .handshake, .asking: fail(.noHandshake)
+        case .ending: endTLS(.lost(.truncatedTLS))
+        case .lost: break
         }
     }
-
-    private static let earlyEnd = "The server closed the connection amid the TLS handshake."
 
     func channelSentAll(_ channel: Channel) {
         let count = sendingCount
@@ -268,7 +275,7 @@ extension StreamConnection: ChannelDelegate {
     }
 
     func channel(_ channel: Channel, failed failure: TransferFailure) {
-        fail(failure)
+        if case .ending = security { endTLS(.lost(failure)) } else { fail(failure) }
     }
 }
 
@@ -320,13 +327,16 @@ extension StreamConnection: StreamCarrier {
         var (tls, surplus): (TLSClient?, Data) = (nil, port.surplus)
         do throws(TransferFailure) {
             let early = try channel.takeEarly()
-            if case .established(let client) = security {
+            switch security {
+            case .none:
+                surplus += early
+            case .established(let client):
                 tls = client
                 try early.withUnsafeBytes { bytes in
                     Result { () throws(TransferFailure) in try client.receive(bytes) }
                 }.get()
-            } else {
-                surplus += early
+            case .lost(let failure): throw failure
+            case .handshake, .asking, .ending: return
             }
         } catch {
             return fail(error)
