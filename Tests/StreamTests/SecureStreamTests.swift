@@ -182,6 +182,29 @@ struct SecureStreamTests {
         #expect(recorder.record.value.error?.phase == "securing")
     }
 
+    @Test("A task that is suspended amid the handshake doesn't time out before it is resumed")
+    func suspendedHandshake() async throws {
+        let hello = Gate()
+        let server = try LoopbackServer { _ in
+            { event in if case .received = event { [.open(hello)] } else { [] } }
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 0.2 }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.startSecureConnection()
+        task.resume()
+        try await hello.wait()
+        task.suspend()
+        // Its time begins later, and ends.
+        let other = await session.load(server.url("/"))
+        #expect(other.error?.code == .timedOut)
+        #expect(recorder.events == [])
+        task.resume()
+        #expect(try await recorder.completion()?.code == .timedOut)
+    }
+
     @Test("A server that closes the connection without ending TLS is an error: something may be missing")
     func truncation() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)

@@ -40,6 +40,7 @@ struct StreamPortTests {
         func portChanged() {}
         func closeWriting() {}
         func begin(_ transition: StreamPort.Queue.Transition) {}
+        func transitionTimedOut() {}
         func end() {}
     }
 

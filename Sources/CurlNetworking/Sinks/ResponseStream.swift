@@ -91,6 +91,9 @@ extension ResponseStream: StreamCarrier {
         }
     }
 
+    /// None takes any time.
+    func transitionTimedOut() {}
+
     /// All of it has been read, or nobody wants the rest.
     func end() {
         buffer.removeAll()

@@ -57,6 +57,11 @@ struct StreamQueueRig {
     mutating func transitionEnded() -> [String] { act { [now] in $0.transitionEnded(at: now) } }
 
     @discardableResult
+    mutating func limitTransition(to seconds: Int?) -> [String] {
+        act { [now] in $0.limitTransition(to: seconds.map { .seconds($0) }, at: now) }
+    }
+
+    @discardableResult
     mutating func setPaused(_ isPaused: Bool) -> [String] { act { [now] in $0.setPaused(isPaused, at: now) } }
 
     /// The clock shows so many seconds.
@@ -86,6 +91,7 @@ struct StreamQueueRig {
         case .tellReadClosed: "read closed"
         case .tellWriteClosed: "write closed"
         case .begin(let transition): "begin \(transition)"
+        case .timeOutTransition: "transition timed out"
         case .end: "end"
         }
     }

@@ -196,6 +196,51 @@ struct StreamQueueTests {
         #expect(rig.wrote(1) == ["d written"])
     }
 
+    @Test("A transition has as long as is said, and its time stands still while the task is suspended")
+    mutating func transitionTimeouts() {
+        rig.open()
+        rig.add(.startTLS)
+        rig.limitTransition(to: 10)
+        #expect(rig.end == 10)
+        rig.pass(4)
+        rig.setPaused(true)
+        #expect(rig.end == nil && rig.pass(50) == [])
+        rig.setPaused(false)
+        #expect(rig.end == 56)
+        #expect(rig.pass(55) == [])
+        #expect(rig.pass(56) == ["transition timed out"])
+        #expect(rig.end == nil && rig.pass(57) == [])
+    }
+
+    @Test("A transition whose time begins anew amid a suspension has all of it afterwards")
+    mutating func transitionTimeInPause() {
+        rig.open()
+        rig.add(.startTLS)
+        rig.setPaused(true)
+        rig.pass(20)
+        rig.limitTransition(to: 10)
+        rig.pass(40)
+        rig.setPaused(false)
+        #expect(rig.end == 50)
+    }
+
+    @Test("Without a limit, or when it is over, a transition has no time-out")
+    mutating func transitionsWithoutTimeout() {
+        rig.open()
+        #expect(rig.limitTransition(to: 1) == [] && rig.end == nil)
+        rig.add(.startTLS)
+        rig.limitTransition(to: 1)
+        rig.limitTransition(to: nil)
+        #expect(rig.end == nil)
+        rig.limitTransition(to: 1)
+        rig.transitionEnded()
+        #expect(rig.end == nil)
+        rig.add(.stopTLS)
+        rig.limitTransition(to: 1)
+        rig.fail()
+        #expect(rig.end == nil)
+    }
+
     @Test("Transitions follow each other")
     mutating func transitions() {
         rig.add(.startTLS)

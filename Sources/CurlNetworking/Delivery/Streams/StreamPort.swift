@@ -23,6 +23,8 @@ protocol StreamCarrier: AnyObject {
     func closeWriting()
     /// Ends with the port's `transitionEnded()`, unless the task does.
     func begin(_ transition: StreamPort.Queue.Transition)
+    /// The transition has taken longer than the carrier has said it may.
+    func transitionTimedOut()
     /// Both directions are closed.
     func end()
 }
@@ -136,6 +138,13 @@ final class StreamPort: @unchecked Sendable {
         change { $0.transitionEnded(at: $1) }
     }
 
+    /// How long the transition under way may take from here on, while the task isn't suspended; nil for as long as it likes.
+    func limitTransition(to limit: Duration?) {
+        change { $0.limitTransition(to: limit, at: $1) }
+    }
+
+    var isPaused: Bool { queue.isPaused }
+
     func setPaused(_ isPaused: Bool) {
         change { $0.setPaused(isPaused, at: $1) }
     }
@@ -194,6 +203,7 @@ final class StreamPort: @unchecked Sendable {
         case .tellReadClosed: owner?.tell(.readClosed)
         case .tellWriteClosed: owner?.tell(.writeClosed)
         case .begin(let transition): carrier?.begin(transition)
+        case .timeOutTransition: carrier?.transitionTimedOut()
         case .end: carrier.take()?.end()
         }
     }

@@ -19,6 +19,8 @@ struct StreamQueue<Reader, Writer> {
         case tellWriteClosed
         /// Reads and writes stand still until `transitionEnded`.
         case begin(Transition)
+        /// The transition has taken too long.
+        case timeOutTransition
         /// Both directions are closed, and everybody has been told: the task is over.
         case end
     }
@@ -97,6 +99,8 @@ struct StreamQueue<Reader, Writer> {
         add(.transition(transition), at: now)
     }
 
+    var isPaused: Bool { ends.isPaused }
+
     /// The task is suspended, or goes on: meanwhile nothing is read or written, and the time-outs stand still.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
         ends.setPaused(isPaused, at: now)
@@ -123,7 +127,14 @@ struct StreamQueue<Reader, Writer> {
     mutating func transitionEnded(at now: MonotonicTime) {
         guard case .inTransition = connection else { return }
         connection = .open
+        ends.limitTransition(to: nil, at: now)
         goOn(at: now)
+    }
+
+    /// The transition that has begun may take so long from now on; nil for no time-out.
+    mutating func limitTransition(to limit: Duration?, at now: MonotonicTime) {
+        guard case .inTransition = connection else { return }
+        ends.limitTransition(to: limit, at: now)
     }
 
     /// How many bytes are wanted just now; 0 for none.
@@ -178,13 +189,17 @@ struct StreamQueue<Reader, Writer> {
 
     /// When `timePassed` is to be called; nil for never.
     var nextEnd: MonotonicTime? {
-        moves ? ends.next : nil
+        ends.isPaused ? nil : ends.next
     }
 
     mutating func timePassed(_ now: MonotonicTime) {
-        guard moves else { return }
+        guard !ends.isPaused else { return }
         if let end = ends.read, end <= now { timeOutRead() }
         if let end = ends.write, end <= now { timeOutWrite() }
+        if let end = ends.transition, end <= now {
+            ends.limitTransition(to: nil, at: now)
+            actions.append(.timeOutTransition)
+        }
         goOn(at: now)
     }
 

@@ -1,16 +1,22 @@
 import CurlTransport
 
-/// When a stream task's current read and write will have taken too long. A value: the caller supplies the time.
+/// When a stream task's current read, write and transition will have taken too long. A value: the caller supplies the time.
 struct StreamTimeouts {
     var read: MonotonicTime?
     var write: MonotonicTime?
+    private(set) var transition: MonotonicTime?
     /// Since when they stand still.
     private var pause: MonotonicTime?
 
     var isPaused: Bool { pause != nil }
 
-    /// The earlier of the two; nil for neither.
-    var next: MonotonicTime? { [read, write].compactMap { $0 }.min() }
+    /// The earliest; nil for none.
+    var next: MonotonicTime? { [read, write, transition].compactMap { $0 }.min() }
+
+    /// May begin in a pause, unlike a read or a write.
+    mutating func limitTransition(to limit: Duration?, at now: MonotonicTime) {
+        transition = limit.map { (pause ?? now) + $0 }
+    }
 
     /// What is left of the time is left afterwards.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
@@ -20,11 +26,12 @@ struct StreamTimeouts {
             let gap = now - pause
             read = read.map { $0 + gap }
             write = write.map { $0 + gap }
+            transition = transition.map { $0 + gap }
         }
     }
 
     /// Nothing is read or written any more.
     mutating func clear() {
-        (read, write) = (nil, nil)
+        (read, write, transition) = (nil, nil, nil)
     }
 }

@@ -23,7 +23,7 @@ extension StreamConnection {
             return fail(error)
         }
         security = .handshake(tls)
-        startHandshakeClock()
+        port.limitTransition(to: site.handshakeTimeout)
         goOnWithTLS()
     }
 
@@ -47,10 +47,9 @@ extension StreamConnection {
             case .needsInput:
                 break
             case .asks(let question):
-                stopHandshakeClock()
+                port.limitTransition(to: nil)
                 ask(question, tls)
             case .done:
-                stopHandshakeClock()
                 security = .established(tls)
                 port.transitionEnded()
             }
@@ -106,7 +105,7 @@ extension StreamConnection {
             return fail(error)
         }
         security = .handshake(tls)
-        startHandshakeClock()
+        port.limitTransition(to: site.handshakeTimeout)
         goOnWithTLS()
         portChanged()
     }
@@ -143,7 +142,7 @@ extension StreamConnection {
         tls.close()
         flush(tls)
         security = .ending(tls)
-        startHandshakeClock()
+        port.limitTransition(to: site.handshakeTimeout)
         drain(tls)
     }
 
@@ -178,7 +177,6 @@ extension StreamConnection {
     /// The stream goes on in plain text; or it fails with the next read or write for which there is nothing left.
     func endTLS(_ next: Security) {
         guard case .ending = security else { return }
-        stopHandshakeClock()
         security = next
         let bytes = leftover
         leftover = Data()

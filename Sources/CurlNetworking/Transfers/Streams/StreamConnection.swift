@@ -55,7 +55,6 @@ final class StreamConnection {
     let url: URL?
     let port: StreamPort
     let site: Site
-    let loop: EventLoop
     private unowned let owner: any StreamConnectionOwner
 
     /// nil once the connection is over.
@@ -69,7 +68,6 @@ final class StreamConnection {
     /// What was decrypted while nobody could read: between the two ends of TLS.
     var leftover = Data()
     private var isServing = false
-    private var handshakeDeadline: Deadline?
 
     /// - Parameter channel: Open.
     init(
@@ -77,14 +75,12 @@ final class StreamConnection {
         _ port: StreamPort,
         to site: Site,
         url: URL?,
-        loop: EventLoop,
         owner: any StreamConnectionOwner
     ) {
         self.channel = channel
         self.port = port
         self.site = site
         self.url = url
-        self.loop = loop
         self.owner = owner
     }
 
@@ -107,7 +103,6 @@ final class StreamConnection {
     func close() {
         channel.take()?.close()
         security = .none
-        stopHandshakeClock()
     }
 
     private func finish(_ error: URLError?) {
@@ -147,7 +142,7 @@ final class StreamConnection {
     private var wantsBytes: Bool {
         switch security {
         case .none, .established: port.wantedCount > 0
-        case .handshake, .ending: true
+        case .handshake, .ending: !port.isPaused
         case .asking, .lost: false
         }
     }
@@ -215,23 +210,6 @@ final class StreamConnection {
         guard !output.isEmpty else { return }
         output.withUnsafeBytes { channel.send($0) }
         channel.flush()
-    }
-
-    // MARK: - Time
-
-    /// A handshake waits for the other side as long as a request would.
-    func startHandshakeClock() {
-        let deadline =
-            handshakeDeadline
-            ?? Deadline { [unowned self] in
-                fail(URLError(.timedOut, url, "The TLS handshake took too long.").with(phase: .securing))
-            }
-        handshakeDeadline = deadline
-        loop.schedule(deadline, at: loop.now + site.handshakeTimeout)
-    }
-
-    func stopHandshakeClock() {
-        if let handshakeDeadline { loop.cancel(handshakeDeadline) }
     }
 }
 
@@ -316,6 +294,10 @@ extension StreamConnection: StreamCarrier {
             finalSteps.append(.capture)
             takeFinalSteps()
         }
+    }
+
+    func transitionTimedOut() {
+        fail(URLError(.timedOut, url, "TLS took too long to begin or to end.").with(phase: .securing))
     }
 
     func end() {

@@ -86,7 +86,7 @@ extension StreamTransfer: ChannelDelegate {
     }
 
     func channelOpened(_ channel: Channel) {
-        let connection = StreamConnection(channel, port, to: site, url: request.url, loop: loop, owner: self)
+        let connection = StreamConnection(channel, port, to: site, url: request.url, owner: self)
         state = .open(connection)
         lastActivity = nil
         settleMetrics(channel)

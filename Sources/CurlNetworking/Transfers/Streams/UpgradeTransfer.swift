@@ -282,7 +282,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     func becomeStream(_ port: StreamPort) {
         guard case .switched(let rest) = state, let channel = channel.take() else { return }
         settleMetrics()
-        let connection = StreamConnection(channel, port, to: site, url: request.url, loop: loop, owner: self)
+        let connection = StreamConnection(channel, port, to: site, url: request.url, owner: self)
         state = .open(connection)
         if isPaused { port.setPaused(true) }
         // A stream lives long: others needn't wait for its end.
