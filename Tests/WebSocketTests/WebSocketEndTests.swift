@@ -42,6 +42,30 @@ struct WebSocketEndTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("A message that comes with the end isn't received before the delegate has heard of the opening")
+    func messageWithEnd() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event { [.frame(.text("only")), .frame(.close(1000)), .close] } else { [] }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.delegateQueue.isSuspended = true
+        let task = session.webSocketTask(with: server.webSocketURL())
+        let receiving = Task {
+            let text = try await task.receiveText()
+            delegate.note(text)
+        }
+        task.resume()
+        // Fails when the task is over; a Swift task needs no queue for that.
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+        session.delegateQueue.isSuspended = false
+        try await receiving.value
+        #expect(delegate.events.first == .opened(nil))
+        #expect(try await delegate.completion().contains(.noted("only")))
+    }
+
     @Test("A close frame without a status gives 1005, and is answered without one")
     func noStatus() async throws {
         let answers = Watched<[Frame]>([])

@@ -126,6 +126,36 @@ struct WebSocketExchangeTests {
         #expect(results.value == ["a 1", "b 2"])
     }
 
+    @Test("A web socket that ends at once gives its messages only when the delegate has heard that it was open")
+    func endBeforeAnnouncement() {
+        let owner = Owner(announces: true)
+        open(owner)
+        let note: @Sendable (String, Result<WebSocketMessage, any Error>) -> Void = { [results] name, result in
+            results.update { $0.append("\(name) \((try? result.get())?.count ?? -1)") }
+        }
+        exchange.receive(exchange.makeReceiver(), isHandler: false) { note("task", $0) }
+        receive("handler")
+        for count in 1...3 { arrive(count) }
+        exchange.end(URLError(.networkConnectionLost), isCancelled: false) { $0() }
+        exchange.receive(exchange.makeReceiver(), isHandler: false) { note("late", $0) }
+        exchange.receive(exchange.makeReceiver(), isHandler: false) { note("later", $0) }
+        #expect(results.value == [])
+        owner.deliver()
+        #expect(results.value == ["task 1", "handler 2", "late 3", "later -1"])
+    }
+
+    @Test("Whoever cancels a web socket needn't hear that it was open, and a connection that fails isn't announced", arguments: [false, true])
+    func endWithoutAnnouncement(isOpen: Bool) {
+        let owner = Owner(announces: true)
+        if isOpen { open(owner) } else { exchange.join(owner) }
+        exchange.receive(exchange.makeReceiver(), isHandler: false) { [results] result in
+            results.update { $0.append((try? result.get()) == nil ? "failed" : "received") }
+        }
+        if isOpen { arrive(1) }
+        exchange.end(URLError(isOpen ? .cancelled : .cannotConnectToHost), isCancelled: isOpen) { $0() }
+        #expect(results.value == ["failed"])
+    }
+
     @Test("The delegate's hearing that the web socket is open lets the connection read on, if it was full")
     func roomByAnnouncement() {
         let owner = Owner(announces: true)

@@ -242,17 +242,21 @@ final class WebSocketExchange: Sendable {
     func opened(_ subprotocol: String?) {
         let owner = owner
         owner?.tell(.openedWebSocket(subprotocol: subprotocol))
-        let isAnnounced = owner?.announcesWebSocket != true
+        let hasDelegate = owner?.announcesWebSocket == true
         state.withLock { state in
             if case .connecting = state.phase { state.phase = .open }
-            if isAnnounced { state.inbox.announce() }
+            state.inbox.open(hasDelegate: hasDelegate)
         }
-        if !isAnnounced, let owner, owner.addCall({ [weak self] in self?.announced() }) { owner.deliverCalls() }
+        if hasDelegate, let owner, owner.addCall({ [weak self] in self?.announced() }) { owner.deliverCalls() }
     }
 
     /// The delegate has heard that the web socket is open. Delegate queue.
     private func announced() {
-        state.withLock { $0.inbox.announce() }
+        let (receivers, error) = state.withLock { ($0.inbox.announce(), $0.error) }
+        // What the task's end has left to be done. At once: the task's completion is in the mailbox already.
+        for (receiver, message) in receivers {
+            receiver.resume(message.map { .success($0) } ?? .failure(error ?? CancellationError()))
+        }
         handOver(using: nil)
     }
 

@@ -21,14 +21,15 @@ struct WebSocketInbox {
 
     /// Why nobody gets a message now, or that everybody does.
     private enum State {
-        /// The delegate has yet to hear that the web socket is open.
-        case unannounced
+        case connecting
+        /// The delegate has yet to hear that the web socket is open. With `isOver`, nothing more will come.
+        case unannounced(isOver: Bool)
         case open
         /// What has come can be had, and nothing more will come.
         case over
     }
 
-    private var state = State.unannounced
+    private var state = State.connecting
     /// The task is suspended.
     private var isPaused = false
     private var messages = Fifo<WebSocketMessage>()
@@ -49,14 +50,22 @@ struct WebSocketInbox {
 
     private var handsOut: Bool {
         switch state {
-        case .unannounced: false
+        case .connecting, .unannounced: false
         case .open: !isPaused
         case .over: true
         }
     }
 
-    mutating func announce() {
-        if case .unannounced = state { state = .open }
+    /// The web socket is open, and its delegate, if it has one, has yet to hear of that.
+    mutating func open(hasDelegate: Bool) {
+        if case .connecting = state { state = hasDelegate ? .unannounced(isOver: false) : .open }
+    }
+
+    /// The delegate has heard that the web socket is open. Returns the same as `end`.
+    mutating func announce() -> [(Receiver, WebSocketMessage?)] {
+        guard case .unannounced(let isOver) = state else { return [] }
+        state = isOver ? .over : .open
+        return isOver ? takeReceivers() : []
     }
 
     mutating func setPaused(_ isPaused: Bool) {
@@ -108,12 +117,21 @@ struct WebSocketInbox {
         cancelled.remove(number)
     }
 
-    /// Nothing more will come. Returns who waits, each with the message that is still there for it.
+    /// Nothing more will come. Returns who waits, each with the message that is still there for it; nobody while the delegate has yet to hear
+    /// that the web socket is open.
     ///
-    /// - Parameter isCancelled: What has come is of no interest any more.
+    /// - Parameter isCancelled: What has come is of no interest any more, nor what the delegate has heard.
     mutating func end(isCancelled: Bool) -> [(Receiver, WebSocketMessage?)] {
-        state = .over
         if isCancelled { (messages, cost, isFull) = (Fifo(), 0, false) }
+        if case .unannounced = state, !isCancelled {
+            state = .unannounced(isOver: true)
+            return []
+        }
+        state = .over
+        return takeReceivers()
+    }
+
+    private mutating func takeReceivers() -> [(Receiver, WebSocketMessage?)] {
         var ended: [(Receiver, WebSocketMessage?)] = []
         while let receiver = receivers.popFirst() { ended.append((receiver, takeMessage()?.message)) }
         return ended
