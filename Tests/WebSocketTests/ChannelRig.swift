@@ -9,7 +9,7 @@ import Foundation
 /// `@unchecked Sendable`: `multi` and `channel` are touched on the loop alone.
 final class ChannelRig: @unchecked Sendable {
     /// Loops are never freed.
-    private static let loop = EventLoop(label: "WebSocketTests.loop")
+    static let loop = EventLoop(label: "WebSocketTests.loop")
 
     let recorder = ChannelRecorder()
     private var multi: Multi?

@@ -47,6 +47,20 @@ struct WebSocketCloseHandshakeTests {
         #expect(closing.handle(.violation(violation)) == [.finish(.failed(violation))])
     }
 
+    @Test("A program that goes away says so, unless a close frame has been sent, and nothing is sent after that")
+    func cancelled() {
+        var open = make()
+        #expect(open.handle(.cancelled) == [.send(WebSocketClosing(1001))])
+        #expect(open.isClosed && !open.isSending)
+        #expect(open.handle(.close(normal)) == [])
+        for event in [Handshake.Event.close(normal), .received(normal), .violation(violation)] {
+            var handshake = make()
+            _ = handshake.handle(event)
+            #expect(handshake.handle(.cancelled) == [])
+            #expect(handshake.isClosed && !handshake.isSending)
+        }
+    }
+
     @Test(
         "Whatever happens in whatever order, one close frame is sent at most, and there is one end",
         arguments: 0..<200
@@ -55,16 +69,17 @@ struct WebSocketCloseHandshakeTests {
         var random = SeededGenerator(seed: UInt64(seed))
         let events: [Handshake.Event] = [
             .close(normal), .close(away), .received(normal), .received(away), .violation(violation), .connectionEnded,
-            .timeIsUp,
+            .timeIsUp, .cancelled,
         ]
         var handshake = make()
-        var (sent, finished, isWaiting) = (0, 0, false)
+        var (sent, finished, isWaiting, isCancelled) = (0, 0, false, false)
         for _ in 0..<12 {
             let event = events.randomElement(using: &random) ?? .timeIsUp
             // No time runs that nobody has set.
             if event == .timeIsUp, !isWaiting { continue }
             let wasClosed = handshake.isClosed
             let wasSending = handshake.isSending
+            if event == .cancelled, !wasClosed { isCancelled = true }
             for action in handshake.handle(event) {
                 switch action {
                 case .send:
@@ -79,7 +94,7 @@ struct WebSocketCloseHandshakeTests {
                 }
             }
             if wasClosed { #expect(handshake.isClosed) }
-            #expect(handshake.isClosed == (finished == 1))
+            #expect(handshake.isClosed == (finished == 1 || isCancelled))
             // Once it isn't open any more, a time runs out.
             #expect(handshake.isSending || handshake.isClosed || isWaiting)
         }
@@ -88,7 +103,8 @@ struct WebSocketCloseHandshakeTests {
             _ = handshake.handle(.close(normal))
             for action in handshake.handle(.timeIsUp) { if case .finish = action { finished += 1 } }
         }
-        #expect(finished == 1)
+        // Whoever cancels needs no telling.
+        #expect(finished == (isCancelled ? 0 : 1))
     }
 
     @Test("What a program asks to send is made sendable")

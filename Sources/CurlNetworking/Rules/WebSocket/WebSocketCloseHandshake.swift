@@ -26,6 +26,8 @@ struct WebSocketCloseHandshake: Equatable {
         case close(WebSocketClosing)
         case received(WebSocketClosing)
         case violation(WebSocketViolation)
+        /// The program has no more use for the connection, which is closed without waiting for anything.
+        case cancelled
         /// The server has hung up, or the connection is lost.
         case connectionEnded
         case timeIsUp
@@ -72,6 +74,16 @@ struct WebSocketCloseHandshake: Equatable {
             return leave(.failed(violation), sending: WebSocketClosing(violation.status.rawValue))
         case (.closing, .violation(let violation)):
             return finish(.failed(violation))
+        case (.open, .cancelled):
+            let goingAway = WebSocketClosing(1001)
+            state = .closed(.lost(sent: goingAway))
+            return [.send(goingAway)]
+        case (.closing(let closing), .cancelled):
+            state = .closed(.lost(sent: closing))
+            return []
+        case (.leaving(let ending), .cancelled):
+            state = .closed(ending)
+            return []
         case (.open, .connectionEnded):
             return finish(.lost(sent: nil))
         case (.closing(let closing), .connectionEnded), (.closing(let closing), .timeIsUp):

@@ -98,9 +98,7 @@ final class WebSocketConnection {
 
     /// Says good-bye where that costs no time, and hangs up.
     func cancel() {
-        takeLine()
-        if closeHandshake.isSending, !encoder.isInMessage { send(WebSocketClosing(1001)) }
-        channel.flush()
+        handle(.cancelled)
         stop()
     }
 
