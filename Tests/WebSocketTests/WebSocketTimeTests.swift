@@ -69,6 +69,28 @@ struct WebSocketTimeTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("A server that takes nothing of what is to be sent before the close frame fails the task, and the message")
+    func closingWhileStuck() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event { [.stopReading] } else { [] }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.webSockets.closeTimeout = .milliseconds(200) }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await delegate.opening()
+        task.send(.data(Data(count: 64 << 20))) { error in
+            delegate.note((error as? URLError)?.code == .networkConnectionLost ? "lost" : "sent")
+        }
+        task.cancel(with: .normalClosure, reason: nil)
+        let events = try await delegate.completion()
+        #expect(events == [.opened(nil), .noted("lost"), .completed(.networkConnectionLost)])
+        // No close frame was sent.
+        #expect(task.closeCode == .abnormalClosure)
+    }
+
     @Test("A server that answers the close frame and doesn't hang up is hung up on", arguments: [true, false])
     func lingering(serverIsFirst: Bool) async throws {
         let rig = try WebSocketRig { event in

@@ -134,7 +134,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // MARK: - The end
 
     /// Closes the web socket, once everything is sent that was to be sent before. The task is over when the server has answered, or hasn't within
-    /// ``CurlOptions/WebSocketOptions/closeTimeout``; nothing is received meanwhile, and what is sent after this call fails when the task is over. One
+    /// ``CurlOptions/WebSocketOptions/closeTimeout``, or has taken nothing for so long; nothing is received meanwhile, and what is sent after this call fails when the task is over. One
     /// that isn't open yet is cancelled.
     ///
     /// A status that may not stand in a frame, such as `.abnormalClosure`, is left out, and the reason with it. A reason is at most 123 bytes of UTF-8;

@@ -176,6 +176,8 @@ package final class Channel: TransferHandler {
 
     // MARK: - Sending
 
+    /// How many bytes the system has taken.
+    package private(set) var sentCount = 0
     /// How many bytes wait to be sent.
     package var unsentCount: Int { output.count }
 
@@ -215,6 +217,7 @@ package final class Channel: TransferHandler {
             switch code {
             case CURLE_OK:
                 output.sent(sent)
+                sentCount &+= sent
             case CURLE_AGAIN:
                 isBlocked = true
                 return false

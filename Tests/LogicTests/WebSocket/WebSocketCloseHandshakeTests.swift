@@ -28,12 +28,25 @@ struct WebSocketCloseHandshakeTests {
         var handshake = make()
         #expect(handshake.handle(.close(normal)) == [.send(normal), .wait(.seconds(10))])
         #expect(handshake.handle(.received(away)) == [.wait(.seconds(1))])
-        #expect(handshake.handle(.timeIsUp) == [.finish(.closed(away))])
-        for event in [Handshake.Event.timeIsUp, .connectionEnded] {
+        #expect(handshake.handle(.timeIsUp(afterProgress: false)) == [.finish(.closed(away))])
+        for event in [Handshake.Event.timeIsUp(afterProgress: true), .connectionEnded] {
             var handshake = make()
             _ = handshake.handle(.close(normal))
             #expect(handshake.handle(event) == [.finish(.lost(sent: normal))])
         }
+    }
+
+    @Test("The program wants to close, and the server takes what comes before: as slowly as it likes, but something")
+    func draining() {
+        var handshake = make()
+        #expect(handshake.handle(.closeSoon) == [.wait(.seconds(10))])
+        #expect(handshake.isSending && handshake.isReceiving)
+        #expect(handshake.handle(.closeSoon) == [])
+        #expect(handshake.handle(.timeIsUp(afterProgress: true)) == [.wait(.seconds(10))])
+        var stuck = handshake
+        #expect(stuck.handle(.timeIsUp(afterProgress: false)) == [.finish(.lost(sent: nil))])
+        #expect(handshake.handle(.close(normal)) == [.send(normal), .wait(.seconds(10))])
+        #expect(handshake.handle(.timeIsUp(afterProgress: true)) == [.finish(.lost(sent: normal))])
     }
 
     @Test("A violation is answered with its status, unless a close frame has been sent")
@@ -69,14 +82,14 @@ struct WebSocketCloseHandshakeTests {
         var random = SeededGenerator(seed: UInt64(seed))
         let events: [Handshake.Event] = [
             .close(normal), .close(away), .received(normal), .received(away), .violation(violation), .connectionEnded,
-            .timeIsUp, .cancelled,
+            .timeIsUp(afterProgress: false), .timeIsUp(afterProgress: true), .cancelled, .closeSoon,
         ]
         var handshake = make()
         var (sent, finished, isWaiting, isCancelled) = (0, 0, false, false)
         for _ in 0..<12 {
-            let event = events.randomElement(using: &random) ?? .timeIsUp
+            let event = events.randomElement(using: &random) ?? .cancelled
             // No time runs that nobody has set.
-            if event == .timeIsUp, !isWaiting { continue }
+            if case .timeIsUp = event, !isWaiting { continue }
             let wasClosed = handshake.isClosed
             let wasSending = handshake.isSending
             if event == .cancelled, !wasClosed { isCancelled = true }
@@ -101,7 +114,7 @@ struct WebSocketCloseHandshakeTests {
         #expect(sent <= 1 && finished <= 1)
         for _ in 0..<3 {
             _ = handshake.handle(.close(normal))
-            for action in handshake.handle(.timeIsUp) { if case .finish = action { finished += 1 } }
+            for action in handshake.handle(.timeIsUp(afterProgress: false)) { if case .finish = action { finished += 1 } }
         }
         // Whoever cancels needs no telling.
         #expect(finished == (isCancelled ? 0 : 1))

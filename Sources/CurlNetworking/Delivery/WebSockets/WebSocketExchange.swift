@@ -305,6 +305,9 @@ final class WebSocketExchange: Sendable {
 
     func takePing() -> Waiter<Void>? { state.withLock { $0.pings.popFirst() } }
 
+    /// Whether the program wants to close.
+    var isClosing: Bool { state.withLock { $0.closing != nil } }
+
     /// What the program wants to close with, when nothing is left to be sent before that.
     var closing: WebSocketClosing? {
         state.withLock { $0.sends.isEmpty && $0.pings.isEmpty ? $0.closing : nil }

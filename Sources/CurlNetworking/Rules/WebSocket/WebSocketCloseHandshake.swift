@@ -4,6 +4,8 @@ import Foundation
 struct WebSocketCloseHandshake: Equatable {
     enum State: Equatable {
         case open
+        /// The program wants to close, and the server has yet to take what was to be sent before.
+        case draining
         /// Our close frame is sent, and the server's is awaited.
         case closing(WebSocketClosing)
         /// Both have been sent, or there is no sense in waiting for the server's: it is to hang up.
@@ -22,7 +24,9 @@ struct WebSocketCloseHandshake: Equatable {
     }
 
     enum Event: Equatable {
-        /// The program wants to close.
+        /// The program wants to close, and something has to be sent before.
+        case closeSoon
+        /// The program wants to close, and nothing has to be sent before.
         case close(WebSocketClosing)
         case received(WebSocketClosing)
         case violation(WebSocketViolation)
@@ -30,7 +34,8 @@ struct WebSocketCloseHandshake: Equatable {
         case cancelled
         /// The server has hung up, or the connection is lost.
         case connectionEnded
-        case timeIsUp
+        /// With `afterProgress`, the server has taken some of what was to be sent meanwhile.
+        case timeIsUp(afterProgress: Bool)
     }
 
     enum Action: Equatable {
@@ -43,7 +48,7 @@ struct WebSocketCloseHandshake: Equatable {
     }
 
     private(set) var state = State.open
-    /// For the server's close frame.
+    /// For the server's close frame, and before ours is sent for taking anything.
     let patience: Duration
     /// For the server's hanging up.
     let lingering: Duration
@@ -53,28 +58,38 @@ struct WebSocketCloseHandshake: Equatable {
     }
 
     /// Whether messages and control frames that come still count.
-    var isReceiving: Bool { state == .open }
+    var isReceiving: Bool { isSending }
 
     /// Whether anything but what is on its way already may be sent.
-    var isSending: Bool { state == .open }
+    var isSending: Bool {
+        switch state {
+        case .open, .draining: true
+        case .closing, .leaving, .closed: false
+        }
+    }
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
     mutating func handle(_ event: Event) -> [Action] {
         switch (state, event) {
-        case (.open, .close(let closing)):
+        case (.open, .closeSoon):
+            state = .draining
+            return [.wait(patience)]
+        case (.draining, .timeIsUp(afterProgress: true)):
+            return [.wait(patience)]
+        case (.open, .close(let closing)), (.draining, .close(let closing)):
             state = .closing(closing)
             return [.send(closing), .wait(patience)]
-        case (.open, .received(let closing)):
+        case (.open, .received(let closing)), (.draining, .received(let closing)):
             // The answer repeats the status (§5.5.1).
             return leave(.closed(closing), sending: WebSocketClosing(closing.code))
         case (.closing, .received(let closing)):
             return leave(.closed(closing))
-        case (.open, .violation(let violation)):
+        case (.open, .violation(let violation)), (.draining, .violation(let violation)):
             return leave(.failed(violation), sending: WebSocketClosing(violation.status.rawValue))
         case (.closing, .violation(let violation)):
             return finish(.failed(violation))
-        case (.open, .cancelled):
+        case (.open, .cancelled), (.draining, .cancelled):
             let goingAway = WebSocketClosing(1001)
             state = .closed(.lost(sent: goingAway))
             return [.send(goingAway)]
@@ -84,13 +99,14 @@ struct WebSocketCloseHandshake: Equatable {
         case (.leaving(let ending), .cancelled):
             state = .closed(ending)
             return []
-        case (.open, .connectionEnded):
+        case (.open, .connectionEnded), (.draining, .connectionEnded), (.draining, .timeIsUp):
             return finish(.lost(sent: nil))
         case (.closing(let closing), .connectionEnded), (.closing(let closing), .timeIsUp):
             return finish(.lost(sent: closing))
         case (.leaving(let ending), .connectionEnded), (.leaving(let ending), .timeIsUp):
             return finish(ending)
-        case (.closing, .close), (.leaving, .close), (.leaving, .received), (.leaving, .violation), (.open, .timeIsUp):
+        case (.closing, .close), (.leaving, .close), (.leaving, .received), (.leaving, .violation), (.open, .timeIsUp),
+            (.draining, .closeSoon), (.closing, .closeSoon), (.leaving, .closeSoon):
             return []
         case (.closed, _):
             return []

@@ -40,6 +40,8 @@ final class WebSocketConnection {
     // The end
     private var closeHandshake: WebSocketCloseHandshake
     private var closeDeadline: Deadline?
+    /// How much the channel had sent when that was set.
+    private var sentBeforeWait = 0
     private var failure: TransferFailure?
 
     /// So many bytes at most wait for the system to take them, and a frame.
@@ -205,6 +207,7 @@ final class WebSocketConnection {
         while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
         isPumping = false
         channel.flush()
+        if closeHandshake.isSending, channel.unsentCount > 0, exchange.isClosing { handle(.closeSoon) }
         lendLine()
     }
 
@@ -294,8 +297,9 @@ final class WebSocketConnection {
     }
 
     private func wait(_ duration: Duration) {
-        let deadline = closeDeadline ?? Deadline { [weak self] in self?.handle(.timeIsUp) }
+        let deadline = closeDeadline ?? Deadline { [weak self] in self?.timeIsUp() }
         closeDeadline = deadline
+        sentBeforeWait = channel.sentCount
         loop.schedule(deadline, at: loop.now + duration)
         // The server's close frame, or its hanging up, comes behind whatever nobody has received.
         if !closeHandshake.isReceiving {
@@ -304,6 +308,10 @@ final class WebSocketConnection {
             _ = bytes.withUnsafeBytes { take($0) }
             channel.setReading(true)
         }
+    }
+
+    private func timeIsUp() {
+        handle(.timeIsUp(afterProgress: channel.sentCount != sentBeforeWait))
     }
 
     private func finish(_ ending: WebSocketCloseHandshake.Ending) {
