@@ -60,7 +60,7 @@ struct WebSocketConnectionTests {
 ///
 /// `@unchecked Sendable`: `connection` is touched on the loop alone.
 private final class WebSocketConnectionRig: @unchecked Sendable {
-    let exchange = WebSocketExchange(WebSocketHandshake(protocols: [], compression: nil))
+    let exchange = WebSocketExchange(WebSocketHandshake.Offer())
     let endings = Watched<[WebSocketCloseHandshake.Ending]>([])
     private let channel: ChannelRig
     private var connection: WebSocketConnection?

@@ -96,6 +96,9 @@ struct WebSocketRequestTests {
         #expect(try await task.receiveText() == "a")
         #expect(task.currentRequest?.url == target.webSocketURL("/there"))
         #expect(task.originalRequest?.url == server.webSocketURL())
+        // Each connection has a key of its own (RFC 6455 §4.1).
+        let keys = [server.requests[0], target.requests[0]].map { $0.header("Sec-WebSocket-Key") }
+        #expect(keys[0] != nil && keys[1] != nil && keys[0] != keys[1])
     }
 
     @Test("The server's challenge is answered, and so is one that nobody can answer", arguments: [true, false])
@@ -124,6 +127,7 @@ struct WebSocketRequestTests {
         }
         try await task.send(.string("a"))
         #expect(try await task.receiveText() == "a")
+        #expect(Set(server.requests.map { $0.header("Sec-WebSocket-Key") }).count == server.requestCount)
     }
 
     @Test("Over a Unix socket it is the same", arguments: ["http+unix", "ws+unix"])

@@ -29,7 +29,7 @@ struct WebSocketSenderTests {
 
     private let pair: SocketPair
     private let socket: PlainSocket
-    private let exchange = WebSocketExchange(WebSocketHandshake(protocols: [], compression: nil))
+    private let exchange = WebSocketExchange(WebSocketHandshake.Offer())
     private let owner = Owner()
     private let results = Watched<[String]>([])
 

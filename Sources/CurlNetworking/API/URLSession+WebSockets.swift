@@ -10,7 +10,7 @@ extension URLSession {
         request.httpBodyStream = nil
         let compression = MessageInflater.isAvailable ? core.settings.webSockets.compression : nil
         let exchange = WebSocketExchange(
-            WebSocketHandshake(protocols: protocols, compression: compression?.offer),
+            WebSocketHandshake.Offer(protocols: protocols, compression: compression?.offer),
             showsWebSocketURL: shown.url.map(WebSocketURL.isWebSocket) ?? false
         )
         let handle = TaskHandle(

@@ -120,9 +120,11 @@ struct TransferPlan {
             let description = "A web socket's handshake can't be authenticated by NTLM or Negotiate."
             throw URLError(.userAuthenticationRequired, request.url, description)
         }
+        let handshake = WebSocketHandshake(exchange.offer)
         let order = WebSocketTransfer.Order(
             channel: try channelOrder(makeChannelOptions(participants, ticket, options), participants, ticket),
-            head: exchange.handshake.request(
+            handshake: handshake,
+            head: handshake.request(
                 target: options.target,
                 host: ticket.origin.hostField,
                 lines: options.headersWithCredentials

@@ -34,7 +34,7 @@ struct WebSocketExchangeTests {
         }
     }
 
-    private let exchange = WebSocketExchange(WebSocketHandshake(protocols: [], compression: nil))
+    private let exchange = WebSocketExchange(WebSocketHandshake.Offer())
     private let results = Watched<[String]>([])
 
     private func open(_ owner: Owner) {

@@ -8,8 +8,7 @@ import Testing
 struct WebSocketHandshakeTests {
     private let handshake = WebSocketHandshake(
         key: "dGhlIHNhbXBsZSBub25jZQ==",
-        protocols: ["chat", "superchat"],
-        compression: WebSocketCompression.Offer()
+        .init(protocols: ["chat", "superchat"], compression: .init())
     )
 
     private func head(_ changes: (inout [HeaderField]) -> Void = { _ in }) -> ResponseHead {
@@ -65,7 +64,7 @@ struct WebSocketHandshakeTests {
 
     @Test("Keys are 16 random bytes")
     func keys() throws {
-        let keys = (0..<10).map { _ in WebSocketHandshake(protocols: [], compression: nil).key }
+        let keys = (0..<10).map { _ in WebSocketHandshake(.init()).key }
         #expect(Set(keys).count == 10)
         #expect(keys.allSatisfy { Data(base64Encoded: $0)?.count == 16 })
     }

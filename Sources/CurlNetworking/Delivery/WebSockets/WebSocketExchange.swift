@@ -8,15 +8,15 @@ import Foundation
 /// lock held.
 final class WebSocketExchange: Sendable {
     /// What the program set when it made the task.
-    let handshake: WebSocketHandshake
+    let offer: WebSocketHandshake.Offer
     /// Its URL has a web socket's scheme, and not that of the request behind it.
     private let showsWebSocketURL: Bool
     private let state = Mutex(State())
     /// Locked before `state`, never after it, and by the loop only when it has something to send.
     private let line = Mutex(WebSocketLine.held)
 
-    init(_ handshake: WebSocketHandshake, showsWebSocketURL: Bool = true) {
-        (self.handshake, self.showsWebSocketURL) = (handshake, showsWebSocketURL)
+    init(_ offer: WebSocketHandshake.Offer, showsWebSocketURL: Bool = true) {
+        (self.offer, self.showsWebSocketURL) = (offer, showsWebSocketURL)
     }
 
     /// A request's URL as the program knows it.

@@ -2,15 +2,20 @@ import Foundation
 
 /// The opening handshake (RFC 6455 §4): what the request says, and which answer opens a web socket.
 struct WebSocketHandshake: Equatable, Sendable {
-    /// 16 random bytes, in Base64.
-    let key: String
-    /// Those that the program speaks, the preferred one first.
-    let protocols: [String]
-    /// nil where nothing is to be compressed.
-    let compression: WebSocketCompression.Offer?
+    /// What each request of a task says.
+    struct Offer: Equatable, Sendable {
+        /// Those that the program speaks, the preferred one first.
+        var protocols: [String] = []
+        /// nil where nothing is to be compressed.
+        var compression: WebSocketCompression.Offer?
+    }
 
-    init(key: String = Self.makeKey(), protocols: [String], compression: WebSocketCompression.Offer?) {
-        (self.key, self.protocols, self.compression) = (key, protocols, compression)
+    /// 16 random bytes, in Base64. Each request has others (§4.1).
+    let key: String
+    let offer: Offer
+
+    init(key: String = Self.makeKey(), _ offer: Offer) {
+        (self.key, self.offer) = (key, offer)
     }
 
     private static func makeKey() -> String {
@@ -42,8 +47,8 @@ struct WebSocketHandshake: Equatable, Sendable {
         head.add("Connection", "Upgrade")
         head.add("Sec-WebSocket-Version", "13")
         head.add("Sec-WebSocket-Key", key)
-        if !protocols.isEmpty { head.add("Sec-WebSocket-Protocol", protocols.joined(separator: ", ")) }
-        if let compression { head.add("Sec-WebSocket-Extensions", compression.field) }
+        if !offer.protocols.isEmpty { head.add("Sec-WebSocket-Protocol", offer.protocols.joined(separator: ", ")) }
+        if let compression = offer.compression { head.add("Sec-WebSocket-Extensions", compression.field) }
         return head
     }
 
@@ -73,13 +78,13 @@ struct WebSocketHandshake: Equatable, Sendable {
             throw WebSocketRefusal("The server's Sec-WebSocket-Accept is not the one that the request's key asks for.")
         }
         let chosen = values(of: "Sec-WebSocket-Protocol", in: head)
-        guard chosen.count <= 1, chosen.allSatisfy(protocols.contains) else {
+        guard chosen.count <= 1, chosen.allSatisfy(offer.protocols.contains) else {
             throw WebSocketRefusal("The server has chosen a protocol that it wasn't offered.")
         }
         let extensions = values(of: "Sec-WebSocket-Extensions", in: head)
         return Agreement(
             subprotocol: chosen.first,
-            compression: try WebSocketCompression.agreed(extensions, on: compression)
+            compression: try WebSocketCompression.agreed(extensions, on: offer.compression)
         )
     }
 

@@ -6,6 +6,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
     struct Order {
         let channel: ChannelOpening.Order
+        let handshake: WebSocketHandshake
         let head: RequestHead
         /// The web socket keeps its place at the host.
         let countsInLimits: Bool
@@ -18,8 +19,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case connecting(Order)
         /// The request is sent.
         case awaitingAnswer(Order)
-        /// An answer that opens no web socket, or whose meaning is being decided.
-        case answered
+        /// An answer that opens no web socket, and why.
+        case answered(WebSocketRefusal)
         case open(WebSocketConnection)
         case over
     }
@@ -116,8 +117,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     /// What somebody has decided about an answer that was held.
     func proceed(to route: BodyRoute) {
-        guard case .answered = state, let head else { return }
-        act(on: route, head)
+        guard case .answered(let refusal) = state, let head else { return }
+        act(on: route, head, refusal)
     }
 
     // MARK: - The handshake
@@ -197,10 +198,13 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         settleMetrics()
         do throws(URLError) {
             let received = ReceivedHead(head: head.shown, request: request, tunnel: opening.tunnel)
-            guard let agreement = try? exchange.handshake.agreement(by: head) else {
-                state = .answered
+            let agreement: WebSocketHandshake.Agreement
+            do throws(WebSocketRefusal) {
+                agreement = try order.handshake.agreement(by: head)
+            } catch let refusal {
+                state = .answered(refusal)
                 channel?.setReading(false)
-                return act(on: try delegate.transfer(self, received: received), head)
+                return act(on: try delegate.transfer(self, received: received), head, refusal)
             }
             guard case .deliver = try delegate.transfer(self, received: received), let channel else {
                 return fail(Self.invalidHead(request.url))
@@ -238,25 +242,16 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         connection.start()
     }
 
-    private func act(on route: BodyRoute, _ head: ResponseHead) {
+    private func act(on route: BodyRoute, _ head: ResponseHead, _ refusal: WebSocketRefusal) {
         switch route {
         case .hold: break
         // Something else follows. Its own connection will tell.
         case .discard: finish(nil)
-        case .deliver: fail(refusal(of: head))
+        case .deliver:
+            let code: URLError.Code =
+                head.status == 401 || head.status == 407 ? .userAuthenticationRequired : .badServerResponse
+            fail(URLError(code, request.url, refusal.description))
         }
-    }
-
-    private func refusal(of head: ResponseHead) -> URLError {
-        var description = "The server doesn't open a web socket."
-        do throws(WebSocketRefusal) {
-            _ = try exchange.handshake.agreement(by: head)
-        } catch {
-            description = error.description
-        }
-        let code: URLError.Code =
-            head.status == 401 || head.status == 407 ? .userAuthenticationRequired : .badServerResponse
-        return URLError(code, request.url, description)
     }
 
     // MARK: - The end

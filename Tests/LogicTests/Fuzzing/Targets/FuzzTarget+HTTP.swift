@@ -119,6 +119,6 @@ extension FuzzTarget {
         _ = CacheFields.removing(unstorable, from: head)
         _ = CacheFields.updated(head, with: head, received: now)
         _ = CacheFields.aged(head, by: freshness.age)
-        _ = try? WebSocketHandshake(key: "", protocols: ["chat"], compression: .init()).agreement(by: head)
+        _ = try? WebSocketHandshake(key: "", .init(protocols: ["chat"], compression: .init())).agreement(by: head)
     }
 }
