@@ -61,6 +61,9 @@ struct WebSocketTimeTests {
         task.resume()
         try await delegate.opening()
         task.cancel(with: .normalClosure, reason: nil)
+        // Its messages don't end as if the server had answered.
+        let error = await #expect(throws: URLError.self) { for try await _ in task.messages {} }
+        #expect(error?.code == .networkConnectionLost)
         #expect(await task.receiveError()?.code == .networkConnectionLost)
         #expect(try await delegate.completion() == [.opened(nil), .completed(.networkConnectionLost)])
         // The server has to have read it, however busy the machine.

@@ -106,8 +106,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// The messages, as they come. An addition of this module.
     ///
-    /// The sequence ends when the web socket was closed with the status 1000 or 1001, and throws the task's error otherwise. It has no messages of its
-    /// own: several iterators share them.
+    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001; otherwise it
+    /// throws the task's error, or `networkConnectionLost` where that has none. It has no messages of its own: several iterators share them.
     public var messages: Messages { Messages(task: self) }
 
     /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error for which it can't any more.
@@ -158,6 +158,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// The reason in that close frame.
     open var closeReason: Data? { exchange?.closeReason }
 
+    /// A stand-in has no server: its `closeCode` alone tells.
+    fileprivate var wasClosedAsItShould: Bool {
+        guard exchange?.wasClosedByServer != false else { return false }
+        return closeCode == .normalClosure || closeCode == .goingAway
+    }
+
     private static let noSession = URLError(.unsupportedURL, nil, "The task belongs to no session.")
 
     // MARK: - Requests
@@ -195,7 +201,7 @@ extension URLSessionWebSocketTask {
                 do {
                     return try await task.receive()
                 } catch let error as URLError where error.code == .networkConnectionLost {
-                    guard task.closeCode == .normalClosure || task.closeCode == .goingAway else { throw error }
+                    guard task.wasClosedAsItShould else { throw error }
                     return nil
                 }
             }

@@ -68,6 +68,8 @@ final class WebSocketExchange: Sendable {
         // The end
         var closeCode: Int?
         var closeReason: Data?
+        /// The server's close frame has come.
+        var wasClosedByServer = false
 
         var isOpen: Bool { if case .open = phase { true } else { false } }
 
@@ -118,6 +120,9 @@ final class WebSocketExchange: Sendable {
     /// nil while no close frame was sent or has come.
     var closeCode: Int? { state.withLock { $0.closeCode } }
     var closeReason: Data? { state.withLock { $0.closeReason } }
+
+    /// Whether the server's close frame came before the end.
+    var wasClosedByServer: Bool { state.withLock { $0.wasClosedByServer } }
 
     // MARK: - The program's wishes
 
@@ -324,6 +329,7 @@ final class WebSocketExchange: Sendable {
 
     /// The close handshake is complete.
     func tellClosed(_ closing: WebSocketClosing) {
+        state.withLock { $0.wasClosedByServer = true }
         owner?.tell(.closedWebSocket(code: closing.code ?? 1005, reason: closing.reason))
     }
 
