@@ -37,6 +37,7 @@ extension UploadStep {
                 request: request,
                 resource: resource,
                 acknowledged: course.acknowledged,
+                sent: course.sent,
                 length: course.length,
                 body: .stream
             )
@@ -47,6 +48,7 @@ extension UploadStep {
             request: request,
             resource: resource,
             acknowledged: resumption.acknowledged,
+            sent: resumption.sent,
             length: resumption.length,
             body: .stream
         )

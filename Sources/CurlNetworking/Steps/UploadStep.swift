@@ -53,7 +53,12 @@ final class UploadStep: Step, @unchecked Sendable {
         guard case .plain = course.stage, creation == nil, let resumption, let request = host.request else { return }
         creation = request
         guard let resource = resumption.resource else { return }
-        course.beginAsking(resource, acknowledged: resumption.acknowledged, length: resumption.length)
+        course.beginAsking(
+            resource,
+            acknowledged: resumption.acknowledged,
+            sent: resumption.sent,
+            length: resumption.length
+        )
         host.replaceRequest(resource.offsetRequest(like: request))
     }
 
@@ -114,12 +119,12 @@ final class UploadStep: Step, @unchecked Sendable {
         case .fail(let fault):
             throw fault.error(url)
         case .startOver:
-            try host.budget.spendResumption(of: url, at: 0)
+            try host.budget.spendResumption(of: url, at: course.gained)
             return creation.map { .follow($0) } ?? .pass
         case .append:
             return next(like: received.request).map { .follow($0) } ?? .pass
         case .ask:
-            try host.budget.spendResumption(of: url, at: course.acknowledged)
+            try host.budget.spendResumption(of: url, at: course.gained)
             delayNextQuestion()
             return next(like: received.request).map { .follow($0) } ?? .pass
         }
@@ -136,7 +141,7 @@ final class UploadStep: Step, @unchecked Sendable {
         if case .asking = course.stage, ending.loss != .none { return .pass }
         guard isUnreachable || error.code == .networkConnectionLost else { return .pass }
         guard course.resource != nil,
-            (try? host.budget.spendResumption(of: request.url, at: course.acknowledged)) != nil,
+            (try? host.budget.spendResumption(of: request.url, at: course.gained)) != nil,
             course.lost() == .ask, let next = next(like: request)
         else { return .pass }
         delayNextQuestion()
@@ -151,7 +156,7 @@ final class UploadStep: Step, @unchecked Sendable {
         if let delay = backoff?.delay(jitter: .random(in: 0...1)) { pause = .due(delay) }
     }
 
-    private var hasProgressed: Bool { course.acknowledged > questioned }
+    private var hasProgressed: Bool { course.acknowledged > questioned && course.acknowledged <= course.sent }
     /// How much the server had when it was last asked.
     private var questioned: Int64 = 0
 

@@ -128,7 +128,8 @@ struct UploadStepTests {
         let data = UploadResumeData(
             request: StoredRequest(request, to: try #require(request.url)),
             resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v3),
-            acknowledged: 10,
+            acknowledged: 0,
+            sent: 4,
             length: 4,
             body: .bytes(Data("body".utf8))
         )

@@ -2,7 +2,8 @@ import Foundation
 
 /// How often a task may start over before it fails, so that every task ends, whatever the server does.
 ///
-/// Each limit is well above what an honest server needs, including redirects to other hosts. Nothing is ever refunded.
+/// Each limit is well above what an honest server needs, including redirects to other hosts. Nothing is ever refunded, and what a server merely
+/// claims earns nothing.
 struct TaskBudget: Equatable, Sendable {
     /// Redirects, as in the Fetch standard (HTTP-redirect fetch). Apple documents 16.
     static let redirects = 20
@@ -15,8 +16,8 @@ struct TaskBudget: Equatable, Sendable {
     static let replays = 2
     /// Parts (206) that a resumed download may consist of: a server may send a large file in many parts, but not in tiny ones.
     static let parts = Allowance(count: 100, bytesForOneMore: 64 * 1024)
-    /// How often an upload may be resumed: a large one may be interrupted often, if it gets ahead. With the delays before them, those of one that
-    /// doesn't take some seconds.
+    /// How often an upload may be resumed: a large one may be interrupted often, if ever more of it is sent. With the delays before them, those
+    /// of one that doesn't get ahead take some seconds.
     static let resumptions = Allowance(count: 5, bytesForOneMore: 256 * 1024)
     /// For each this many bytes of a request's body, one byte more of informational responses may come than otherwise: they may tell how much
     /// of it has arrived.
@@ -71,14 +72,14 @@ struct TaskBudget: Equatable, Sendable {
         )
     }
 
-    /// An upload to `url` is about to be resumed; the server has `length` bytes of it.
+    /// An upload to `url` is about to be resumed, or begun anew; the task has sent `length` bytes of it, none counted twice.
     mutating func spendResumption(of url: URL?, at length: Int64) throws(URLError) {
         resumptionCount += 1
         guard !Self.resumptions.covers(resumptionCount, at: length) else { return }
         throw URLError(
             .networkConnectionLost,
             url,
-            "The upload was interrupted too often: \(resumptionCount) times, and the server has \(length) bytes of it."
+            "The upload was interrupted too often: \(resumptionCount) times, while \(length) bytes of it were sent."
         )
     }
 

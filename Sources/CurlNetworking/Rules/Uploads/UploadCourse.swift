@@ -32,6 +32,7 @@ struct UploadCourse: Equatable, Sendable {
     enum Fault: Equatable, Sendable {
         case noOffset
         case offsetBeyondEnd(Int64)
+        case offsetBeyondSent(Int64)
         case offsetWentBack(Int64, from: Int64)
         /// The upload is said to be complete, or to have a length, that can't be.
         case contradiction
@@ -46,8 +47,13 @@ struct UploadCourse: Equatable, Sendable {
     private(set) var acknowledged: Int64 = 0
     /// Of the whole body, in bytes; nil if unknown.
     private(set) var length: Int64?
-    /// How much of the body the transport has been given, at most.
+    /// How much of the body the transport has been given, at most: by this task, and by earlier ones that have left resume data.
     private(set) var sent: Int64 = 0
+    /// How many bytes the task has handed over, whatever servers say of them. None counts twice, not even where the upload begins anew: so it
+    /// stays below the length of the body.
+    private(set) var gained: Int64 = 0
+    /// Where in the body the last of them was.
+    private var furthest: Int64 = 0
     /// Whether everything may be sent again though the server may have processed it: the method is idempotent, or the program wants it.
     private(set) var mayRepeat = false
 
@@ -55,27 +61,36 @@ struct UploadCourse: Equatable, Sendable {
 
     /// A request that has nothing to do with the protocol, or nothing any more.
     mutating func beginPlain() {
+        let (gained, furthest) = (gained, furthest)
         self = UploadCourse()
+        (self.gained, self.furthest) = (gained, furthest)
     }
 
     /// The upload's own request, with a body of `length` bytes.
     mutating func beginCreating(length: Int64?, mayRepeat: Bool) {
-        self = UploadCourse()
+        beginPlain()
         (stage, self.length, self.mayRepeat) = (.creating, length, mayRepeat)
     }
 
-    /// An upload that was interrupted earlier, at `resource`.
-    mutating func beginAsking(_ resource: UploadResource, acknowledged: Int64, length: Int64?) {
-        self = UploadCourse()
+    /// An upload that was interrupted earlier, at `resource`. The program has asked for it: so all of it may be sent again.
+    ///
+    /// - Parameter sent: How much of it earlier tasks have sent, as far as known.
+    mutating func beginAsking(_ resource: UploadResource, acknowledged: Int64, sent: Int64, length: Int64?) {
+        beginPlain()
         (stage, self.resource, self.length, mayRepeat) = (.asking, resource, length, true)
-        (self.acknowledged, sent) = (acknowledged, acknowledged)
+        (self.acknowledged, self.sent) = (acknowledged, max(acknowledged, sent))
     }
 
     /// The transport has been given so many bytes of the current request's body. Returns where in the whole these begin.
     mutating func noteSent(_ count: Int64) -> Int64 {
         var start: Int64 = 0
         if case .appending(let offset) = stage { start = offset }
-        sent = max(sent, start.addingClamped(count))
+        let end = start.addingClamped(count)
+        sent = max(sent, end)
+        if end > furthest {
+            gained += end - max(start, furthest)
+            furthest = end
+        }
         return start
     }
 
@@ -122,6 +137,8 @@ struct UploadCourse: Equatable, Sendable {
         }
         guard let offset = head.uploadOffset else { return fail(.noOffset) }
         if let length, offset > length { return fail(.offsetBeyondEnd(offset)) }
+        // Where the end isn't known, nothing else bounds what a server can claim.
+        if length == nil, offset > sent { return fail(.offsetBeyondSent(offset)) }
         if offset < acknowledged { return fail(.offsetWentBack(offset, from: acknowledged)) }
         if let length, let announced = head.uploadLength, announced != length { return fail(.contradiction) }
         acknowledged = offset
@@ -175,6 +192,8 @@ extension UploadCourse.Fault {
                 "The server doesn't say how much of the upload it has."
             case .offsetBeyondEnd(let offset):
                 "The server says that it has \(offset) bytes of the upload, which are more than there are."
+            case .offsetBeyondSent(let offset):
+                "The server says that it has \(offset) bytes of the upload, which are more than were sent."
             case .offsetWentBack(let offset, let known):
                 "The server says that it has \(offset) bytes of the upload, after it had \(known)."
             case .contradiction:

@@ -9,6 +9,8 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     var resource: UploadResource
     /// How much the server is known to have, in bytes.
     var acknowledged: Int64
+    /// How much of it was sent, at most, in bytes.
+    var sent: Int64
     /// Of the whole body, in bytes; nil if unknown.
     var length: Int64?
     var body: KeptBody
@@ -21,10 +23,18 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     /// The most arrays and dictionaries.
     private static let maximumContainers = 16
 
-    init(request: StoredRequest, resource: UploadResource, acknowledged: Int64, length: Int64?, body: KeptBody) {
+    init(
+        request: StoredRequest,
+        resource: UploadResource,
+        acknowledged: Int64,
+        sent: Int64,
+        length: Int64?,
+        body: KeptBody
+    ) {
         self.request = request
         self.resource = UploadResource(url: StoredRequest.withoutCredentials(resource.url), version: resource.version)
         self.acknowledged = acknowledged
+        self.sent = sent
         self.length = length
         self.body = body
     }
@@ -52,7 +62,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     private var isPlausible: Bool {
         guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && StoredRequest.canName($0) }),
             HeaderRules.isToken(request.method), !["GET", "HEAD"].contains(request.method), acknowledged >= 0,
-            length.map({ $0 >= acknowledged }) ?? true
+            sent >= acknowledged, length.map({ $0 >= sent }) ?? true
         else { return false }
         return body.isPlausible(length: length)
     }
@@ -70,6 +80,7 @@ struct UploadResumption: Sendable {
     /// nil to begin anew, because the program's file has changed.
     let resource: UploadResource?
     let acknowledged: Int64
+    let sent: Int64
     let length: Int64?
     /// nil where the body isn't ours to keep.
     let kept: Kept?
@@ -98,6 +109,7 @@ struct UploadResumption: Sendable {
         self.content = content
         resource = isUnchanged ? data.resource : nil
         acknowledged = isUnchanged ? data.acknowledged : 0
+        sent = isUnchanged ? data.sent : 0
         length = isUnchanged ? data.length : nil
     }
 
@@ -106,6 +118,7 @@ struct UploadResumption: Sendable {
         self.request = request
         self.resource = resource
         acknowledged = 0
+        sent = 0
         length = file.length
         kept = nil
         content = .programFile(file)

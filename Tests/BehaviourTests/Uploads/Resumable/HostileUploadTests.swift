@@ -25,6 +25,40 @@ struct HostileUploadTests {
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1"])
     }
 
+    @Test("A server that claims ever more of a stream than was sent ends neither the stream nor the upload")
+    func claims() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            switch request.method {
+            case "HEAD": .status(204).header("Upload-Offset", "\(900_000_000_000_000 + request.ordinal)")
+            case "PATCH": .status(409)
+            default: nil
+            }
+        }
+        defer { rig.stop() }
+        try rig.task(.stream).resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .badServerResponse && error.localizedDescription.contains("more than were sent"))
+        #expect(rig.requests == ["POST /files", "HEAD /uploads/1"] && rig.delegate.record.value.streams == [0])
+    }
+
+    @Test("A server that claims ever more of a file than was sent isn't asked for ever")
+    func claimsOfFile() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            switch request.method {
+            case "HEAD": .status(204).header("Upload-Offset", "\((1 << 40) - 1000 + request.ordinal)")
+            case "PATCH": .status(409)
+            default: nil
+            }
+        }
+        defer { rig.stop() }
+        let file = try rig.directory.file(UploadRig.content)
+        try FileHandle(forWritingTo: file).truncate(atOffset: 1 << 40)
+        rig.session.uploadTask(with: rig.request(), fromFile: file).resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .networkConnectionLost && error.localizedDescription.contains("interrupted too often"))
+        #expect(error.uploadTaskResumeData != nil)
+    }
+
     @Test("A resource at another origin gets nothing: neither credentials nor anything else")
     func otherOrigin() async throws {
         let other = try LoopbackServer { _ in .status(204).header("Upload-Offset", "0") }

@@ -16,7 +16,8 @@ extension FuzzTarget {
             let request = resumeData.request.urlRequest
             precondition([request.url, resumeData.resource.url].allSatisfy { $0.map(StoredRequest.canName) ?? false })
             precondition(request.value(forHTTPHeaderField: "Authorization") == nil)
-            precondition(resumeData.acknowledged >= 0 && resumeData.acknowledged <= resumeData.length ?? .max)
+            precondition(resumeData.acknowledged >= 0 && resumeData.acknowledged <= resumeData.sent)
+            precondition(resumeData.sent <= resumeData.length ?? .max)
             if let encoded = resumeData.encoded() { precondition((try? UploadResumeData(decoding: encoded)) != nil) }
             UploadFolder.shared.check(resumeData)
         },

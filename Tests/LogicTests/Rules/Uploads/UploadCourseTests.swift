@@ -166,7 +166,7 @@ struct UploadCourseTests {
     func earlier() {
         var course = UploadCourse()
         let known = UploadResource(url: resource, version: .v3)
-        course.beginAsking(known, acknowledged: 400, length: 1000)
+        course.beginAsking(known, acknowledged: 400, sent: 600, length: 1000)
         #expect(course.stage == .asking && course.resource == known)
         #expect(
             course.receive(Self.state(["Upload-Offset": "400", "Upload-Incomplete": "?1"]), to: resource) == .append
@@ -181,6 +181,47 @@ struct UploadCourseTests {
         let other = try Sample.url("http://example.com/elsewhere")
         #expect(course.receive(Self.state(["Upload-Offset": "400"]), to: other) == .append)
         #expect(course.resource == UploadResource(url: other, version: .v6))
+    }
+
+    @Test("Where the end isn't known, a server can't have more than was sent")
+    func beyondSent() {
+        for offset in ["601", "900000000000000"] {
+            var course = interrupted(length: nil, sent: 600)
+            let verdict = course.receive(Self.state(["Upload-Offset": offset]), to: resource)
+            #expect(verdict == .fail(.offsetBeyondSent(Int64(offset) ?? 0)))
+        }
+        var course = interrupted(length: nil, sent: 600)
+        #expect(course.receive(Self.state(["Upload-Offset": "600"]), to: resource) == .append)
+        var earlier = UploadCourse()
+        let known = UploadResource(url: resource, version: .v6)
+        earlier.beginAsking(known, acknowledged: 400, sent: 600, length: nil)
+        #expect(earlier.receive(Self.state(["Upload-Offset": "600"]), to: resource) == .append)
+        earlier.beginAsking(known, acknowledged: 400, sent: 600, length: nil)
+        #expect(
+            earlier.receive(Self.state(["Upload-Offset": "601"]), to: resource) == .fail(.offsetBeyondSent(601))
+        )
+    }
+
+    @Test("What a server claims to have earns nothing: the bytes count that the task has sent, each once")
+    func gains() {
+        var course = interrupted(mayRepeat: true, length: 1_000_000, sent: 600)
+        #expect(course.gained == 600)
+        // It claims more than was sent, again and again.
+        for offset in [700, 800, 900_000] as [Int64] {
+            #expect(course.receive(Self.state(["Upload-Offset": "\(offset)"]), to: resource) == .append)
+            #expect(course.lost() == .ask)
+            #expect(course.gained == 600)
+        }
+        #expect(course.receive(Self.state(["Upload-Offset": "900000"]), to: resource) == .append)
+        _ = course.noteSent(50)
+        _ = course.noteSent(100)
+        #expect(course.gained == 700)
+        #expect(course.receive(Sample.head(404), to: resource) == .startOver)
+        course.beginCreating(length: 1_000_000, mayRepeat: true)
+        _ = course.noteSent(900_000)
+        #expect(course.gained == 700 && course.sent == 900_000)
+        _ = course.noteSent(900_200)
+        #expect(course.gained == 800)
     }
 
     @Test("A task resumes an upload only so often, unless it gets ahead")

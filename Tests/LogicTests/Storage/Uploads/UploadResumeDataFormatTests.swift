@@ -18,12 +18,13 @@ struct UploadResumeDataFormatTests {
         )
     }
 
-    func resumeData(_ body: KeptBody, acknowledged: Int64 = 2, length: Int64? = 4) throws -> UploadResumeData {
+    func resumeData(_ body: KeptBody, acknowledged: Int64 = 2, sent: Int64? = nil, length: Int64? = 4) throws -> UploadResumeData {
         let url = try Sample.url("https://user:password@example.com/uploads/1")
         return UploadResumeData(
             request: StoredRequest(request, to: try #require(request.url)),
             resource: UploadResource(url: url, version: .v6),
             acknowledged: acknowledged,
+            sent: sent ?? acknowledged,
             length: length,
             body: body
         )
@@ -49,6 +50,8 @@ struct UploadResumeDataFormatTests {
         #expect(try resumeData(body, acknowledged: 5).encoded() == nil)
         #expect(try resumeData(body, acknowledged: -1).encoded() == nil)
         #expect(try resumeData(body, length: 5).encoded() == nil)
+        #expect(try resumeData(body, sent: 5).encoded() == nil && resumeData(body, sent: 1).encoded() == nil)
+        #expect(try resumeData(body, sent: 4).encoded() != nil)
         #expect(
             try resumeData(.bytes(Data(count: KeptBody.mostBytes + 1)), length: Int64(KeptBody.mostBytes) + 1).encoded()
                 == nil
