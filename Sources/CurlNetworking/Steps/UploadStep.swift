@@ -22,7 +22,7 @@ final class UploadStep: Step, @unchecked Sendable {
     let resumption: UploadResumption?
     /// The file with the body, as it was when the upload began.
     private(set) var file: UploadedFile?
-    /// There is a response: nothing of the upload is kept.
+    /// There is a response after which the upload is over for good: nothing of it is kept.
     private var isAnswered = false
     private var pause = Pause.none
     /// nil after progress: then the next attempt is made at once.
@@ -170,8 +170,10 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
+    /// After an error of the server's, the program may want to try again with the same resume data.
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
-        isAnswered = true
+        let status = (response.response as? HTTPURLResponse)?.statusCode ?? 200
+        isAnswered = (200..<500).contains(status) || response.head?.isUploadComplete == true
         return sink
     }
 

@@ -114,19 +114,27 @@ struct UploadCourse: Equatable, Sendable {
         case .plain:
             return .deliver
         case .creating:
-            return delivered()
+            return resource != nil && Self.isMissing(head) ? ask() : delivered()
         case .asking:
             return receiveOffset(head, at: url)
         case .appending:
             if head.isUploadComplete == true { return delivered() }
             switch head.status {
             case 409: return ask()
-            case 200...299 where head.isUploadComplete == false: return ask()
+            case 200...299 where head.isUploadComplete == false || isSilenceIncomplete: return ask()
             case 404, 410: return gone(head.status)
-            default: return delivered()
+            default: return Self.isMissing(head) ? ask() : delivered()
             }
         }
     }
+
+    /// Whether something on the way has answered, and the upload's own response is missing.
+    private static func isMissing(_ head: ResponseHead) -> Bool {
+        [502, 503, 504].contains(head.status) && head.isUploadComplete != true
+    }
+
+    /// Whether a success that doesn't say that the upload is complete means no more than that bytes were appended (draft-09 §4.4).
+    private var isSilenceIncomplete: Bool { resource.map { $0.version >= .v8 } ?? false }
 
     private mutating func receiveOffset(_ head: ResponseHead, at url: URL?) -> Verdict {
         switch head.status {

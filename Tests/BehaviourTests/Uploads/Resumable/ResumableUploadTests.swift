@@ -140,6 +140,37 @@ struct ResumableUploadTests {
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1"])
     }
 
+    @Test("A gateway's error in place of the answer is made up for", arguments: [502, 503, 504])
+    func gatewayError(status: Int) async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            request.method == "PATCH" && request.ordinal == 3 ? .status(status) : nil
+        }
+        defer { rig.stop() }
+        try rig.task(.file).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(
+            rig.requests == [
+                "POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1", "PATCH /uploads/1",
+            ]
+        )
+        #expect(rig.upload.content == UploadRig.content && rig.delegate.record.value.body == Data("done".utf8))
+    }
+
+    @Test("After a server's error to a resumed upload, its resume data is still good")
+    func serverError() async throws {
+        let rig = try UploadRig(heldAt: 300_000) { request in
+            request.method == "PATCH" && request.ordinal == 3 ? .status(500) : nil
+        }
+        defer { rig.stop() }
+        let data = try #require(try await rig.pause(.data, at: 300_000))
+        let session = URLSession.forTest { $0.curl.temporaryDirectory = rig.directory.url }
+        defer { session.invalidateAndCancel() }
+        let (_, refusal) = try await session.upload(resumeFrom: data)
+        #expect((refusal as? HTTPURLResponse)?.statusCode == 500)
+        let (_, response) = try await session.upload(resumeFrom: data)
+        #expect((response as? HTTPURLResponse)?.statusCode == 200 && rig.upload.content == UploadRig.content)
+    }
+
     @Test("Where only the end is missing, the server gets an empty rest")
     func emptyRest() async throws {
         for kind in UploadRig.Kind.allCases {

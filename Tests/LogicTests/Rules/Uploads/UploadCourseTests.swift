@@ -142,12 +142,43 @@ struct UploadCourseTests {
             (["Upload-Complete": "?1"], 500, .deliver),
             ([:], 404, .startOver), ([:], 410, .startOver),
             ([:], 400, .deliver), ([:], 401, .deliver), ([:], 413, .deliver), ([:], 415, .deliver),
-            ([:], 500, .deliver),
+            ([:], 500, .deliver), ([:], 501, .deliver),
+            // Of something on the way.
+            ([:], 502, .ask), ([:], 503, .ask), (["Upload-Complete": "?0"], 504, .ask),
+            (["Upload-Complete": "?1"], 503, .deliver),
         ]
         for row in table {
             var course = interrupted()
             #expect(course.receive(Self.state(["Upload-Offset": "400"]), to: resource) == .append)
             #expect(course.receive(Self.state(row.fields, status: row.status), to: resource) == row.verdict, "\(row)")
+        }
+    }
+
+    @Test("A gateway's error to the upload itself is no answer to one that can be resumed")
+    func missingAnswer() {
+        for status in [502, 503, 504] {
+            var course = UploadCourse()
+            course.beginCreating(length: 1000, mayRepeat: false)
+            #expect(course.receive(Sample.head(status), to: url) == .deliver)
+            course.beginCreating(length: 1000, mayRepeat: false)
+            course.note(Self.offer(), to: url)
+            #expect(course.receive(Sample.head(status), to: url) == .ask)
+            #expect(course.stage == .asking && course.resource?.url == resource)
+        }
+        var refused = UploadCourse()
+        refused.beginCreating(length: 1000, mayRepeat: false)
+        refused.note(Self.offer(), to: url)
+        #expect(refused.receive(Sample.head(500), to: url) == .deliver)
+    }
+
+    @Test("A success that doesn't say that the upload is complete ends it up to version 7, and later means that bytes were appended")
+    func silence() {
+        for version in UploadVersion.allCases {
+            var course = UploadCourse()
+            let known = UploadResource(url: resource, version: version)
+            course.beginAsking(known, acknowledged: 0, sent: 0, length: 1000)
+            #expect(course.receive(Self.state(["Upload-Offset": "400"]), to: resource) == .append)
+            #expect(course.receive(Sample.head(200), to: resource) == (version >= .v8 ? .ask : .deliver))
         }
     }
 
