@@ -151,12 +151,17 @@ struct Mailbox {
         return nil
     }
 
-    /// The delegate is about to be told of progress up to `sent`; returns the growth. The count restarts with each request, and when a body
-    /// is sent again.
+    /// The delegate is about to be told of progress up to `sent`; returns the growth. The count restarts with each request, unless that sends a
+    /// rest, and when a body is sent again.
     mutating func reportSent(_ sent: TaskEvent.SentBytes) -> Int64 {
         defer { reportedSent = sent }
-        let isAnew = sent.request != reportedSent.request || sent.total <= reportedSent.total
-        return isAnew ? sent.total - (sent.start ?? 0) : sent.total - reportedSent.total
+        let goesOn = sent.request == reportedSent.request || sent.isRest == true
+        return goesOn && sent.total > reportedSent.total ? sent.total - reportedSent.total : sent.total
+    }
+
+    /// The next rest of the body begins at `offset`: the bytes before that count as reported, whoever has sent them.
+    mutating func skipSent(to offset: Int64) {
+        reportedSent.total = max(reportedSent.total, offset)
     }
 
     /// The same for bytes in the download's file, which may have been restarted.

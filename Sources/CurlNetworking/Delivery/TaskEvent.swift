@@ -34,8 +34,8 @@ enum TaskEvent: Sendable {
         var expected: Int64
         /// Which of the task's requests it is, counting from 1.
         var request: Int
-        /// Where that request's part of the body begins, in bytes; nil for the beginning.
-        var start: Int64?
+        /// Whether that request sends a rest of the body, and the count goes on. nil for no.
+        var isRest: Bool?
     }
 }
 

@@ -133,6 +133,8 @@ protocol StepHost: TransferDelegate, Sendable {
     /// The step's own transfer has reported a redirect, and is over.
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step)
     func fail(_ error: URLError)
+    /// The server has all of the task's body, of `length` bytes, whoever has sent it.
+    func noteUploaded(_ length: Int64)
     /// Asks the server, independently of the task, whether the stored response to the current request is still current (RFC 5861 §3). False
     /// if that isn't possible.
     func revalidatesInBackground() -> Bool

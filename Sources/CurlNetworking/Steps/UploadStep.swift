@@ -43,8 +43,8 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    /// The transport has been given so many bytes of the current request's body. Returns where in the whole these begin.
-    func noteSent(_ count: Int64) -> Int64 { course.noteSent(count) }
+    /// See `UploadCourse.noteSent`.
+    func noteSent(_ count: Int64) -> Int64? { course.noteSent(count) }
 
     // MARK: - Requests
 
@@ -115,6 +115,9 @@ final class UploadStep: Step, @unchecked Sendable {
         let url = received.request.url
         switch course.receive(received.head, to: url) {
         case .deliver:
+            return .pass
+        case .deliverComplete(let length):
+            host.noteUploaded(length)
             return .pass
         case .fail(let fault):
             throw fault.error(url)

@@ -12,6 +12,10 @@ extension Loader: StepHost {
         finish(.failure(error))
     }
 
+    func noteUploaded(_ length: Int64) {
+        handle.count { $0.counters.noteUploaded(through: length, of: length) }
+    }
+
     // MARK: - Waiting
 
     /// A task that was suspended meanwhile continues when it is resumed.

@@ -90,8 +90,7 @@ extension Loader: TransferDelegate {
     func transferMaySend(_ transfer: any Transfer) -> Bool { !handle.isSuspended }
 
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {
-        let start = steps.upload?.noteSent(totalBytes) ?? 0
-        handle.noteSent(totalBytes.addingClamped(start), from: start)
+        handle.noteSent(totalBytes, from: steps.upload?.noteSent(totalBytes))
     }
 
     func transferPaused(_ transfer: any Transfer) {

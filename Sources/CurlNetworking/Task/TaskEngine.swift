@@ -78,6 +78,12 @@ struct TaskCounters: Sendable, Hashable, Codable {
     var expectedToSend: Int64 = 0
     /// How many requests the task has made.
     var requests = 0
+
+    /// The server has the upload's first bytes, through `offset`; `length` is that of the whole, nil if unknown.
+    mutating func noteUploaded(through offset: Int64, of length: Int64?) {
+        sent = max(sent, offset)
+        expectedToSend = length ?? NSURLSessionTransferSizeUnknown
+    }
 }
 
 /// What a program has set on a task.

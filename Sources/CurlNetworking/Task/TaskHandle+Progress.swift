@@ -23,16 +23,24 @@ extension TaskHandle {
             case .none:
                 break
             case .rest(let offset, let total):
-                shared.counters.sent = offset
-                shared.counters.expectedToSend = total ?? NSURLSessionTransferSizeUnknown
+                if offset > shared.counters.sent { shared.mailbox.skipSent(to: offset) }
+                shared.counters.noteUploaded(through: offset, of: total)
             }
         }
     }
 
-    /// The total of the task's body bytes handed to the transfer; the current request began with number `start`. Loop.
-    func noteSent(_ totalBytes: Int64, from start: Int64) {
+    /// `count` bytes of the current request's body have been handed to the transfer. Loop.
+    ///
+    /// - Parameter start: Where in the task's body they begin, if the request sends a rest of it: then the counter doesn't go back, and stays where
+    ///   it is while bytes are sent again that were lost. nil for a request that sends all of it.
+    func noteSent(_ count: Int64, from start: Int64?) {
         let isWatched = delegates.task != nil
         let schedules = shared.withLock { shared in
+            var totalBytes = count
+            if let start {
+                totalBytes = start.addingClamped(count)
+                guard totalBytes > shared.counters.sent else { return false }
+            }
             shared.counters.sent = totalBytes
             let schedulesProgress = shared.noteProgress()
             guard isWatched else { return schedulesProgress }
@@ -40,7 +48,7 @@ extension TaskHandle {
                 total: totalBytes,
                 expected: shared.counters.expectedToSend,
                 request: shared.counters.requests,
-                start: start == 0 ? nil : start
+                isRest: start == nil ? nil : true
             )
             return shared.mailbox.post(.event(.sent(sent))) || schedulesProgress
         }

@@ -131,6 +131,12 @@ struct MailboxTests {
         #expect(mailbox.reportedWritten == 100)
         #expect(mailbox.reportSent(Self.sent(20)) == 20, "a body that is sent again begins anew")
         #expect(mailbox.reportSent(Self.sent(30, request: 2)) == 30, "another request begins anew")
+        var rest = Self.sent(50, request: 4)
+        rest.isRest = true
+        #expect(mailbox.reportSent(rest) == 20, "a rest goes on")
+        mailbox.skipSent(to: 80)
+        (rest.request, rest.total) = (6, 100)
+        #expect(mailbox.reportSent(rest) == 20, "at what the server had beyond that")
         #expect(mailbox.reportWritten(40) == 40, "the file began anew")
     }
 

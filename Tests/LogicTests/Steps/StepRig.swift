@@ -37,6 +37,7 @@ final class StepRig: StepHost, StepOwner, @unchecked Sendable {
     private(set) var error: URLError?
     private(set) var wasCancelled = false
     private(set) var holds = 0
+    private(set) var uploaded: Int64?
     var deliveryReleased: () -> Void = {}
     let sinkOwner = SinkRig()
 
@@ -89,6 +90,7 @@ final class StepRig: StepHost, StepOwner, @unchecked Sendable {
         self.request = request
     }
     func fail(_ error: URLError) { self.error = error }
+    func noteUploaded(_ length: Int64) { uploaded = length }
     func revalidatesInBackground() -> Bool { false }
     func rearmClocks() {}
 

@@ -19,6 +19,8 @@ struct UploadCourse: Equatable, Sendable {
     enum Verdict: Equatable, Sendable {
         /// The answer, or the error, is the task's.
         case deliver
+        /// The same, and the server has all of the upload, of so many bytes.
+        case deliverComplete(Int64)
         /// Ask how much the server has.
         case ask
         /// Send the rest.
@@ -81,14 +83,15 @@ struct UploadCourse: Equatable, Sendable {
         (self.acknowledged, self.sent) = (acknowledged, max(acknowledged, sent))
     }
 
-    /// The transport has been given so many bytes of the current request's body. Returns where in the whole these begin.
-    mutating func noteSent(_ count: Int64) -> Int64 {
-        var start: Int64 = 0
+    /// The transport has been given so many bytes of the current request's body. Returns where in the whole the rest begins that it sends; nil if
+    /// it doesn't send a rest.
+    mutating func noteSent(_ count: Int64) -> Int64? {
+        var start: Int64?
         if case .appending(let offset) = stage { start = offset }
-        let end = start.addingClamped(count)
+        let end = (start ?? 0).addingClamped(count)
         sent = max(sent, end)
         if end > furthest {
-            gained += end - max(start, furthest)
+            gained += end - max(start ?? 0, furthest)
             furthest = end
         }
         return start
@@ -151,7 +154,9 @@ struct UploadCourse: Equatable, Sendable {
         if let length, let announced = head.uploadLength, announced != length { return fail(.contradiction) }
         acknowledged = offset
         if head.isUploadComplete == true {
-            return length == nil || offset == length ? delivered() : fail(.contradiction)
+            guard length == nil || offset == length else { return fail(.contradiction) }
+            beginPlain()
+            return .deliverComplete(offset)
         }
         // A redirect that was followed has led to where it is now.
         if let resource, let url, url != resource.url {

@@ -72,6 +72,39 @@ struct ResumableUploadTests {
         #expect(task.countOfBytesSent == 1_000_000 && task.progress.fractionCompleted == 1)
     }
 
+    @Test("After a loss within the task, too: the counters never go back, and bytes that are sent again count once")
+    func progressWithinTask() async throws {
+        let rig = try UploadRig(cuts: [300_000])
+        defer { rig.stop() }
+        let task = try rig.task(.data)
+        task.resume()
+        #expect(try await rig.delegate.completion() == nil)
+        let sent = rig.delegate.record.value.sent
+        let totals = sent.map { $0[1] }
+        #expect(zip(totals, totals.dropFirst()).allSatisfy { $0 < $1 } && totals.last == 1_000_000)
+        #expect(sent.allSatisfy { $0[0] > 0 && $0[2] == 1_000_000 })
+        #expect(sent.reduce(0) { $0 + $1[0] } == 1_000_000)
+        #expect(task.countOfBytesSent == 1_000_000 && task.progress.fractionCompleted == 1)
+    }
+
+    @Test("A resumed upload of which the server turns out to have everything counts as sent")
+    func completeAlready() async throws {
+        let rig = try UploadRig(heldAt: 300_000) { request in
+            guard request.method == "HEAD" else { return nil }
+            return .status(204).header("Upload-Offset", "1000000").header("Upload-Complete", "?1")
+        }
+        defer { rig.stop() }
+        let data = try #require(try await rig.pause(.data, at: 300_000))
+        let delegate = UploadDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(withResumeData: data)
+        task.resume()
+        #expect(try await delegate.completion() == nil)
+        #expect(task.countOfBytesSent == 1_000_000 && task.countOfBytesExpectedToSend == 1_000_000)
+        #expect(delegate.record.value.sent.isEmpty)
+    }
+
     @Test("A server that doesn't know the protocol sees an ordinary upload, with two fields more")
     func ordinary() async throws {
         let rig = try Rig { _ in .text("ok") }

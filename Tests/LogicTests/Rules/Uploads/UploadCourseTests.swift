@@ -93,8 +93,8 @@ struct UploadCourseTests {
             (["Upload-Offset": "1000", "Upload-Complete": "?0"], 204, .append),
             (["Upload-Offset": "800", "Upload-Complete": "?0", "Upload-Length": "1000"], 204, .append),
             // Everything has arrived, and the answer was lost.
-            (["Upload-Offset": "1000", "Upload-Complete": "?1"], 204, .deliver),
-            (["Upload-Offset": "1000", "Upload-Incomplete": "?0"], 204, .deliver),
+            (["Upload-Offset": "1000", "Upload-Complete": "?1"], 204, .deliverComplete(1000)),
+            (["Upload-Offset": "1000", "Upload-Incomplete": "?0"], 204, .deliverComplete(1000)),
             (["Upload-Offset": "999", "Upload-Complete": "?1"], 204, .fail(.contradiction)),
             (["Upload-Offset": "500", "Upload-Length": "999"], 204, .fail(.contradiction)),
             (["Upload-Offset": "1001", "Upload-Complete": "?0"], 204, .fail(.offsetBeyondEnd(1001))),
