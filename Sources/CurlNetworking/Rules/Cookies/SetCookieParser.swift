@@ -6,7 +6,7 @@ struct ParsedCookie: Equatable, Sendable {
     var value: String
     /// From `Max-Age`, or else `Expires`; nil for a session cookie.
     var expires: Date?
-    /// Without a leading dot, in lower case; nil for the host only.
+    /// Without a leading dot, in lower case and, unless it is too long for a name, in ASCII; nil for the host only.
     var domain: String?
     /// nil for the default (§5.1.4).
     var path: String?
@@ -55,8 +55,10 @@ enum SetCookieParser {
         String(Substring(part).trimmed)
     }
 
+    /// §5.2.3, and in the form that domains are compared in (§5.1.2).
     private static func domain(_ value: String) -> String {
-        (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
+        let domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
+        return Punycode.asciiHost(domain) ?? domain
     }
 
     /// §5.2.2: zero and negative numbers mean the past; very large numbers are capped.

@@ -102,16 +102,11 @@ struct Origin: Hashable, Sendable {
             (host, port) = (decodedHost, 0)
             return
         }
-        let host = decodedHost.lowercased()
         // An internationalised name arrives here in either form.
-        guard host.isASCII || host.utf8.count <= Self.longestUnicodeHost else { return nil }
-        self.host = host.isASCII ? host : Punycode.asciiDomain(host.precomposedStringWithCanonicalMapping[...])
+        guard let host = Punycode.asciiHost(decodedHost.lowercased()) else { return nil }
+        self.host = host
         port = url.port ?? defaultPort
     }
-
-    /// In bytes of UTF-8. Its form in ASCII, whose 255 bytes (RFC 1035 §2.3.4) stand for no more than that, takes quadratic time to find: a
-    /// server could name a longer host, percent-encoded, to hold the loop up.
-    private static let longestUnicodeHost = 4 * 255
 
     private init(scheme: Scheme, host: String, port: Int) {
         (self.scheme, self.host, self.port) = (scheme, host, port)

@@ -43,18 +43,12 @@ struct ProxyExceptions: Sendable {
             guard !name.isEmpty, !name.contains(where: { ":[]@?#\\%<> ".contains($0) }) else { return nil }
             if name.hasPrefix("*."), !name.dropFirst().contains("*") { return [.below(String(name.dropFirst()))] }
             if name.contains("*") { return [.glob(name)] }
-            let bare = canonical(name.hasPrefix(".") ? String(name.dropFirst()) : name)
+            let own = name.hasPrefix(".") ? String(name.dropFirst()) : name
+            // In the form used in `Origin`.
+            let bare = Punycode.asciiHost(own) ?? own
             guard !bare.isEmpty else { return nil }
             if namesIncludeSubdomains { return [.name(bare), .below("." + bare)] }
             return [name.hasPrefix(".") ? .below("." + bare) : .name(bare)]
-        }
-
-        /// In the form used in `Origin`.
-        private static func canonical(_ name: String) -> String {
-            let isASCII = name.utf8.allSatisfy { $0 < 0x80 }
-            // Longer ones aren't valid names.
-            guard !isASCII, name.utf8.count <= 1024 else { return name }
-            return Punycode.asciiDomain(name.precomposedStringWithCanonicalMapping[...])
         }
 
         fileprivate func matches(_ host: String, _ address: IPAddress?, _ port: Int) -> Bool {

@@ -97,6 +97,19 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b", from: "http://example.com./").first?.domain == "example.com.")
     }
 
+    @Test(
+        "An internationalised domain is the same in either form",
+        arguments: ["Bücher.example", "xn--bcher-kva.example"]
+    )
+    func internationalised(domain: String) throws {
+        for host in ["www.xn--bcher-kva.example", "www.b%C3%BCcher.example"] {
+            let cookies = try Self.cookies("a=b; Domain=\(domain)", from: "http://\(host)/")
+            #expect(cookies.first?.domain == ".xn--bcher-kva.example")
+        }
+        let long = String(repeating: "ü", count: 511)
+        #expect(try Self.cookies("a=b; Domain=\(long)", from: "http://www.example.com/").isEmpty)
+    }
+
     @Test("An IP address is a domain of its own alone")
     func addresses() throws {
         #expect(try Self.cookies("a=b; Domain=127.0.0.1", from: "http://127.0.0.1/").first?.domain == "127.0.0.1")
