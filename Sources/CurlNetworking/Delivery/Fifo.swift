@@ -29,6 +29,11 @@ struct Fifo<Element> {
         return outgoing.popLast()
     }
 
+    mutating func removeAll(where isSuperfluous: (Element) -> Bool) {
+        incoming.removeAll(where: isSuperfluous)
+        outgoing.removeAll(where: isSuperfluous)
+    }
+
     /// Changes the newest element in place.
     mutating func updateLast(_ change: (inout Element) -> Void) {
         if !incoming.isEmpty {

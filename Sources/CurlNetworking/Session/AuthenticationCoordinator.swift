@@ -16,7 +16,7 @@ final class AuthenticationCoordinator: Sendable {
     private struct Queue {
         /// Whose turn it is.
         var asking: any AuthenticationWaiter
-        var waiting: [any AuthenticationWaiter] = []
+        var waiting = Fifo<any AuthenticationWaiter>()
     }
 
     // MARK: - Known credentials
@@ -50,19 +50,17 @@ final class AuthenticationCoordinator: Sendable {
     /// `waiter` has its answer, or no longer wants one: it is the next one's turn, which may have got its answer that way.
     func leave(_ waiter: any AuthenticationWaiter, about space: ProtectionSpace) {
         let next = queues.withLock { queues -> (any AuthenticationWaiter)? in
-            guard var queue = queues[space] else { return nil }
-            guard queue.asking === waiter else {
-                queue.waiting.removeAll { $0 === waiter }
-                queues[space] = queue
+            // In place: a copy would take time in proportion to those who wait.
+            guard queues[space]?.asking === waiter else {
+                queues[space]?.waiting.removeAll { $0 === waiter }
                 return nil
             }
-            guard !queue.waiting.isEmpty else {
+            guard let next = queues[space]?.waiting.popFirst() else {
                 queues[space] = nil
                 return nil
             }
-            queue.asking = queue.waiting.removeFirst()
-            queues[space] = queue
-            return queue.asking
+            queues[space]?.asking = next
+            return next
         }
         next?.turnCame(about: space)
     }

@@ -30,6 +30,17 @@ struct FifoTests {
         }
     }
 
+    @Test("Any of them can be taken out, and the others keep their order")
+    func removal() {
+        var fifo = Fifo<Int>()
+        fifo.append(contentsOf: 0..<10)
+        #expect(fifo.popFirst() == 0)
+        fifo.append(contentsOf: 10..<20)
+        fifo.removeAll { $0 % 2 == 0 }
+        #expect(fifo.count == 10)
+        #expect((0..<10).map { _ in fifo.popFirst() } == Array(stride(from: 1, to: 20, by: 2)))
+    }
+
     @Test("The last one can be changed in place, wherever it is")
     func last() {
         var fifo = Fifo<String>()
