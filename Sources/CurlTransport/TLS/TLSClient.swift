@@ -82,7 +82,7 @@ package final class TLSClient {
         let result = peer.host.withCString { name in
             tls.functions.control(tls.connection, Self.setsServerName, 0, UnsafeMutableRawPointer(mutating: name))
         }
-        guard result == 1 else { throw .securing("The host's name is none that TLS can ask for.") }
+        guard result == 1 else { throw .securing("The host's name can't be sent in a TLS handshake.") }
     }
 
     // SSL_CTRL_SET_TLSEXT_HOSTNAME
@@ -105,7 +105,7 @@ package final class TLSClient {
         questions.contains { if case .serverTrust = $0 { true } else { false } }
     }
 
-    /// What has come behind the server's end of TLS: it isn't encrypted.
+    /// What the server has sent after it ended TLS: it isn't encrypted.
     package func takeRemainder() -> [UInt8] { tls.takeInput() }
 
     // MARK: - The handshake
@@ -119,7 +119,7 @@ package final class TLSClient {
         switch outcome {
         case .done: return .done
         case .needsInput: return .needsInput
-        case .closed: throw .securing("The server has ended TLS amid the handshake.")
+        case .closed: throw .securing("The server ended TLS during the handshake.")
         case .failed(let text): throw .securing(text)
         }
     }

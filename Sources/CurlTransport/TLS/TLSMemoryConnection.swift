@@ -81,7 +81,7 @@ final class TLSMemoryConnection {
     /// What is to go, all of it.
     func takeOutput() -> [UInt8] { take(output) }
 
-    /// What has come behind the end of TLS, and isn't part of it.
+    /// What has arrived after the end of TLS, and isn't part of it.
     func takeInput() -> [UInt8] { take(input) }
 
     var hasInput: Bool { functions.memoryCount(input) > 0 }

@@ -146,7 +146,7 @@ private final class Loaded: @unchecked Sendable {
             throw TrustStore.Complaint(text: "\(path): the directory of authorities can't be read.")
         case .certificate(let bytes):
             guard !addCertificate(bytes) else { return }
-            throw TrustStore.Complaint(text: "A certificate in curl.tls is none.")
+            throw TrustStore.Complaint(text: "A certificate in curl.tls isn't valid.")
         }
     }
 

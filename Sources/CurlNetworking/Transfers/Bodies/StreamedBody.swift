@@ -45,7 +45,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     }
 
     private static func tooLong(_ url: URL?) -> URLError {
-        URLError(.dataLengthExceedsMaximum, url, "The body's stream goes on behind its Content-Length.")
+        URLError(.dataLengthExceedsMaximum, url, "The body's stream has more bytes than its Content-Length says.")
     }
 
     private static func failed(_ url: URL?, _ description: String) -> URLError {

@@ -145,7 +145,7 @@ struct StreamedBodyTests {
     }
 
     @Test(
-        "A stream that goes on behind its announced length fails the task before all of that was sent",
+        "A stream that goes on after its announced length fails the task before all of that was sent",
         arguments: [1, 4, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 100_000, 600_000]
     )
     func tooLong(length: Int) async throws {
