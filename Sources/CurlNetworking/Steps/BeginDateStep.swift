@@ -15,7 +15,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
     /// Whether there is a request that the delegate could be asked about.
     private let asks: Bool
     private var state = State.delayed
-    /// Fires at the date.
+    /// Fires at the date, or before.
     private var deadline: Deadline?
 
     init(asks: Bool = true) {
@@ -34,8 +34,14 @@ final class BeginDateStep: Step, @unchecked Sendable {
         let deadline = Deadline { [unowned self, weak host] in host?.proceed(self) }
         self.deadline = deadline
         let loop = host.pool.loop
-        loop.schedule(deadline, at: loop.now + Duration(timeInterval: remaining))
+        loop.schedule(deadline, at: loop.now + Self.nextLook(remaining))
         return .wait
+    }
+
+    /// When to look at the clock again, with `remaining` seconds to go. Loops don't notice that the system's clock is set, which would otherwise
+    /// make the task late.
+    static func nextLook(_ remaining: TimeInterval) -> Duration {
+        Duration(timeInterval: min(remaining, 60))
     }
 
     private func ask(_ host: any StepHost) -> RequestVerdict {

@@ -20,6 +20,21 @@ struct BeginDateStepTests {
         #expect(rig.questions.isEmpty)
     }
 
+    @Test("A task that begins later looks at the clock each minute, in case that was set")
+    func clock() {
+        #expect(BeginDateStep.nextLook(0.5) == .milliseconds(500))
+        #expect(BeginDateStep.nextLook(60 * 60 * 24) == .seconds(60))
+    }
+
+    @Test("It waits as long as the date lies in the future, and no longer")
+    func early() {
+        rig.earliestBeginDate = .distantFuture
+        #expect(step.prepare(.first, rig).isWait)
+        step.stop(rig)
+        rig.earliestBeginDate = .distantPast
+        #expect(step.prepare(.first, rig).isPass)
+    }
+
     @Test("A delegate is asked, and can send another request")
     func newRequest() throws {
         rig.isWatched = true
