@@ -111,6 +111,36 @@ struct UpgradeRefusalTests {
         try await compare(method, body: Data()) { .text("\($0.header("Content-Length") ?? "none")") }
     }
 
+    @Test("A task that is suspended amid an early response goes on with the request's body when it is resumed")
+    func suspendedUpload() async throws {
+        let gate = Gate()
+        let delegate = RecordingDelegate()
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            .raw([
+                .stopReading, .bytes("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"), .waitFor(gate),
+                .resumeReading, .waitForBody, .bytes("cde"),
+            ])
+        }
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/"), method: "POST", headers: ["Upgrade": "echo"])
+        // More than the system holds.
+        request.httpBody = Data(count: 32 << 20)
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        try await delegate.wait(for: task, bytes: 2)
+        task.suspend()
+        // The loop has seen the suspension when it has seen what came after it.
+        _ = await rig.session.connections
+        gate.open()
+        // All that was on its way has gone: the next piece has its turn while the task is suspended.
+        try await rig.server.waitForBodyBytesReceived(task.countOfBytesSent)
+        _ = await rig.session.connections
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("abcde".utf8))
+        #expect(rig.server.requests.first?.bodyLength == 32 << 20)
+    }
+
     @Test("A body without a length is sent in chunks")
     func streamedBody() async throws {
         let rig = try Rig(delegate: RecordingDelegate()) { .data($0.body) }

@@ -98,16 +98,14 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         self.isPaused = isPaused
         if isPaused { ending.wasPaused = true }
         activity = loop.now
-        switch state {
-        case .open(let connection): connection.port.setPaused(isPaused)
-        case .awaitingAnswer, .sendingRest:
-            updateReading()
-            if !isPaused { sendMore() }
-        case .receiving(let body):
-            updateReading()
-            if !isPaused { body.proceed() }
-        case .idle, .connecting, .held, .switched, .over: break
+        if case .open(let connection) = state {
+            connection.port.setPaused(isPaused)
+            return true
         }
+        updateReading()
+        guard !isPaused else { return true }
+        sendMore()
+        if case .receiving(let body) = state { body.proceed() }
         return true
     }
 
