@@ -154,6 +154,27 @@ struct UpgradeTests {
         #expect(delegate.onlyBody == Data("one two".utf8))
     }
 
+    @Test("The time that a delegate takes to decide about a 101 is not the server's")
+    func slowDecision() async throws {
+        let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }
+        defer { server.stop() }
+        let silence = try SilentServer()
+        defer { silence.stop() }
+        let answers = Watched<[RecordingDelegate.Disposition]>([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 0.2 }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: request(server.url("/")))
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        // Its time begins later, and ends.
+        let other = await session.load(try #require(URL(string: "http://127.0.0.1:\(silence.port)/")))
+        #expect(other.error?.code == .timedOut)
+        answers.value.first?(.allow)
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("hello".utf8))
+    }
+
     @Test("Handlers and async calls have nobody to ask: what follows is the body")
     func handlers() async throws {
         let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }

@@ -113,7 +113,12 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     /// A stream may be silent for as long as it likes.
     var lastActivity: MonotonicTime? {
-        if case .open = state { nil } else { activity }
+        switch state {
+        case .open: nil
+        // The time that somebody takes to decide isn't the server's.
+        case .held, .switched: loop.now
+        case .idle, .connecting, .awaitingAnswer, .sendingRest, .receiving, .over: activity
+        }
     }
 
     func noteActivity() {
@@ -248,6 +253,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     private func receiveBody(after head: ResponseHead, _ rest: Data) {
         do throws(URLError) {
             let body = try ResponseBody(of: head, to: request, on: loop, owner: self)
+            activity = loop.now
             state = .receiving(body)
             rest.withUnsafeBytes { body.receive($0) }
             updateReading()
