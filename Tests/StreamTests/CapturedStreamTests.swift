@@ -178,8 +178,16 @@ struct CapturedStreamTests {
         #expect(streams.input.streamStatus == .error && streams.input.streamError != nil)
     }
 
-    @Test("Scheduled in a run loop, they tell their delegate when there is something to do")
-    func runLoop() async throws {
+    private static let otherMode = RunLoop.Mode(rawValue: "CapturedStreamTests")
+    private static let schedules: [(modes: [RunLoop.Mode], opensFirst: Bool)] = [
+        ([.default], false), ([.default, otherMode], false), ([.default], true),
+    ]
+
+    @Test(
+        "Scheduled in a run loop, they tell their delegate what there is to do, in every mode, and what came before",
+        arguments: schedules
+    )
+    func runLoop(_ modes: [RunLoop.Mode], _ opensFirst: Bool) async throws {
         let server = try LoopbackServer.echo()
         defer { server.stop() }
         let recorder = StreamRecorder()
@@ -189,9 +197,9 @@ struct CapturedStreamTests {
         task.resume()
         let streams = try await streams(of: task, recorder)
         let echo = RunLoopEcho(Array("hello".utf8))
-        let result = await onThread { echo.run(streams.input, streams.output) }
+        let result = await onThread { echo.run(streams.input, streams.output, in: modes, opensFirst: opensFirst) }
         #expect(result == "hello")
-        #expect(echo.events.value.contains(.openCompleted))
+        #expect(echo.events.value.filter { $0 == .openCompleted }.count == 2)
         #expect(echo.events.value.last == .endEncountered)
     }
 
@@ -229,14 +237,23 @@ private final class RunLoopEcho: NSObject, StreamDelegate, @unchecked Sendable {
         unwritten = bytes
     }
 
-    func run(_ input: InputStream, _ output: OutputStream) -> String {
+    /// Runs in the last of the modes.
+    func run(
+        _ input: InputStream,
+        _ output: OutputStream,
+        in modes: [RunLoop.Mode] = [.default],
+        opensFirst: Bool = false
+    ) -> String {
         for stream in [input, output] as [Stream] {
+            if opensFirst { stream.open() }
             stream.delegate = self
-            stream.schedule(in: .current, forMode: .default)
-            stream.open()
+            for mode in modes { stream.schedule(in: .current, forMode: mode) }
+            if !opensFirst { stream.open() }
         }
-        while !isOver { _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.1)) }
-        input.remove(from: .current, forMode: .default)
+        while !isOver, let mode = modes.last {
+            _ = RunLoop.current.run(mode: mode, before: Date(timeIntervalSinceNow: 0.1))
+        }
+        for mode in modes { input.remove(from: .current, forMode: mode) }
         input.close()
         return String(decoding: received, as: UTF8.self)
     }

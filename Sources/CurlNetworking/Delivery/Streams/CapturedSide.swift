@@ -16,12 +16,12 @@ final class CapturedSide: @unchecked Sendable {
     private let direction: Direction
     private let state = Mutex(State())
 
-    /// `@unchecked Sendable`: any thread may add a timer to a run loop.
+    /// `@unchecked Sendable`: any thread may move a run loop's timer.
     private struct Place: @unchecked Sendable {
         let runLoop: RunLoop
         let mode: RunLoop.Mode
-        /// A run loop without anything in it doesn't wait.
-        let keepAlive: Timer
+        /// Delivers an event. Always there, if far away: a run loop without anything in it doesn't wait.
+        let timer: Timer
     }
 
     /// `@unchecked Sendable`: the program's delegate and stream are only handed through.
@@ -31,6 +31,8 @@ final class CapturedSide: @unchecked Sendable {
         weak var delegate: (any StreamDelegate)?
         weak var stream: Stream?
         var places: [Place] = []
+        /// Those that the delegate has yet to hear, in order.
+        var events: [Stream.Event] = []
         /// Watches for the next event; there is none between that and the next call of the program.
         var watch: DescriptorWatch?
     }
@@ -64,12 +66,12 @@ final class CapturedSide: @unchecked Sendable {
         let (closes, watch, places) = state.withLock { state in
             defer {
                 state.status = .closed
-                (state.watch, state.places) = (nil, [])
+                (state.watch, state.places, state.events) = (nil, [], [])
             }
             return (state.status != .closed, state.watch, state.places)
         }
         watch?.cancel()
-        for place in places { place.keepAlive.invalidate() }
+        for place in places { place.timer.invalidate() }
         return closes
     }
 
@@ -108,16 +110,18 @@ final class CapturedSide: @unchecked Sendable {
             state.stream = stream
         }
         watch()
+        wake()
     }
 
     func schedule(_ stream: Stream, in runLoop: RunLoop, _ mode: RunLoop.Mode) {
-        let keepAlive = Timer(timeInterval: 1e9, repeats: true) { _ in }
+        let timer = Timer(timeInterval: 1e9, repeats: true) { [weak self] _ in self?.deliver() }
         state.withLock { state in
             state.stream = stream
-            state.places.append(Place(runLoop: runLoop, mode: mode, keepAlive: keepAlive))
+            state.places.append(Place(runLoop: runLoop, mode: mode, timer: timer))
         }
-        runLoop.add(keepAlive, forMode: mode)
+        runLoop.add(timer, forMode: mode)
         watch()
+        wake()
     }
 
     func remove(from runLoop: RunLoop, _ mode: RunLoop.Mode) {
@@ -126,7 +130,7 @@ final class CapturedSide: @unchecked Sendable {
             state.places.removeAll { $0.runLoop === runLoop && $0.mode == mode }
             return removed
         }
-        for place in removed { place.keepAlive.invalidate() }
+        for place in removed { place.timer.invalidate() }
     }
 
     /// Has the delegate hear once of what it may read or write, if there is somebody to hear it.
@@ -174,17 +178,25 @@ final class CapturedSide: @unchecked Sendable {
         send(direction == .read ? .hasBytesAvailable : .hasSpaceAvailable)
     }
 
-    /// On the first run loop that the stream is scheduled in.
     private func send(_ event: Stream.Event) {
-        let place = state.withLock { $0.delegate == nil ? nil : $0.places.first }
-        guard let place else { return }
-        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.deliver(event) }
-        place.runLoop.add(timer, forMode: place.mode)
+        state.withLock { if !$0.events.contains(event) { $0.events.append(event) } }
+        wake()
     }
 
-    private func deliver(_ event: Stream.Event) {
-        let (stream, delegate) = state.withLock { $0.status == .closed ? (nil, nil) : ($0.stream, $0.delegate) }
-        guard let stream, let delegate else { return }
+    /// Has the next event delivered, if there is one and somebody to hear it: in whichever place comes round first.
+    private func wake() {
+        let places = state.withLock { $0.events.isEmpty || $0.delegate == nil ? [] : $0.places }
+        for place in places { place.timer.fireDate = Date() }
+    }
+
+    /// On a run loop.
+    private func deliver() {
+        let next = state.withLock { state -> (Stream, any StreamDelegate, Stream.Event)? in
+            guard let stream = state.stream, let delegate = state.delegate, !state.events.isEmpty else { return nil }
+            return (stream, delegate, state.events.removeFirst())
+        }
+        guard let (stream, delegate, event) = next else { return }
         delegate.stream(stream, handle: event)
+        wake()
     }
 }
