@@ -7,8 +7,8 @@ import Foundation
 /// those of its requests: see <doc:StreamTasks>.
 ///
 /// Reads are carried out in their order, and so are writes; neither waits for the other. They may be queued before the task is resumed. Every
-/// handler is called exactly once, on the session's delegate queue, and before the task completes. Any thread may call any method; none
-/// blocks.
+/// handler is called exactly once, on the session's delegate queue: before the task completes, or soon if the call comes after that. Only
+/// those of a task that is dropped without having been resumed or cancelled are never called. Any thread may call any method; none blocks.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
