@@ -44,7 +44,8 @@ struct RealServerTests {
     }
 
     private enum Way: CaseIterable {
-        case direct, tls, tunnel, tunnelWithPassword, tunnelOverTLS, tunnelAndTLS, socks4, socks5h, socksWithPassword
+        case direct, tls, tunnel, tunnelWithPassword, tunnelOverTLS, tunnelAndTLS
+        case socks4, socks5h, socksWithPassword, socksAndTLS
     }
 
     @Test(
@@ -60,12 +61,12 @@ struct RealServerTests {
             case .tunnelWithPassword: try Squid.shared().server(.basic)
             case .tunnelOverTLS: try Squid.shared().server(.tls)
             case .socks4: try Dante.shared().server(.socks4)
-            case .socks5h: try Dante.shared().server(.socks5h)
+            case .socks5h, .socksAndTLS: try Dante.shared().server(.socks5h)
             case .socksWithPassword: try Microsocks.shared().server()
             }
         let session = URLSession.trusting(try TLSNginx.shared()) { if let proxy { $0.proxy = .server(proxy) } }
         defer { session.invalidateAndCancel() }
-        let isSecure = way == .tls || way == .tunnelAndTLS
+        let isSecure = [.tls, .tunnelAndTLS, .socksAndTLS].contains(way)
         let task = session.streamTask(withHostName: "127.0.0.1", port: isSecure ? redis.securePort : redis.port)
         if isSecure { task.startSecureConnection() }
         task.resume()
