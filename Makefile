@@ -14,7 +14,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
+.PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm stream-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
 	bench cost parity fuzz faults load sbom docs setup-build setup-test setup-deployment clean
 
 ## What there is to make.
@@ -57,6 +57,11 @@ WEBSOCKET_STORM ?= 10000
 websocket-storm: setup-test
 	WEBSOCKET_STORM=$(WEBSOCKET_STORM) WEBSOCKET_FLOOD=1024 \
 		$(SWIFT) test $(FLAGS) --no-parallel --filter 'WebSocketStormTests|WebSocketMemoryTests'
+
+## 10,000 stream tasks opened, used and ended at random moments, and a gigabyte read: STREAM_STORM=100000 for more.
+STREAM_STORM ?= 10000
+stream-storm: setup-test
+	STREAM_STORM=$(STREAM_STORM) STREAM_BYTES=1073741824 $(SWIFT) test $(FLAGS) --no-parallel --filter StreamStormTests
 
 ## 10 GB read at 1 MB/s in flat memory, for three hours: SOAK="--megabytes 1000 --rate 10" and the like.
 soak: setup-build
