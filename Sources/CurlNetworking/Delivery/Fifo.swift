@@ -7,6 +7,7 @@ struct Fifo<Element> {
     var isEmpty: Bool { outgoing.isEmpty && incoming.isEmpty }
     var count: Int { outgoing.count + incoming.count }
     var first: Element? { outgoing.last ?? incoming.first }
+    var last: Element? { incoming.last ?? outgoing.first }
 
     mutating func append(_ element: Element) {
         incoming.append(element)
@@ -23,15 +24,16 @@ struct Fifo<Element> {
 
     mutating func popFirst() -> Element? {
         if outgoing.isEmpty {
-            outgoing = incoming.reversed()
-            incoming.removeAll(keepingCapacity: true)
+            swap(&incoming, &outgoing)
+            outgoing.reverse()
         }
         return outgoing.popLast()
     }
 
-    mutating func removeAll(where isSuperfluous: (Element) -> Bool) {
-        incoming.removeAll(where: isSuperfluous)
-        outgoing.removeAll(where: isSuperfluous)
+    /// Keeps the order of the others.
+    mutating func removeAll(where isUnwanted: (Element) -> Bool) {
+        incoming.removeAll(where: isUnwanted)
+        outgoing.removeAll(where: isUnwanted)
     }
 
     /// Changes the newest element in place.

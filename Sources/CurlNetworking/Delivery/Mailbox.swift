@@ -18,7 +18,7 @@ struct Mailbox {
         case progress
     }
 
-    private var messages: [Message] = []
+    private var messages = Fifo<Message>()
     private(set) var body = BodyBuffer()
     /// Undelivered parts of the body, with their offsets in it.
     private var parts = Fifo<(head: ResponseHead, offset: Int)>()
@@ -42,7 +42,7 @@ struct Mailbox {
     /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones.
     mutating func post(_ message: Message) -> Bool {
         switch (messages.last, message) {
-        case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): messages[messages.count - 1] = message
+        case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): messages.updateLast { $0 = message }
         default: messages.append(message)
         }
         return schedule()
@@ -50,7 +50,7 @@ struct Mailbox {
 
     /// Puts `message` ahead of all others, if the delegate must hear it first.
     mutating func postFirst(_ message: Message) -> Bool {
-        messages.insert(message, at: 0)
+        messages.prepend(contentsOf: CollectionOfOne(message))
         return schedule()
     }
 
@@ -114,7 +114,7 @@ struct Mailbox {
         case .completed where !hasNoBody, .question(.willCache) where !hasNoBody, nil:
             return nextOfBody() ?? endDelivery()
         case .some(let message):
-            messages.removeFirst()
+            _ = messages.popFirst()
             note(message)
             return message
         }
@@ -139,7 +139,7 @@ struct Mailbox {
 
     /// What follows the first step of the completion, which has been taken.
     mutating func goesOn(with steps: some Collection<TaskEnd>) {
-        messages.insert(contentsOf: steps.map(Message.end), at: 0)
+        messages.prepend(contentsOf: steps.map(Message.end))
     }
 
     private mutating func note(_ message: Message) {

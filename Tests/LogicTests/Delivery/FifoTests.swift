@@ -10,7 +10,7 @@ struct FifoTests {
         var fifo = Fifo<Int>()
         var expected: [Int] = []
         for number in 0..<2000 {
-            switch Int.random(in: 0..<6, using: &generator) {
+            switch Int.random(in: 0..<7, using: &generator) {
             case 0, 1:
                 fifo.append(number)
                 expected.append(number)
@@ -20,13 +20,16 @@ struct FifoTests {
             case 3:
                 fifo.prepend(contentsOf: [number, -number])
                 expected = [number, -number] + expected
+            case 4:
+                fifo.removeAll { $0.isMultiple(of: 7) }
+                expected.removeAll { $0.isMultiple(of: 7) }
             default:
                 let popped = fifo.popFirst()
                 let first = expected.isEmpty ? nil : expected.removeFirst()
                 #expect(popped == first)
             }
             #expect(fifo.count == expected.count && fifo.isEmpty == expected.isEmpty)
-            #expect(fifo.first == expected.first)
+            #expect(fifo.first == expected.first && fifo.last == expected.last)
         }
     }
 
