@@ -107,6 +107,32 @@ struct WebSocketEndTests {
         #expect(task.closeReason == Data("so long".utf8))
     }
 
+    @Test("Until the server's close frame comes, its pings are answered, and its pongs count")
+    func pingsWhileClosing() async throws {
+        let frames = Watched<[Frame]>([])
+        let rig = try WebSocketRig { event in
+            guard case .received(let frame) = event else { return [] }
+            let seen = frames.update { frames in
+                frames.append(frame)
+                return frames
+            }
+            return switch frame.opcode {
+            case Frame.Opcode.close: seen.filter { $0.opcode == Frame.Opcode.ping }.map { .frame(.pong($0.payload)) } + [.frame(.ping("there?"))]
+            case Frame.Opcode.pong: [.frame(.close(1000)), .close]
+            default: []
+            }
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        try await delegate.opening()
+        task.sendPing { delegate.note($0 == nil ? "answered" : "unanswered") }
+        task.cancel(with: .normalClosure, reason: nil)
+        let events = try await delegate.completion()
+        #expect(events == [.opened(nil), .noted("answered"), .closed(1000, reason: ""), .completed(nil)])
+        #expect(frames.value.map(\.opcode) == [Frame.Opcode.ping, Frame.Opcode.close, Frame.Opcode.pong])
+        #expect(frames.value.last?.text == "there?")
+    }
+
     @Test("A status that may not be sent is left out, and a long reason cut off between characters")
     func unsendable() async throws {
         for (code, reason, payload) in [

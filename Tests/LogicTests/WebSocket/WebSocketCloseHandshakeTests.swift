@@ -27,7 +27,9 @@ struct WebSocketCloseHandshakeTests {
     func byProgram() {
         var handshake = make()
         #expect(handshake.handle(.close(normal)) == [.send(normal), .wait(.seconds(10))])
+        #expect(handshake.answersPings && !handshake.isSending && !handshake.isReceiving)
         #expect(handshake.handle(.received(away)) == [.wait(.seconds(1))])
+        #expect(!handshake.answersPings)
         #expect(handshake.handle(.timeIsUp(afterProgress: false)) == [.finish(.closed(away))])
         for event in [Handshake.Event.timeIsUp(afterProgress: true), .connectionEnded] {
             var handshake = make()

@@ -39,7 +39,7 @@ struct WebSocketCloseHandshake: Equatable {
     }
 
     enum Action: Equatable {
-        /// Nothing is sent after that.
+        /// Nothing but pongs is sent after that.
         case send(WebSocketClosing)
         /// The server has that long for what is awaited; an earlier time no longer counts.
         case wait(Duration)
@@ -57,14 +57,22 @@ struct WebSocketCloseHandshake: Equatable {
         (self.patience, self.lingering) = (patience, lingering)
     }
 
-    /// Whether messages and control frames that come still count.
+    /// Whether messages that come still count.
     var isReceiving: Bool { isSending }
 
-    /// Whether anything but what is on its way already may be sent.
+    /// Whether messages and pings may be sent.
     var isSending: Bool {
         switch state {
         case .open, .draining: true
         case .closing, .leaving, .closed: false
+        }
+    }
+
+    /// Whether the server's pings are answered: until its close frame has come (§5.5.2). Ours forbids only data after it (§5.5.1).
+    var answersPings: Bool {
+        switch state {
+        case .open, .draining, .closing: true
+        case .leaving, .closed: false
         }
     }
 

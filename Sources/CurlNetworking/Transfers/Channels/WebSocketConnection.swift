@@ -24,9 +24,7 @@ final class WebSocketConnection {
     private var encoder: WebSocketEncoder
     /// What the server's last ping says, where it has yet to be answered.
     private var pong: [UInt8]?
-    /// Pings that have yet to be answered, and what they say.
-    private var awaited: [(payload: UInt32, waiter: WebSocketExchange.Waiter<Void>)] = []
-    private var lastPing: UInt32 = 0
+    private var pongs = AwaitedPongs<WebSocketExchange.Waiter<Void>>()
     /// Whose messages are all on their way, and will be with the system.
     private var underWay: [WebSocketExchange.Waiter<Void>] = []
     /// The message of which some is on its way.
@@ -109,8 +107,8 @@ final class WebSocketConnection {
         closeDeadline = nil
         takeLine()
         channel.close()
-        exchange.giveBack(underWay + (current.map { [$0] } ?? []) + awaited.map(\.waiter))
-        (underWay, current, awaited) = ([], nil, [])
+        exchange.giveBack(underWay + (current.map { [$0] } ?? []) + pongs.removeAll())
+        (underWay, current) = ([], nil)
     }
 
     // MARK: - Receiving
@@ -145,9 +143,10 @@ final class WebSocketConnection {
                 guard let event = try assembler.next(&input) else { return 0 }
                 act(on: event)
             }
-            // What we still wait for is the server's close frame.
+            // Nobody receives messages any more (§5.5.1).
             while !closeHandshake.isClosed, let event = try assembler.next(&input) {
-                if case .close(let closing) = event { handle(.received(closing)) }
+                if case .message = event { continue }
+                act(on: event)
             }
         } catch {
             handle(.violation(error))
@@ -159,7 +158,8 @@ final class WebSocketConnection {
         switch event {
         case .message(let message): exchange.received(message, atEndOfRound)
         case .ping(let payload): answer(payload)
-        case .pong(let payload): answered(payload)
+        case .pong(let payload):
+            for waiter in pongs.answered(by: payload) { exchange.complete(waiter, .success(()), atEndOfRound) }
         case .close(let closing): handle(.received(closing))
         }
     }
@@ -167,21 +167,11 @@ final class WebSocketConnection {
     /// Where the server doesn't take what we send, only the last of its pings is answered.
     private func answer(_ payload: [UInt8]) {
         takeLine()
-        if closeHandshake.isSending, channel.unsentCount < Self.mostUnsent {
+        if closeHandshake.answersPings, channel.unsentCount < Self.mostUnsent {
             encoder.encode(.pong, payload, to: channel)
         } else {
             pong = payload
         }
-    }
-
-    /// A pong answers its ping and those before it (RFC 6455 §5.5.3).
-    private func answered(_ payload: [UInt8]) {
-        guard payload.count == 4 else { return }
-        let number = payload.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        guard let index = awaited.firstIndex(where: { $0.payload == number }) else { return }
-        let waiters = awaited[...index].map(\.waiter)
-        awaited.removeFirst(waiters.count)
-        for waiter in waiters { exchange.complete(waiter, .success(()), atEndOfRound) }
     }
 
     private func updateReading() {
@@ -231,9 +221,7 @@ final class WebSocketConnection {
         if let payload = pong.take() {
             encoder.encode(.pong, payload, to: channel)
         } else if let waiter = exchange.takePing() {
-            lastPing &+= 1
-            awaited.append((lastPing, waiter))
-            encoder.encode(.ping, withUnsafeBytes(of: lastPing.bigEndian) { Array($0) }, to: channel)
+            encoder.encode(.ping, pongs.append(waiter), to: channel)
         } else if encoder.isInMessage {
             encodeMore()
         } else if let sending = exchange.takeSend() {

@@ -1,0 +1,28 @@
+/// Whoever has sent a ping that a web socket's server has yet to answer, in order. A value.
+struct AwaitedPongs<Waiter> {
+    private var waiters = Fifo<Waiter>()
+    /// What the last ping says; those before it count down from there.
+    private var last: UInt32 = 0
+
+    /// Returns what the waiter's ping is to say.
+    mutating func append(_ waiter: Waiter) -> [UInt8] {
+        waiters.append(waiter)
+        last &+= 1
+        return withUnsafeBytes(of: last.bigEndian) { Array($0) }
+    }
+
+    /// Removes those whom a pong with that payload answers: its ping's and those before (RFC 6455 §5.5.3). Nobody where it answers none.
+    mutating func answered(by payload: [UInt8]) -> [Waiter] {
+        guard payload.count == 4 else { return [] }
+        let number = payload.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        // How many pings are later than the one that was answered.
+        let later = Int(last &- number)
+        return later < waiters.count ? remove(waiters.count - later) : []
+    }
+
+    mutating func removeAll() -> [Waiter] { remove(waiters.count) }
+
+    private mutating func remove(_ count: Int) -> [Waiter] {
+        (0..<count).compactMap { _ in waiters.popFirst() }
+    }
+}
