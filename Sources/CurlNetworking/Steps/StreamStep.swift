@@ -33,9 +33,9 @@ final class StreamStep: Step, @unchecked Sendable {
         switch part(of: host.request, host) {
         case .whole: guard host.owner.body.isKept(by: host.request, after: host.steps.redirect) else { return .pass }
         case .none: return .pass
-        case .rest(let start, let total):
-            guard start != total else { return .pass }
-            offset = start
+        case .rest(let rest):
+            guard rest.length != 0 else { return .pass }
+            offset = rest.offset
         }
         switch state {
         case .found: return .pass

@@ -97,21 +97,24 @@ struct TaskBody: Sendable {
     }
 
     private func makeRest(
-        _ rest: BodyPart.Rest,
+        _ rest: UploadRest,
         for request: URLRequest,
         _ stream: InputStream?,
         wake: () -> @Sendable () -> Void
     ) throws(URLError) -> (any RequestBody)? {
-        let length = rest.length
-        if length == 0 { return DataBody(Data()) }
-        if let stream { return StreamedBody(stream, length: length, url: request.url, becameReadable: wake()) }
+        if rest.length == 0 { return DataBody(Data()) }
+        if let stream {
+            let length = rest.total.map { $0 - rest.offset }
+            let body = StreamedBody(stream, length: length, url: request.url, becameReadable: wake())
+            return rest.isLast ? body : RemainingBody(body, from: 0, length: rest.length)
+        }
         let whole: any RequestBody
         switch source {
         case .data(let data): whole = DataBody(data)
         case .file(let url): whole = try FileBody(url, for: request.url)
         case .request, .stream: return nil
         }
-        guard let remainder = RemainingBody(whole, from: rest.offset) else {
+        guard let remainder = RemainingBody(whole, from: rest.offset, length: rest.length) else {
             whole.close()
             throw URLError(.cannotOpenFile, request.url, "The upload's body is shorter than what the server has of it.")
         }
@@ -123,19 +126,9 @@ struct TaskBody: Sendable {
 enum BodyPart: Equatable {
     case whole
     case none
-    /// Everything from the offset on, in bytes; `of` is the length of the whole, nil if unknown.
-    case rest(from: Int64, of: Int64?)
+    case rest(UploadRest)
 
-    struct Rest {
-        let offset: Int64
-        /// The length of the whole.
-        let total: Int64?
-
-        /// In bytes; nil if unknown.
-        var length: Int64? { total.map { max(0, $0 - offset) } }
-    }
-
-    var rest: Rest? {
-        if case .rest(let offset, let total) = self { Rest(offset: offset, total: total) } else { nil }
+    var rest: UploadRest? {
+        if case .rest(let rest) = self { rest } else { nil }
     }
 }

@@ -38,7 +38,7 @@ final class UploadStep: Step, @unchecked Sendable {
     func part(of request: URLRequest) -> BodyPart {
         switch (course.stage, request.httpMethod) {
         case (.asking, "HEAD"): .none
-        case (.appending(let offset), "PATCH"): .rest(from: offset, of: course.length)
+        case (.appending(let rest), "PATCH"): .rest(rest)
         default: .whole
         }
     }
@@ -124,6 +124,9 @@ final class UploadStep: Step, @unchecked Sendable {
         case .startOver:
             try host.budget.spendResumption(of: url, at: course.gained)
             return creation.map { .follow($0) } ?? .pass
+        case .appendNext:
+            try host.budget.spendPiece(of: url, at: course.gained)
+            fallthrough
         case .append:
             return next(like: received.request).map { .follow($0) } ?? .pass
         case .ask:
@@ -168,8 +171,7 @@ final class UploadStep: Step, @unchecked Sendable {
         switch course.stage {
         case .plain, .creating: nil
         case .asking: course.resource?.offsetRequest(like: request)
-        case .appending(let offset):
-            course.resource?.appendRequest(like: request, from: offset, length: course.length)
+        case .appending(let rest): course.resource?.appendRequest(like: request, rest)
         }
     }
 

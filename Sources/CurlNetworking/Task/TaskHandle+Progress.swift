@@ -22,9 +22,9 @@ extension TaskHandle {
                 shared.counters.expectedToSend = body.map { $0.length ?? NSURLSessionTransferSizeUnknown } ?? 0
             case .none:
                 break
-            case .rest(let offset, let total):
-                if offset > shared.counters.sent { shared.mailbox.skipSent(to: offset) }
-                shared.counters.noteUploaded(through: offset, of: total)
+            case .rest(let rest):
+                if rest.offset > shared.counters.sent { shared.mailbox.skipSent(to: rest.offset) }
+                shared.counters.noteUploaded(through: rest.offset, of: rest.total)
             }
         }
     }

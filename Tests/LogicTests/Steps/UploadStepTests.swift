@@ -71,7 +71,7 @@ struct UploadStepTests {
         let head = Sample.head(204, ["Upload-Offset": "400", "Upload-Complete": "?0"])
         let rest = try #require(try step.receive(rig.received(head), rig).next)
         #expect(rest.httpMethod == "PATCH" && rest.value(forHTTPHeaderField: "Upload-Offset") == "400")
-        #expect(step.part(of: rest) == .rest(from: 400, of: 1000))
+        #expect(step.part(of: rest) == .rest(UploadRest(from: 400, of: 1000)))
         #expect(step.noteSent(10) == 400)
         rig.request = rest
         #expect(try step.receive(rig.received(Sample.head(200, ["Upload-Complete": "?1"])), rig).isPass)

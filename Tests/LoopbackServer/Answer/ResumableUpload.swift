@@ -30,6 +30,7 @@ extension LoopbackServer {
         package let path: String
         private let version: Int
         private let location: String?
+        private let limit: Int?
         private let answer: @Sendable (Data) -> Response
         private let state: Locked<State>
 
@@ -37,16 +38,18 @@ extension LoopbackServer {
         ///   - path: The path of the upload's own resource.
         ///   - version: The interoperability version: with 3 it speaks of `Upload-Incomplete`.
         ///   - location: What the 104 names; the path if nil.
+        ///   - limit: The most that a request may append, in bytes; larger ones are refused.
         ///   - cuts: Each for one request with a part of the body, in order.
         ///   - answer: The answer to the complete upload, given its content.
         package init(
             path: String = "/uploads/1",
             version: Int = 6,
             location: String? = nil,
+            limit: Int? = nil,
             cuts: [Cut] = [],
             answer: @escaping @Sendable (Data) -> Response = { _ in .text("done") }
         ) {
-            (self.path, self.version, self.location, self.answer) = (path, version, location, answer)
+            (self.path, self.version, self.location, self.limit, self.answer) = (path, version, location, limit, answer)
             state = Locked(State(cuts: cuts))
         }
 
@@ -85,6 +88,7 @@ extension LoopbackServer {
             guard version < 6 || request.header("Content-Type") == "application/partial-upload" else {
                 return .status(415)
             }
+            if let limit, Int(request.header("Content-Length") ?? "") ?? .max > limit { return .status(413) }
             return .raw([receive(request)])
         }
 
@@ -97,10 +101,13 @@ extension LoopbackServer {
             return .receive(upTo: limit) { [self] request in
                 let isCut = limit.map { request.bodyLength >= $0 } ?? false
                 let isWhole = request.bodyState == .complete && !isCut
+                let isPiece =
+                    request.header("Upload-Complete") == "?0" || request.header("Upload-Incomplete") == "?1"
                 state.withLock { state in
                     state.content.append(request.body.prefix(Int(limit ?? .max)))
-                    state.isComplete = isWhole
+                    state.isComplete = isWhole && !isPiece
                 }
+                if isWhole, isPiece { return status(204).steps(for: request, date: "") }
                 guard isWhole else { return (cut?.gate).map { [.waitFor($0), .reset] } ?? [.reset] }
                 return described(answer(content)).steps(for: request, date: "")
             }
@@ -108,7 +115,9 @@ extension LoopbackServer {
 
         private func status(_ status: Int) -> Response {
             let count = state.withLock { $0.content.count }
-            return described(.status(status)).header("Upload-Offset", "\(count)").header("Cache-Control", "no-store")
+            let response = described(.status(status)).header("Upload-Offset", "\(count)")
+                .header("Cache-Control", "no-store")
+            return limit.map { response.header("Upload-Limit", "max-append-size=\($0)") } ?? response
         }
 
         private func described(_ response: Response) -> Response {

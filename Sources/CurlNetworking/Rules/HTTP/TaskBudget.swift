@@ -19,6 +19,8 @@ struct TaskBudget: Equatable, Sendable {
     /// How often an upload may be resumed: a large one may be interrupted often, if ever more of it is sent. With the delays before them, those
     /// of one that doesn't get ahead take some seconds.
     static let resumptions = Allowance(count: 5, bytesForOneMore: 256 * 1024)
+    /// Pieces of which an upload may consist: a server may take a large one in many, but not in tiny ones.
+    static let pieces = Allowance(count: 100, bytesForOneMore: 64 * 1024)
     /// For each this many bytes of a request's body, one byte more of informational responses may come than otherwise: they may tell how much
     /// of it has arrived.
     static let bytesPerInformationalByte: Int64 = 128
@@ -38,6 +40,7 @@ struct TaskBudget: Equatable, Sendable {
     private var replayCount = 0
     private var partCount: Int64 = 0
     private var resumptionCount: Int64 = 0
+    private var pieceCount: Int64 = 0
 
     /// A handshake with the host of `url` stopped to ask the delegate.
     mutating func spendHandshake(at url: URL?) throws(URLError) {
@@ -80,6 +83,17 @@ struct TaskBudget: Equatable, Sendable {
             .networkConnectionLost,
             url,
             "The upload was interrupted too often: \(resumptionCount) times, while \(length) bytes of it were sent."
+        )
+    }
+
+    /// Another piece of an upload is about to be sent to `url`; the task has sent `length` bytes of it, none counted twice.
+    mutating func spendPiece(of url: URL?, at length: Int64) throws(URLError) {
+        pieceCount += 1
+        guard !Self.pieces.covers(pieceCount, at: length) else { return }
+        throw URLError(
+            .badServerResponse,
+            url,
+            "The server takes the upload in pieces that are too small: \(length) bytes after \(pieceCount) of them."
         )
     }
 

@@ -11,8 +11,8 @@ struct UploadCourse: Equatable, Sendable {
         case creating
         /// The question how much the server has.
         case asking
-        /// The rest of the body.
-        case appending(from: Int64)
+        /// The rest of the body, or a piece of it.
+        case appending(UploadRest)
     }
 
     /// What follows from an answer, or from the lack of one.
@@ -23,8 +23,10 @@ struct UploadCourse: Equatable, Sendable {
         case deliverComplete(Int64)
         /// Ask how much the server has.
         case ask
-        /// Send the rest.
+        /// Send the rest, or its first piece.
         case append
+        /// The server has the piece: send the next one.
+        case appendNext
         /// Send everything again, by the upload's own request.
         case startOver
         case fail(Fault)
@@ -56,6 +58,13 @@ struct UploadCourse: Equatable, Sendable {
     private(set) var gained: Int64 = 0
     /// Where in the body the last of them was.
     private var furthest: Int64 = 0
+    /// Where in the body the current request was, when it last sent something.
+    private var reached: Int64 = 0
+    /// How much a request may append, in bytes; nil for any number.
+    private var limit: Int64?
+
+    /// The server refuses rests as too large without saying how much it takes: smaller ones than this aren't tried.
+    private static let smallestPiece: Int64 = 64 * 1024
     /// Whether everything may be sent again though the server may have processed it: the method is idempotent, or the program wants it.
     private(set) var mayRepeat = false
 
@@ -87,9 +96,10 @@ struct UploadCourse: Equatable, Sendable {
     /// it doesn't send a rest.
     mutating func noteSent(_ count: Int64) -> Int64? {
         var start: Int64?
-        if case .appending(let offset) = stage { start = offset }
+        if case .appending(let rest) = stage { start = rest.offset }
         let end = (start ?? 0).addingClamped(count)
         sent = max(sent, end)
+        reached = end
         if end > furthest {
             gained += end - max(start ?? 0, furthest)
             furthest = end
@@ -107,7 +117,9 @@ struct UploadCourse: Equatable, Sendable {
         case .creating: if resource == nil { resource = UploadResource(offeredBy: head, to: url) }
         case .appending: break
         }
-        guard resource != nil, let offset = head.uploadOffset, offset <= sent else { return }
+        guard resource != nil else { return }
+        noteLimit(head)
+        guard let offset = head.uploadOffset, offset <= sent else { return }
         acknowledged = max(acknowledged, offset)
     }
 
@@ -120,10 +132,13 @@ struct UploadCourse: Equatable, Sendable {
             return resource != nil && Self.isMissing(head) ? ask() : delivered()
         case .asking:
             return receiveOffset(head, at: url)
-        case .appending:
+        case .appending(let rest):
+            noteLimit(head)
             if head.isUploadComplete == true { return delivered() }
             switch head.status {
+            case 200...299 where !rest.isLast: return appended(rest, head)
             case 409: return ask()
+            case 413: return shrink(rest) ? ask() : delivered()
             case 200...299 where head.isUploadComplete == false || isSilenceIncomplete: return ask()
             case 404, 410: return gone(head.status)
             default: return Self.isMissing(head) ? ask() : delivered()
@@ -139,6 +154,35 @@ struct UploadCourse: Equatable, Sendable {
     /// Whether a success that doesn't say that the upload is complete means no more than that bytes were appended (draft-09 §4.4).
     private var isSilenceIncomplete: Bool { resource.map { $0.version >= .v8 } ?? false }
 
+    // MARK: - Pieces
+
+    private mutating func noteLimit(_ head: ResponseHead) {
+        if let new = head.uploadAppendLimit { limit = new }
+    }
+
+    /// The next request sends what follows `offset`. A body of unknown length is sent as a whole: only after a request has begun could it be told
+    /// whether its piece is the last.
+    private mutating func append(from offset: Int64) {
+        var rest = UploadRest(from: offset, of: length)
+        if let limit, let length = rest.length, length > limit { rest.end = offset.addingClamped(limit) }
+        (stage, reached) = (.appending(rest), offset)
+    }
+
+    /// The server has taken a piece.
+    private mutating func appended(_ piece: UploadRest, _ head: ResponseHead) -> Verdict {
+        guard let end = piece.end, reached == end, head.uploadOffset ?? end == end else { return ask() }
+        acknowledged = max(acknowledged, end)
+        append(from: end)
+        return .appendNext
+    }
+
+    /// A request with `rest` was too large. False if a smaller one makes no sense.
+    private mutating func shrink(_ rest: UploadRest) -> Bool {
+        guard let length = rest.length, length > Self.smallestPiece else { return false }
+        if limit.map({ $0 >= length }) ?? true { limit = length / 2 }
+        return true
+    }
+
     private mutating func receiveOffset(_ head: ResponseHead, at url: URL?) -> Verdict {
         switch head.status {
         case 200...299: break
@@ -153,6 +197,7 @@ struct UploadCourse: Equatable, Sendable {
         if offset < acknowledged { return fail(.offsetWentBack(offset, from: acknowledged)) }
         if let length, let announced = head.uploadLength, announced != length { return fail(.contradiction) }
         acknowledged = offset
+        noteLimit(head)
         if head.isUploadComplete == true {
             guard length == nil || offset == length else { return fail(.contradiction) }
             beginPlain()
@@ -162,7 +207,7 @@ struct UploadCourse: Equatable, Sendable {
         if let resource, let url, url != resource.url {
             self.resource = UploadResource(url: url, version: resource.version)
         }
-        stage = .appending(from: offset)
+        append(from: offset)
         return .append
     }
 

@@ -7,6 +7,7 @@ enum UploadField {
     static let incomplete = "Upload-Incomplete"
     static let offset = "Upload-Offset"
     static let length = "Upload-Length"
+    static let limit = "Upload-Limit"
 
     /// Whether a program that has set the field speaks the protocol itself, or a similar one.
     static func isOfProtocol(_ name: String) -> Bool {
@@ -40,14 +41,33 @@ extension ResponseHead {
     /// The length of the whole, in bytes, as far as the server knows it.
     var uploadLength: Int64? { structuredInteger(UploadField.length) }
 
+    /// The largest body of a request that appends, in bytes; nil if the server doesn't say. The field is a dictionary (RFC 9651 §3.2), of whose
+    /// members with the same name the last one counts.
+    var uploadAppendLimit: Int64? {
+        let members = fields.filter { $0.name.isEqualIgnoringASCIICase(to: UploadField.limit) }
+            .flatMap { $0.value.split(separator: ",") }
+        let limits = members.compactMap { member -> Int64? in
+            let item = member.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+            guard item.count == 2, item[0].trimmingCharacters(in: .whitespaces) == "max-append-size" else {
+                return nil
+            }
+            return Self.structuredInteger(item[1].trimmingCharacters(in: .whitespaces))
+        }
+        return limits.last.flatMap { $0 > 0 ? $0 : nil }
+    }
+
     /// Whether the server has everything; nil if it doesn't say. Either version's field will do.
     var isUploadComplete: Bool? {
         structuredBoolean(UploadField.complete) ?? structuredBoolean(UploadField.incomplete).map { !$0 }
     }
 
-    /// A field that isn't negative, nor larger than 15 digits (RFC 9651 §3.3.1). Other values count as none.
     private func structuredInteger(_ name: String) -> Int64? {
-        guard let digits = structuredItem(name), (1...15).contains(digits.utf8.count),
+        structuredItem(name).flatMap(Self.structuredInteger)
+    }
+
+    /// A number that isn't negative, nor larger than 15 digits (RFC 9651 §3.3.1). Other values count as none.
+    private static func structuredInteger(_ digits: String) -> Int64? {
+        guard (1...15).contains(digits.utf8.count),
             digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
         else { return nil }
         return Int64(digits)

@@ -25,9 +25,9 @@ struct UploadResource: Codable, Equatable, Sendable {
         self.request("HEAD", like: request, version.offsetFields)
     }
 
-    /// Sends the rest of the body.
-    func appendRequest(like request: URLRequest, from offset: Int64, length: Int64?) -> URLRequest {
-        self.request("PATCH", like: request, version.appendFields(from: offset, length: length))
+    /// Sends the rest of the body, or a piece of it.
+    func appendRequest(like request: URLRequest, _ rest: UploadRest) -> URLRequest {
+        self.request("PATCH", like: request, version.appendFields(rest))
     }
 
     private func request(_ method: String, like request: URLRequest, _ fields: [HeaderField]) -> URLRequest {

@@ -16,27 +16,27 @@ enum UploadVersion: Int, Codable, Sendable, CaseIterable {
 
     /// The fields that offer to resume an upload, in the request that begins it (draft-09 §4.2). `length` is nil if unknown.
     func creationFields(length: Int64?) -> [HeaderField] {
-        [interopField, completenessField] + lengthFields(length)
+        [interopField, completenessField(isLast: true)] + lengthFields(length)
     }
 
     /// The fields of the request for the offset (§4.3).
     var offsetFields: [HeaderField] { [interopField] }
 
-    /// The fields of the request with the rest of the body, from `offset` on (§4.4). `length` is that of the whole.
-    func appendFields(from offset: Int64, length: Int64?) -> [HeaderField] {
-        var fields = [interopField, HeaderField(name: UploadField.offset, value: "\(offset)"), completenessField]
-        fields += lengthFields(length)
+    /// The fields of the request with the rest of the body, or a piece of it (§4.4).
+    func appendFields(_ rest: UploadRest) -> [HeaderField] {
+        let offset = HeaderField(name: UploadField.offset, value: "\(rest.offset)")
+        var fields = [interopField, offset, completenessField(isLast: rest.isLast)] + lengthFields(rest.total)
         if self >= .v6 { fields.append(HeaderField(name: "Content-Type", value: "application/partial-upload")) }
         return fields
     }
 
     private var interopField: HeaderField { HeaderField(name: UploadField.version, value: "\(rawValue)") }
 
-    /// The request's end is the body's.
-    private var completenessField: HeaderField {
+    /// - Parameter isLast: Whether the request's end is the body's.
+    private func completenessField(isLast: Bool) -> HeaderField {
         self >= .v4
-            ? HeaderField(name: UploadField.complete, value: "?1")
-            : HeaderField(name: UploadField.incomplete, value: "?0")
+            ? HeaderField(name: UploadField.complete, value: isLast ? "?1" : "?0")
+            : HeaderField(name: UploadField.incomplete, value: isLast ? "?0" : "?1")
     }
 
     /// Apple's client sends it with version 8 and not with version 6, where Content-Length says the same.

@@ -53,20 +53,35 @@ final class DataBody: RequestBody {
 
 /// The part of a body that begins at an offset.
 final class RemainingBody: RequestBody {
+    let length: Int64?
     private let whole: any RequestBody
     private let start: Int64
+    private var position: Int64 = 0
 
     /// Closes `whole` with itself. nil if it has no such place.
-    init?(_ whole: any RequestBody, from start: Int64) {
+    ///
+    /// - Parameter length: In bytes; nil for everything that follows.
+    init?(_ whole: any RequestBody, from start: Int64, length: Int64? = nil) {
         guard whole.seek(to: start) else { return nil }
         (self.whole, self.start) = (whole, start)
+        let rest = whole.length.map { $0 - start }
+        self.length = length.map { min($0, rest ?? $0) } ?? rest
     }
 
-    var length: Int64? { whole.length.map { $0 - start } }
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
+        let left = length.map { max(0, $0 - position) } ?? .max
+        guard left > 0 else { return .bytes(0) }
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: left)))
+        let read = try whole.read(into: piece)
+        if case .bytes(let count) = read { position += Int64(count) }
+        return read
+    }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead { try whole.read(into: buffer) }
-
-    func seek(to offset: Int64) -> Bool { offset >= 0 && whole.seek(to: start.addingClamped(offset)) }
+    func seek(to offset: Int64) -> Bool {
+        guard offset >= 0, whole.seek(to: start.addingClamped(offset)) else { return false }
+        position = offset
+        return true
+    }
 
     func close() { whole.close() }
 }

@@ -102,6 +102,7 @@ struct UploadRig: Sendable {
     /// - Parameters:
     ///   - heldAt: How much the server takes of the first request: then it keeps silent.
     ///   - cuts: Where later connections are reset, once the task knows that it can be resumed.
+    ///   - limit: How much the server lets a request append, in bytes.
     ///   - handler: Answers instead of the upload, where it answers at all.
     init(
         version: Int = 6,
@@ -109,6 +110,7 @@ struct UploadRig: Sendable {
         location: String? = nil,
         heldAt: Int64? = nil,
         cuts: [Int64] = [],
+        limit: Int? = nil,
         credential: URLCredential? = nil,
         handler: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Response? = { _ in nil }
     ) throws {
@@ -117,7 +119,7 @@ struct UploadRig: Sendable {
         let held = heldAt.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: Gate()) }
         let cuts =
             [held].compactMap { $0 } + cuts.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: delegate.offered) }
-        let upload = LoopbackServer.ResumableUpload(version: version, location: location, cuts: cuts)
+        let upload = LoopbackServer.ResumableUpload(version: version, location: location, limit: limit, cuts: cuts)
         self.upload = upload
         self.delegate = delegate
         self.directory = directory

@@ -173,6 +173,34 @@ struct ResumableUploadTests {
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1"])
     }
 
+    @Test("A server that takes no more than so much at once gets the rest in pieces", arguments: UploadRig.Kind.allCases)
+    func pieces(kind: UploadRig.Kind) async throws {
+        let rig = try UploadRig(cuts: [300_000], limit: 250_000)
+        defer { rig.stop() }
+        try rig.task(kind, kind == .stream ? ["Content-Length": "1000000"] : [:]).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+        let pieces = rig.server.requests.filter { $0.method == "PATCH" }
+        #expect(pieces.map { $0.header("Upload-Offset") } == ["300000", "550000", "800000"])
+        #expect(pieces.map { $0.header("Upload-Complete") } == ["?0", "?0", "?1"])
+        #expect(pieces.map { $0.header("Content-Length") } == ["250000", "250000", "200000"])
+        #expect(rig.delegate.record.value.streams == (kind == .stream ? [0, 300_000, 550_000, 800_000] : []))
+        #expect(rig.delegate.record.value.sent.reduce(0) { $0 + $1[0] } == 1_000_000)
+        #expect(rig.delegate.record.value.body == Data("done".utf8))
+    }
+
+    @Test("A rest that is too large for the server is sent in smaller pieces")
+    func tooLarge() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            guard request.method == "PATCH", Int(request.header("Content-Length") ?? "") ?? 0 > 200_000 else { return nil }
+            return .status(413)
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+    }
+
     @Test("A gateway's error in place of the answer is made up for", arguments: [502, 503, 504])
     func gatewayError(status: Int) async throws {
         let rig = try UploadRig(cuts: [300_000]) { request in

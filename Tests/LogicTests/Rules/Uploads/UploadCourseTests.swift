@@ -48,7 +48,7 @@ struct UploadCourseTests {
     func resumed() {
         var course = interrupted()
         #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
-        #expect(course.stage == .appending(from: 400) && course.acknowledged == 400)
+        #expect(course.stage == .appending(UploadRest(from: 400, of: 1000)) && course.acknowledged == 400)
         #expect(course.noteSent(600) == 400)
         #expect(course.receive(Self.state(["Upload-Complete": "?1"], status: 201), to: resource) == .deliver)
         #expect(course.stage == .plain && course.resource == nil)
@@ -171,7 +171,9 @@ struct UploadCourseTests {
         #expect(refused.receive(Sample.head(500), to: url) == .deliver)
     }
 
-    @Test("A success that doesn't say that the upload is complete ends it up to version 7, and later means that bytes were appended")
+    @Test(
+        "A success that doesn't say that the upload is complete ends it up to version 7, and later means that bytes were appended"
+    )
     func silence() {
         for version in UploadVersion.allCases {
             var course = UploadCourse()
@@ -180,6 +182,72 @@ struct UploadCourseTests {
             #expect(course.receive(Self.state(["Upload-Offset": "400"]), to: resource) == .append)
             #expect(course.receive(Sample.head(200), to: resource) == (version >= .v8 ? .ask : .deliver))
         }
+    }
+
+    @Test("What the server limits a request to is sent in pieces; those that it has taken are followed by the next")
+    func pieces() {
+        var course = interrupted()
+        let state = Self.state(["Upload-Offset": "100", "Upload-Limit": "max-size=5000, max-append-size=400;x=1"])
+        #expect(course.receive(state, to: resource) == .append)
+        #expect(course.stage == .appending(UploadRest(from: 100, of: 1000, upTo: 500)))
+        _ = course.noteSent(400)
+        #expect(course.receive(Self.state(["Upload-Complete": "?0"]), to: resource) == .appendNext)
+        #expect(course.stage == .appending(UploadRest(from: 500, of: 1000, upTo: 900)) && course.acknowledged == 500)
+        _ = course.noteSent(400)
+        #expect(
+            course.receive(Self.state(["Upload-Complete": "?0", "Upload-Offset": "900"]), to: resource) == .appendNext
+        )
+        #expect(course.stage == .appending(UploadRest(from: 900, of: 1000)))
+        #expect(course.receive(Self.state(["Upload-Complete": "?1"]), to: resource) == .deliver)
+    }
+
+    @Test("A piece that the server has answered too early, or not as a whole, is asked about")
+    func doubtfulPieces() {
+        for (sent, offset) in [(399, nil), (400, "499"), (400, "501"), (0, "500")] as [(Int64, String?)] {
+            var course = interrupted(sent: 100)
+            let state = Self.state(["Upload-Offset": "100", "Upload-Limit": "max-append-size=400"])
+            #expect(course.receive(state, to: resource) == .append)
+            _ = course.noteSent(sent)
+            var head = Self.state(["Upload-Complete": "?0"])
+            if let offset { head.fields.append(HeaderField(name: "Upload-Offset", value: offset)) }
+            #expect(course.receive(head, to: resource) == .ask)
+        }
+    }
+
+    @Test("A rest that is too large is sent in smaller pieces, down to a limit")
+    func tooLarge() {
+        var course = interrupted(length: 1_000_000, sent: 600)
+        var ends: [Int64?] = []
+        for _ in 0..<10 {
+            guard course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append,
+                case .appending(let rest) = course.stage
+            else { break }
+            ends.append(rest.end)
+            if course.receive(Sample.head(413), to: resource) == .deliver { break }
+        }
+        #expect(ends == [nil, 500_000, 250_000, 125_000, 62_500])
+        // Or as large as the server says; one of unknown length can't be.
+        course = interrupted(length: 1_000_000, sent: 600)
+        #expect(course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append)
+        #expect(
+            course.receive(Self.state(["Upload-Limit": "max-append-size=70000"], status: 413), to: resource) == .ask
+        )
+        #expect(course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append)
+        #expect(course.stage == .appending(UploadRest(from: 0, of: 1_000_000, upTo: 70_000)))
+        course = interrupted(length: nil)
+        #expect(course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append)
+        #expect(course.receive(Sample.head(413), to: resource) == .deliver)
+    }
+
+    @Test("A server may take an upload in many pieces, and not in tiny ones")
+    func pieceBudget() {
+        var budget = TaskBudget()
+        for count in 1...1000 {
+            #expect(throws: Never.self) { try budget.spendPiece(of: url, at: Int64(count) * 64 * 1024) }
+        }
+        budget = TaskBudget()
+        for _ in 0..<TaskBudget.pieces.count { #expect(throws: Never.self) { try budget.spendPiece(of: url, at: 10) } }
+        #expect { try budget.spendPiece(of: url, at: 10) } throws: { ($0 as? URLError)?.code == .badServerResponse }
     }
 
     @Test("An upload that may have been processed isn't repeated, unless its method or the program allows it")

@@ -34,23 +34,23 @@ struct UploadFieldTests {
     @Test("The rest says where it begins, and what it is from version 6 on")
     func append() {
         #expect(
-            Self.lines(UploadVersion.v3.appendFields(from: 40, length: 100)) == [
+            Self.lines(UploadVersion.v3.appendFields(UploadRest(from: 40, of: 100))) == [
                 "Upload-Draft-Interop-Version: 3", "Upload-Offset: 40", "Upload-Incomplete: ?0",
             ]
         )
         #expect(
-            Self.lines(UploadVersion.v5.appendFields(from: 40, length: 100)) == [
+            Self.lines(UploadVersion.v5.appendFields(UploadRest(from: 40, of: 100))) == [
                 "Upload-Draft-Interop-Version: 5", "Upload-Offset: 40", "Upload-Complete: ?1",
             ]
         )
         #expect(
-            Self.lines(UploadVersion.v6.appendFields(from: 40, length: 100)) == [
+            Self.lines(UploadVersion.v6.appendFields(UploadRest(from: 40, of: 100))) == [
                 "Upload-Draft-Interop-Version: 6", "Upload-Offset: 40", "Upload-Complete: ?1",
                 "Content-Type: application/partial-upload",
             ]
         )
         #expect(
-            Self.lines(UploadVersion.v8.appendFields(from: 40, length: 100)) == [
+            Self.lines(UploadVersion.v8.appendFields(UploadRest(from: 40, of: 100))) == [
                 "Upload-Draft-Interop-Version: 8", "Upload-Offset: 40", "Upload-Complete: ?1", "Upload-Length: 100",
                 "Content-Type: application/partial-upload",
             ]
@@ -87,6 +87,28 @@ struct UploadFieldTests {
         #expect(Sample.head(204, ["Upload-Complete": "1"]).isUploadComplete == nil)
         #expect(Sample.head(204, ["Upload-Complete": "true"]).isUploadComplete == nil)
         #expect(Sample.head(204).isUploadComplete == nil)
+    }
+
+    @Test("A piece that isn't the last is called incomplete")
+    func pieces() {
+        let piece = UploadRest(from: 40, of: 100, upTo: 70)
+        #expect(Self.lines(UploadVersion.v3.appendFields(piece)).contains("Upload-Incomplete: ?1"))
+        #expect(Self.lines(UploadVersion.v8.appendFields(piece)).contains("Upload-Complete: ?0"))
+        #expect(piece.length == 30)
+    }
+
+    @Test("The limit of what may be appended is one member of a dictionary, and the last of that name counts")
+    func limits() {
+        for (value, limit) in [
+            ("max-append-size=400", 400), ("max-size=9, max-append-size=400", 400), ("max-append-size=400;a=b,b", 400),
+            ("max-append-size=1, max-append-size=2", 2), (" max-append-size=400 , c", 400), ("", nil),
+            ("max-append-size", nil), ("max-append-size=0", nil), ("max-append-size=-1", nil),
+            ("max-append-size=1000000000000000", nil), ("max-append-size=999999999999999", 999_999_999_999_999),
+            ("Max-Append-Size=5", nil), ("min-append-size=5", nil),
+        ] as [(String, Int64?)] {
+            #expect(Sample.head(204, ["Upload-Limit": value]).uploadAppendLimit == limit, "\(value)")
+        }
+        #expect(Sample.head(204, ["Upload-Limit": "a", "upload-limit": "max-append-size=7"]).uploadAppendLimit == 7)
     }
 
     @Test("Versions 3 to 8 are known", arguments: 0...10)
@@ -157,7 +179,7 @@ struct UploadResourceTests {
                 "Authorization": "Bearer a", "X-Key": "k", "Upload-Draft-Interop-Version": "6",
             ]
         )
-        let rest = resource.appendRequest(like: question, from: 40, length: 100)
+        let rest = resource.appendRequest(like: question, UploadRest(from: 40, of: 100))
         #expect(rest.httpMethod == "PATCH" && rest.url == resource.url)
         #expect(
             rest.allHTTPHeaderFields == [

@@ -62,6 +62,21 @@ struct RequestBodyTests {
         for offset in [-1, 9, .max, .min] as [Int64] { #expect(!body.seek(to: offset)) }
     }
 
+    @Test("A part of a body begins and ends where it should, also when it is read again")
+    func parts() throws {
+        let data = Data("0123456789".utf8)
+        for (start, length, text) in [(2, 5, "23456"), (2, nil, "23456789"), (8, 5, "89"), (10, 1, ""), (0, 0, "")]
+            as [(Int64, Int64?, String)]
+        {
+            let body = try #require(RemainingBody(DataBody(data), from: start, length: length))
+            #expect(body.length == Int64(text.utf8.count))
+            #expect(try Self.readAll(body, by: 3) == Data(text.utf8))
+            #expect(body.seek(to: 0))
+            #expect(try Self.readAll(body, by: 100) == Data(text.utf8))
+        }
+        #expect(RemainingBody(DataBody(data), from: 11) == nil && RemainingBody(DataBody(data), from: -1) == nil)
+    }
+
     @Test("An empty body has the length 0, and ends at once")
     func empty() throws {
         let body = DataBody(Data())
