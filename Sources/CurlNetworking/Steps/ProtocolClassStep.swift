@@ -1,11 +1,14 @@
 import Foundation
 
-/// Lets a program's own protocol classes load a request instead of the network.
+/// Lets a program's own protocol classes load a request instead of the network. What the session says to resume an upload isn't a request of the
+/// program's: no class had a use for that upload, or none would be resumed.
 final class ProtocolClassStep: Step, @unchecked Sendable {
     private weak var host: (any StepHost)?
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        guard attempt == .first, let task = host.owner.task, let request = host.request else { return .pass }
+        guard attempt == .first, let task = host.owner.task, let request = host.request,
+            host.steps.upload?.part(of: request) ?? .whole == .whole
+        else { return .pass }
         let settings = host.session.settings
         let classes = settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : settings.protocolClasses
         guard !classes.isEmpty else { return .pass }

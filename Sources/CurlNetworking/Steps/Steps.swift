@@ -19,16 +19,18 @@ struct Steps {
         let beginDate = task.isPutOff ? BeginDateStep() : nil
         let stream = task.sendsStream ? StreamStep() : nil
         let upload = task.upload.flatMap { try? $0.get() }
+        let resumed = task.isResumedUpload ? upload : nil
         let redirect = RedirectStep()
         let authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
         let connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         var all: [any Step] = []
         all.reserveCapacity(14)
-        if task.isResumedUpload, let upload = task.upload { all.append(ResumedUploadStep(upload)) }
+        if case .failure(let error) = task.upload { all.append(RefusalStep(error)) }
         if let beginDate { all.append(beginDate) }
         if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
         if settings.transportSecurity != nil { all.append(TransportSecurityStep.shared) }
         if settings.hasProtocols, task.webSocket == nil { all.append(ProtocolClassStep()) }
+        if let resumed { all.append(ResumedUploadStep(resumed)) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }
         if let cookies { all.append(cookies) }

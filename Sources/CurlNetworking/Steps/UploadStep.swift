@@ -49,10 +49,14 @@ final class UploadStep: Step, @unchecked Sendable {
     // MARK: - Requests
 
     /// Begins with the question how much the server has of what an earlier task has sent.
-    func beginResumed(_ host: any StepHost) {
+    func beginResumed(_ host: any StepHost) throws(URLError) {
         guard case .plain = course.stage, creation == nil, let resumption, let request = host.request else { return }
         creation = request
-        guard let resource = resumption.resource else { return }
+        guard var resource = resumption.resource else { return }
+        // The step for that has seen the upload's own request.
+        if let url = try host.session.settings.transportSecurity?.secured(resource.url) {
+            resource = UploadResource(url: url, version: resource.version)
+        }
         course.beginAsking(
             resource,
             acknowledged: resumption.acknowledged,
@@ -191,21 +195,19 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 }
 
-/// The first step of a resumed upload: makes the question how much the server has the first request.
+/// Makes the question how much the server has the first request of a resumed upload, unless a protocol class has loaded that: it got the whole.
 final class ResumedUploadStep: Step {
-    private let upload: Result<UploadStep, URLError>
+    private let upload: UploadStep
 
-    /// - Parameter upload: A failure if the program's resume data can't be used.
-    init(_ upload: Result<UploadStep, URLError>) {
+    init(_ upload: UploadStep) {
         self.upload = upload
     }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        switch upload {
-        case .success(let step):
-            step.beginResumed(host)
+        do throws(URLError) {
+            try upload.beginResumed(host)
             return .pass
-        case .failure(let error):
+        } catch {
             return .fail(error)
         }
     }

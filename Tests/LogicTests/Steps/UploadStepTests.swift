@@ -135,13 +135,15 @@ struct UploadStepTests {
         )
         let resumption = try UploadResumption(data, in: FileManager.default.temporaryDirectory)
         let step = UploadStep(offering: .v6, resuming: resumption)
-        let first = ResumedUploadStep(.success(step))
+        let first = ResumedUploadStep(step)
         #expect(first.prepare(.first, rig).isPass)
         #expect(rig.request?.httpMethod == "HEAD" && step.course.stage == .asking && step.creation == request)
         rig.request = request
         #expect(first.prepare(.first, rig).isPass && rig.request == request)
-        let error = URLError(.unsupportedURL)
-        #expect(ResumedUploadStep(.failure(error)).prepare(.first, rig).failure?.code == .unsupportedURL)
+        var facts = Steps.Facts()
+        facts.upload = .failure(URLError(.unsupportedURL))
+        let steps = Steps(rig.session.settings, facts)
+        #expect(steps.all.first?.prepare(.first, rig).failure?.code == .unsupportedURL)
     }
 }
 
