@@ -68,7 +68,10 @@ extension Loader: TransferDelegate {
     }
 
     func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {
-        if let request { steps.upload?.receive(informational: head, to: request) }
+        if let request, let upload = steps.upload {
+            upload.receive(informational: head, to: request)
+            handle.shared.withLock { $0.uploadResource = upload.course.resource }
+        }
         if handle.isWatched, let request { handle.tell(.informational(head, to: request)) }
     }
 

@@ -67,6 +67,8 @@ struct TaskSnapshot: Sendable {
     /// nil until the task has completed, and if it succeeded.
     var error: (any Error)?
     var counters = TaskCounters()
+    /// Where the server lets the task's upload be resumed; nil if it hasn't offered that, or the task hasn't.
+    var uploadResource: UploadResource?
 }
 
 /// A task's byte counts.

@@ -20,6 +20,7 @@ struct TaskState {
     var currentRequest: URLRequest?
     var response: URLResponse?
     var counters = TaskCounters()
+    var uploadResource: UploadResource?
     var progress: Progress?
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
     var settings = TaskSettings()
@@ -69,7 +70,8 @@ struct TaskState {
             currentRequest: currentRequest,
             response: response,
             error: machine.stage == .completed ? outcome?.error?.shown : nil,
-            counters: counters
+            counters: counters,
+            uploadResource: uploadResource
         )
     }
 

@@ -65,6 +65,49 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("An upload that made no offer isn't resumed, whatever the server says")
+        func noOffer() async throws {
+            for isOwn in [false, true] {
+                let rig = try BackgroundRig(
+                    answering: .atHead,
+                    configure: {
+                        $0.timeoutIntervalForRequest = 3
+                        if !isOwn { $0.curl.uploadInteropVersion = nil }
+                    }
+                ) { request in
+                    let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
+                    return request.ordinal == 1 ? .raw([.bytes(offer), .never]) : .text("done")
+                }
+                defer { rig.end() }
+                var request = URLRequest(url: rig.url("/files"))
+                request.httpMethod = "POST"
+                if isOwn { request.setValue("?0", forHTTPHeaderField: "Upload-Complete") }
+                let task = rig.session.uploadTask(with: request, fromFile: try rig.directory.file(Self.content))
+                task.resume()
+                try await rig.delegate.success(of: task)
+                #expect(rig.server.requests.map { "\($0.method) \($0.path)" } == ["POST /files", "POST /files"])
+                try await rig.finish()
+            }
+        }
+
+        @Test("A server that offers ever other resources has one written down")
+        func manyOffers() async throws {
+            let offers = (1...500).map { LoopbackServer.ResumableUpload.offer(of: "/uploads/\($0)", version: 6) }
+            let gate = Gate()
+            let rig = try BackgroundRig(answering: .atHead) { request in
+                request.ordinal == 1
+                    ? .raw([.bytes(offers.joined()), .waitFor(gate), .reset])
+                    : .status(204).header("Upload-Offset", "1000000").header("Upload-Complete", "?1")
+            }
+            defer { rig.end() }
+            let task = try start(rig)
+            try await rig.waitForRecord(of: task) { $0.contains(#"\/uploads\/1""#) }
+            gate.open()
+            try await rig.delegate.success(of: task)
+            #expect(rig.server.requests.map { "\($0.method) \($0.path)" } == ["POST /files", "HEAD /uploads/1"])
+            try await rig.finish()
+        }
+
         @Test("It goes on at the request's own origin alone, to which the credentials belong")
         func origin() throws {
             let rig = try BackgroundRig()

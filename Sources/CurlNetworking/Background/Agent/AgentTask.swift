@@ -21,6 +21,8 @@ final class AgentTask: @unchecked Sendable {
     private unowned let session: AgentSession
     private var phase = Phase.idle
     private var backoff = RetryBackoff()
+    /// How much of an upload any attempt has sent, in bytes.
+    private var furthestSent: Int64 = 0
     /// Of the waits for another attempt: the end of an earlier one means nothing.
     private var wait = 0
     private var clock: TimeoutClock
@@ -230,15 +232,21 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func sent(_ total: Int64, of expected: Int64, _ task: URLSessionTask) {
+        if total > furthestSent {
+            furthestSent = total
+            backoff.reset()
+        }
         progress.counters.sent = total
         progress.counters.expectedToSend = expected
         note(task)
     }
 
-    /// A server has answered for the time being. If it offers to resume an upload, other attempts and other agents make use of that.
-    func informed(_ head: ResponseHead, by url: URL) {
+    /// A server has answered for the time being. If that lets the attempt's upload be resumed, other attempts and other agents make use of it: once
+    /// for each request with the whole body, however often the server says so.
+    func informed(_ head: ResponseHead, by url: URL, _ task: URLSessionTask) {
         session.send(.event(key, .informational(head, to: URLRequest(url: url))))
-        guard !hasEnded, let offer = UploadResource(offeredBy: head, to: url), offer != record.upload,
+        guard case .running(let attempt) = phase, attempt.task === task, head.status == 104,
+            let offer = task.engine?.snapshot.uploadResource, offer != record.upload,
             record.submission.mayGoOn(at: offer)
         else { return }
         stored.record.upload = offer
