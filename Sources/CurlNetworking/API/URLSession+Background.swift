@@ -21,14 +21,23 @@ extension URLSession {
         _ request: URLRequest,
         _ consumer: Consumer,
         body: TaskBody.Source = .request,
-        resumeData: Data? = nil
+        resumeData: Data? = nil,
+        upload: UploadResumption? = nil
     ) -> any TaskEngine {
         let identifier = core.makeTaskIdentifier()
         let refusal: URLError
         switch BackgroundRules.kind(request, consumer, body) {
         case .success(let kind):
             if let client = core.remote as? BackgroundClient {
-                return BackgroundEngine(identifier: identifier, client, in: core, request, kind, resumeData: resumeData)
+                return BackgroundEngine(
+                    identifier: identifier,
+                    client,
+                    in: core,
+                    request,
+                    kind,
+                    resumeData: resumeData,
+                    upload: upload
+                )
             }
             let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.session != nil)
             refusal = URLError(.unknown, request.url, fault ?? "The background session has no agent.")

@@ -32,6 +32,9 @@ extension URLSession {
             try UploadResumption(UploadResumeData(decoding: resumeData), in: directory)
         }
         let found = try? resumption.get()
+        if core.configuration.identifier != nil, let found {
+            return makeBackgroundEngine(found.request, consumer, body: found.content.backgroundSource, upload: found)
+        }
         return TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
@@ -50,5 +53,10 @@ extension KeptBody.Content {
         case .file(let file, _), .programFile(let file): .file(file.url)
         case .stream: .stream
         }
+    }
+
+    /// An agent takes the program's files alone: this module's would have to go with a task that has other owners.
+    fileprivate var backgroundSource: TaskBody.Source {
+        if case .programFile(let file) = self { .file(file.url) } else { .data(Data()) }
     }
 }

@@ -108,6 +108,75 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("One that is cancelled to go on later does so in another background session, and in an ordinary one")
+        func paused() async throws {
+            for isBackground in [true, false] {
+                let upload = LoopbackServer.ResumableUpload(cuts: [.init(at: Self.cut, after: Gate())])
+                let rig = try BackgroundRig(answering: .atHead) { upload.respond(to: $0) }
+                defer { rig.end() }
+                let task = try start(rig)
+                try await rig.waitForRecord(of: task) { $0.contains(#"\/uploads\/1"#) }
+                try await rig.server.waitForBodyBytesReceived(Self.cut)
+                let data = try #require(await task.cancelByProducingResumeData())
+                let error = try await rig.delegate.completion(of: task) as? URLError
+                #expect(error?.code == .cancelled && error?.uploadTaskResumeData == data)
+                let place = rig.directory.content.filter { $0.hasPrefix("CurlNetworkingUpload_") }
+                #expect(place.count == 1)
+                if isBackground {
+                    let next = rig.session.uploadTask(withResumeData: data)
+                    next.resume()
+                    try await rig.delegate.success(of: next)
+                    #expect(rig.delegate.body(of: next) == Data("done".utf8))
+                } else {
+                    let session = URLSession.forTest { $0.curl.temporaryDirectory = rig.directory.url }
+                    defer { session.invalidateAndCancel() }
+                    let (body, _) = try await session.upload(resumeFrom: data)
+                    #expect(body == Data("done".utf8))
+                }
+                #expect(upload.content == Self.content && upload.isComplete)
+                #expect(
+                    rig.server.requests.map { "\($0.method) \($0.path)" }
+                        == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"]
+                )
+                await Task.detached { while rig.directory.content.contains(place[0]) { await Task.yield() } }.value
+                try await rig.finish()
+            }
+        }
+
+        @Test(
+            "Resume data of anything but a file of the program's, handlers and async calls are refused with an error that says so"
+        )
+        func refused() async throws {
+            let rig = try BackgroundRig(answering: .atHead) { [upload] in upload.respond(to: $0) }
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let ordinary = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
+            defer { ordinary.invalidateAndCancel() }
+            let request = URLRequest(rig.url("/files"), method: "POST")
+            let task = ordinary.uploadTask(with: request, from: Self.content)
+            task.resume()
+            try await rig.server.waitForBodyBytesReceived(Self.cut)
+            let data = try #require(await task.cancelByProducingResumeData())
+            let resumed = rig.session.uploadTask(withResumeData: data)
+            resumed.resume()
+            #expect(
+                try await rig.delegate.completion(of: resumed)?.localizedDescription
+                    == "Background sessions upload from files only."
+            )
+            let error = await #expect(throws: URLError.self) { try await rig.session.upload(resumeFrom: data) }
+            #expect(error?.localizedDescription.contains("Async calls") == true)
+            let result = await withCheckedContinuation { continuation in
+                rig.session.uploadTask(withResumeData: data) {
+                    continuation.resume(returning: HandlerResult($0, $1, $2))
+                }.resume()
+            }
+            #expect(result.error?.localizedDescription.contains("Completion handlers") == true)
+            #expect(rig.server.requestCount == 1 && rig.agentPid == nil)
+            // It is still good where it can be used.
+            _ = try await ordinary.upload(resumeFrom: data)
+            #expect(upload.content == Self.content)
+        }
+
         @Test("It goes on at the request's own origin alone, to which the credentials belong")
         func origin() throws {
             let rig = try BackgroundRig()
@@ -122,6 +191,7 @@ extension BackgroundTests {
                     kind: kind,
                     request: try #require(RequestDescription(URLRequest(url: url))),
                     resumeData: nil,
+                    upload: nil,
                     cookies: [],
                     wish: wish
                 )

@@ -121,8 +121,8 @@ final class AgentTask: @unchecked Sendable {
             else { return attempt.task.cancel() }
             download.cancel { data in attempt.resumeData = data }
         case .idle, .retrying:
-            let data = wish.cancellation == .keepingPartialFile ? record.resumeData : nil
-            end(cancelled, resumeData: data)
+            let isKept = wish.cancellation == .keepingPartialFile
+            end(cancelled, resumeData: isKept ? record.resumeData : nil, upload: isKept ? record.upload : nil)
         case .ended:
             break
         }
@@ -195,7 +195,7 @@ final class AgentTask: @unchecked Sendable {
         hasExpired = true
         switch phase {
         case .running(let attempt): attempt.task.cancel()
-        case .idle, .retrying: end(timedOut, resumeData: record.resumeData)
+        case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
         case .ended: break
         }
     }
@@ -290,10 +290,13 @@ final class AgentTask: @unchecked Sendable {
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = attempt.resumeData ?? urlError.downloadTaskResumeData
         dropUpload(urlError.uploadTaskResumeData)
-        if wish.cancellation != nil { return end(cancelled, resumeData: attempt.resumeData) }
-        if hasExpired { return end(timedOut, resumeData: data ?? record.resumeData) }
+        if let cancellation = wish.cancellation {
+            let upload = cancellation == .keepingPartialFile ? record.upload : nil
+            return end(cancelled, resumeData: attempt.resumeData, upload: upload)
+        }
+        if hasExpired { return end(timedOut, resumeData: data ?? record.resumeData, upload: record.upload) }
         if urlError.isTransient { return retry(after: urlError, resumeData: data) }
-        end(urlError, resumeData: data)
+        end(urlError, resumeData: data, upload: urlError.uploadTaskResumeData == nil ? nil : record.upload)
     }
 
     private func succeed(_ attempt: AgentAttempt) {
@@ -305,7 +308,7 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
-    private func end(_ error: URLError?, file: String? = nil, resumeData: Data?) {
+    private func end(_ error: URLError?, file: String? = nil, resumeData: Data?, upload: UploadResource? = nil) {
         stopClock()
         phase = .ended(isRecorded: false)
         stored.replaceResumeData(with: resumeData)
@@ -313,6 +316,7 @@ final class AgentTask: @unchecked Sendable {
             error: error.map(ErrorDescription.init),
             file: file,
             resumeData: resumeData,
+            upload: upload,
             progress: progress,
             metrics: metrics
         )

@@ -215,7 +215,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// The agent has a record of the task.
     func accept(_ key: UUID) {
-        accepted.insert(key)
+        if accepted.insert(key).inserted { engines[key]?.wasRecorded() }
         isRecorded(key)
     }
 

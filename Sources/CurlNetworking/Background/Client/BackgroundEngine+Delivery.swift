@@ -41,6 +41,13 @@ extension BackgroundEngine {
         }
     }
 
+    /// The agent has a record of the task: the data that it was made from isn't needed any more, and what it names goes.
+    func wasRecorded() {
+        guard let kept = upload?.kept?.body else { return }
+        let directory = session.settings.temporaryDirectory
+        DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
+    }
+
     /// Asks the delegate for the agent; without a delegate that answers, the program's storage does.
     func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
         let storage = session.configuration.urlCredentialStorage
@@ -66,10 +73,13 @@ extension BackgroundEngine {
         apply(ending.progress)
         let temporaryDirectory = session.settings.temporaryDirectory
         let resumeData = ending.resumeData.flatMap { ResumeData.moved($0, to: temporaryDirectory) }
+        let uploadData = ending.upload.flatMap { uploadResumeData(at: $0, in: temporaryDirectory) }
         let outcome: Outcome
         if let description = ending.error {
-            let error = description.error
-            outcome = .failure(resumeData.map(error.with(resumeData:)) ?? error)
+            var error = description.error
+            if let resumeData { error = error.with(resumeData: resumeData) }
+            if let uploadData { error = error.with(uploadResumeData: uploadData) }
+            outcome = .failure(error)
         } else {
             outcome = result(ending.file, files, temporaryDirectory)
         }
@@ -77,10 +87,34 @@ extension BackgroundEngine {
         let schedules = shared.withLock { shared in
             shared.outcome = outcome
             shared.metrics = ending.metrics?.metrics
-            return shared.post(resumeData: resumeData)
+            return shared.post(resumeData: resumeData ?? uploadData)
         }
         if schedules { scheduleDelivery() }
         readBody()
+    }
+
+    /// With which the upload can go on at `resource`, in a session of either kind; nil where that makes no sense. Blocks: the place of the program's
+    /// file is written into a private one.
+    private func uploadResumeData(at resource: UploadResource, in directory: URL) -> Data? {
+        guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
+            let origin = Origin(url), Origin(resource.url) == origin
+        else { return nil }
+        var resumeData = UploadResumeData(
+            request: StoredRequest(originalRequest, to: url),
+            resource: resource,
+            acknowledged: 0,
+            sent: 0,
+            length: file.length,
+            body: .stream
+        )
+        let upload = KeptUpload(destination: resumeData.destination, body: .program(UploadedFile(file)))
+        guard let kept = try? KeptBody(upload, in: directory) else { return nil }
+        resumeData.body = kept
+        guard let encoded = resumeData.encoded() else {
+            kept.remove(in: directory)
+            return nil
+        }
+        return encoded
     }
 
     /// The task ends without the agent.

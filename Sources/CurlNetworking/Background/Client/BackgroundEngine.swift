@@ -17,6 +17,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     let originalRequest: URLRequest?
     let kind: TaskSubmission.Kind
     let resumeData: Data?
+    /// The same for an upload.
+    let upload: UploadResumption?
     /// It ended before this program was there: all that is left is telling the delegate.
     private let endedUnattended: Bool
     var isHidden: Bool { false }
@@ -44,13 +46,15 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         in session: SessionCore,
         _ request: URLRequest?,
         _ kind: TaskSubmission.Kind,
-        resumeData: Data? = nil
+        resumeData: Data? = nil,
+        upload: UploadResumption? = nil
     ) {
         self.identifier = identifier
         self.session = session
         self.client = client
         self.kind = kind
         self.resumeData = resumeData
+        self.upload = upload
         endedUnattended = false
         key = .random()
         originalRequest = request
@@ -68,6 +72,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         key = submission.key
         kind = submission.kind
         resumeData = submission.resumeData
+        upload = nil
         endedUnattended = listing.ending != nil
         originalRequest = submission.request.request
         var state = TaskState(
@@ -159,6 +164,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             kind: kind,
             request: request,
             resumeData: resumeData,
+            upload: upload?.resource,
             cookies: cookies.map(CookieDescription.init),
             wish: wish,
             ignoresMetrics: ignoresMetrics ? true : nil

@@ -18,6 +18,7 @@ struct TaskRecord: Codable, Sendable {
     init(_ submission: TaskSubmission) {
         self.submission = submission
         resumeData = submission.resumeData
+        upload = submission.upload.flatMap { submission.mayGoOn(at: $0) ? $0 : nil }
     }
 
     /// Whether the task has succeeded with so little that making it once more, where program and agent are killed before the end is told, costs

@@ -164,3 +164,15 @@ struct UploadFile: Codable, Sendable, Equatable {
         return URLError(.cannotOpenFile, url, "The file to upload has been changed since the task was made.")
     }
 }
+
+extension UploadedFile {
+    /// The file as it was when its background task was made.
+    init(_ file: UploadFile) {
+        self.init(
+            path: file.path,
+            length: file.length,
+            modifiedSeconds: file.modifiedSeconds,
+            modifiedNanoseconds: file.modifiedNanoseconds
+        )
+    }
+}

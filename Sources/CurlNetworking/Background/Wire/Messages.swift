@@ -83,6 +83,8 @@ struct TaskSubmission: Codable, Sendable {
     var request: RequestDescription
     /// What a download goes on from.
     var resumeData: Data?
+    /// Where an upload goes on.
+    var upload: UploadResource?
     /// Those that the program's storage has for the request, and that the agent's session is to have.
     var cookies: [CookieDescription]
     var wish: TaskWish
@@ -127,6 +129,8 @@ struct TaskEnding: Codable, Sendable {
     var file: String?
     /// Of a download that was cancelled to go on later, or that failed.
     var resumeData: Data?
+    /// Where an upload can go on that was cancelled for that, or that failed.
+    var upload: UploadResource?
     var progress: TaskProgress
     var metrics: MetricsDescription?
 }

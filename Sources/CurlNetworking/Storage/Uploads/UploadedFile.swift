@@ -9,15 +9,29 @@ struct UploadedFile: Codable, Equatable, Sendable {
     let modifiedSeconds: Int64
     let modifiedNanoseconds: Int64
 
+    var url: URL { URL(fileURLWithPath: path, isDirectory: false) }
+}
+
+extension UploadedFile {
     /// The file as it is now; nil if it can't be uploaded.
     init?(_ url: URL) {
         var status = stat()
         guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        path = url.path
-        length = Int64(status.st_size)
-        modifiedSeconds = Int64(status.st_mtim.tv_sec)
-        modifiedNanoseconds = Int64(status.st_mtim.tv_nsec)
+        self.init(status, at: url.path)
     }
 
-    var url: URL { URL(fileURLWithPath: path, isDirectory: false) }
+    fileprivate init(_ status: stat, at path: String) {
+        self.init(
+            path: path,
+            length: Int64(status.st_size),
+            modifiedSeconds: Int64(status.st_mtim.tv_sec),
+            modifiedNanoseconds: Int64(status.st_mtim.tv_nsec)
+        )
+    }
+
+    /// Whether the open file is as this one was.
+    func isUnchanged(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && UploadedFile(status, at: path) == self
+    }
 }
