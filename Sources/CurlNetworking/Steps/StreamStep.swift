@@ -17,8 +17,9 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     private var state = State.needed
-    /// The last one that was sent.
+    /// The last one that was sent, and the body that it became.
     private var spent: InputStream?
+    private var body: StreamedBody?
 
     /// The stream for the transfer that is about to be made; nil if it has none.
     func take() -> InputStream? {
@@ -26,6 +27,11 @@ final class StreamStep: Step, @unchecked Sendable {
         state = .needed
         spent = stream
         return stream
+    }
+
+    /// The transfer that is about to be made has this body.
+    func note(_ body: (any RequestBody)?) {
+        self.body = body as? StreamedBody
     }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
@@ -42,6 +48,11 @@ final class StreamStep: Step, @unchecked Sendable {
         case .asking, .findingEnd: return .wait
         case .failed(let error): return .fail(error)
         case .needed: break
+        }
+        // The connection came to nothing, or to a question, before anything of the stream was read.
+        if attempt == .repeated, let spent, body?.hasBegun == false {
+            state = .found(spent)
+            return .pass
         }
         if host.owner.body.isInRequest, let stream = unspentStream(of: host.request, host) {
             use(stream, for: host.request, host)

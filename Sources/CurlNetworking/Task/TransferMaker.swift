@@ -25,6 +25,7 @@ struct TransferMaker {
             after: steps.redirect,
             wake: BodyWake.action(for: loader)
         )
+        steps.stream?.note(body)
         do throws(URLError) {
             var plan = try steps.plan(request, body: body, loader)
             handle.countRequest(with: body, part)

@@ -323,6 +323,20 @@ struct TLSTrustChallengeTests {
         #expect(try await nginx.requests(to: path) == 1)
     }
 
+    @Test("A stream isn't read before the answer: it needs no second one")
+    func stream() async throws {
+        let nginx = try TLSNginx.shared()
+        let delegate = Self.accepting()
+        let session = URLSession.trusting(nginx, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let path = "/\(UUID().uuidString)"
+        var request = URLRequest(nginx.url(.showing(.selfsigned), path), method: "POST")
+        request.httpBodyStream = InputStream(data: Data(repeating: 1, count: 100_000))
+        let (_, response) = try await session.data(for: request)
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(try await nginx.requests(to: path) == 1 && delegate.asked.value.count == 1)
+    }
+
     @Test("Pins hold against a delegate")
     func pins() async throws {
         let nginx = try TLSNginx.shared()

@@ -145,6 +145,29 @@ struct UploadBlockingStreamTests {
         #expect(task.countOfBytesExpectedToSend == length)
     }
 
+    @Test("A stream that is faster than the network passes through little memory")
+    func fastStream() async {
+        await #expect(processExitsWith: .success) {
+            var options = LoopbackServer.Options()
+            options.bodyLimit = 0
+            let server = try LoopbackServer(options: options) { .text("\($0.bodyLength)") }
+            defer { server.stop() }
+            let directory = try TemporaryDirectory()
+            let file = try directory.file(Data())
+            try FileHandle(forWritingTo: file).truncate(atOffset: 1 << 30)
+            let session = URLSession.forTest()
+            var request = URLRequest(server.url("/"), method: "PUT")
+            request.httpBodyStream = InputStream(data: Data(count: 1 << 20))
+            _ = try await session.data(for: request)
+            let before = ProcessUsage().resident
+            try ProcessUsage.resetPeak()
+            request.httpBodyStream = InputStream(url: file)
+            let (data, _) = try await session.data(for: request)
+            #expect(data == Data("\(1 << 30)".utf8))
+            #expect(ProcessUsage().peak - before < ProcessUsage.growth(of: 24 << 20))
+        }
+    }
+
     @Test("Three gigabytes pass through little memory to a reader that only counts")
     func largeFile() async {
         await #expect(processExitsWith: .success) {

@@ -102,6 +102,30 @@ struct StreamStepTests {
         }
     }
 
+    @Test("A stream of which nothing was read serves the next attempt, and not another request")
+    func unread() async throws {
+        var request = try Sample.request("http://example.com/", "PUT")
+        let own = InputStream(data: Data("a".utf8))
+        request.httpBodyStream = own
+        let rig = StepRig(request)
+        #expect(step.prepare(.first, rig).isPass && step.take() === own)
+        var body = StreamedBody(own, length: nil, url: nil) {}
+        step.note(body)
+        body.close()
+        #expect(step.prepare(.repeated, rig).isPass && step.take() === own)
+        body = StreamedBody(own, length: nil, url: nil) {}
+        step.note(body)
+        body.close()
+        #expect(step.prepare(.first, rig).isWait)
+        if case .bodyStream(_, let answer) = rig.questions.first { answer(InputStream(data: Data("a".utf8))) }
+        let next = try #require(step.take())
+        body = StreamedBody(next, length: nil, url: nil) {}
+        step.note(body)
+        _ = try RequestBodyTests.read(body, 1)
+        body.close()
+        #expect(step.prepare(.repeated, rig).isWait)
+    }
+
     @Test("A redirect that has left the body behind needs none")
     func left() throws {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)

@@ -2,7 +2,7 @@ import Foundation
 import CurlNetworkingLocks
 
 /// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is there. It can't
-/// be restarted.
+/// be restarted. Nothing touches the stream before the body is asked for bytes: a request that ends before that leaves it as it was.
 ///
 /// `@unchecked Sendable`: `state` guards what both sides touch; the stream is touched by the queue alone.
 final class StreamedBody: RequestBody, @unchecked Sendable {
@@ -15,8 +15,9 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var buffer = Data()
+        var buffer = Pieces()
         var end: End?
+        var hasBegun = false
         var isReading = false
         var isAwaited = false
         var isClosed = false
@@ -27,6 +28,44 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     private enum End {
         case complete
         case failed(String)
+    }
+
+    /// Bytes in order, in pieces that are released as they are taken: a single `Data` would keep all that was ever in it as long as it isn't empty.
+    private struct Pieces {
+        private(set) var count = 0
+        private var pieces = Fifo<Data>()
+        /// How much of the first piece has been taken.
+        private var taken = 0
+
+        mutating func append(_ bytes: UnsafePointer<UInt8>, count: Int) {
+            // A stream may give its bytes one by one.
+            var isAdded = false
+            if !pieces.isEmpty {
+                pieces.updateLast { last in
+                    guard last.count + count <= StreamedBody.readSize else { return }
+                    last.append(bytes, count: count)
+                    isAdded = true
+                }
+            }
+            if !isAdded { pieces.append(Data(bytes: bytes, count: count)) }
+            self.count += count
+        }
+
+        /// Moves the first bytes into `buffer`. Returns how many.
+        mutating func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+            var filled = 0
+            while filled < buffer.count, let piece = pieces.first {
+                let target = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+                let copied = piece.dropFirst(taken).copyBytes(to: target)
+                filled += copied
+                taken += copied
+                guard taken == piece.count else { break }
+                _ = pieces.popFirst()
+                taken = 0
+            }
+            count -= filled
+            return filled
+        }
     }
 
     /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. On a queue of its
@@ -58,7 +97,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
 
     /// How much is read ahead, in bytes.
     private static let highMark = 512 * 1024
-    private static let readSize = 64 * 1024
+    fileprivate static let readSize = 64 * 1024
 
     /// `length` is nil if unknown; then the body is sent chunked. A shorter stream fails the task, and so does a longer one.
     init(_ stream: InputStream, length: Int64?, url: URL?, becameReadable: @escaping @Sendable () -> Void) {
@@ -66,20 +105,21 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         self.length = length
         self.url = url
         self.becameReadable = becameReadable
-        readOn()
     }
+
+    /// Whether bytes have been asked for, and the stream isn't what it was.
+    var hasBegun: Bool { state.withLock { $0.hasBegun } }
 
     // MARK: - The loop's side
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
         enum Found { case bytes(Int), tooMany, nothing, end(End) }
         let found: Found = state.withLock { state in
-            guard state.buffer.isEmpty else {
+            state.hasBegun = true
+            guard state.buffer.count == 0 else {
                 // Bytes beyond the announced length would be taken for another request.
                 if let length, state.read > length { return .tooMany }
-                let count = min(buffer.count, state.buffer.count)
-                state.buffer.copyBytes(to: buffer, count: count)
-                state.buffer = count == state.buffer.count ? Data() : state.buffer.dropFirst(count)
+                let count = state.buffer.take(into: buffer)
                 state.delivered += Int64(count)
                 return .bytes(count)
             }
@@ -94,6 +134,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         case .tooMany:
             throw Self.tooLong(url)
         case .nothing:
+            readOn()
             return .notYet
         case .end(.complete):
             if let length, state.withLock({ $0.delivered }) < length {
@@ -110,11 +151,12 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     }
 
     func close() {
-        state.withLock { state in
+        let hasBegun = state.withLock { state in
             state.isClosed = true
-            state.buffer = Data()
+            state.buffer = Pieces()
+            return state.hasBegun
         }
-        queue.async { self.stream.close() }
+        if hasBegun { queue.async { self.stream.close() } }
     }
 
     // MARK: - The queue's side

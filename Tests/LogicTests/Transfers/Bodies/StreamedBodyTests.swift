@@ -133,6 +133,7 @@ struct StreamedBodyTests {
         let reader = Reader()
         let body = reader.body(stream)
         defer { body.close() }
+        #expect(try RequestBodyTests.read(body, 1) == nil)
         try await stream.reads.wait { $0 >= 8 }
         // It reads on only as bytes are taken.
         var taken = 0
@@ -178,6 +179,7 @@ struct StreamedBodyTests {
             body.close()
             never.open()
         }
+        #expect(try RequestBodyTests.read(body, 1) == nil)
         try await stream.reads.wait { $0 == 1 }
         var taken = Data()
         while taken.count < 4 {
@@ -205,6 +207,7 @@ struct StreamedBodyTests {
         let reader = Reader()
         let body = reader.body(stream)
         defer { body.close() }
+        #expect(try RequestBodyTests.read(body, 1) == nil)
         try await stream.reads.wait { $0 == 2 }
         #expect(try RequestBodyTests.read(body, 10) == Data("abc".utf8))
         #expect(await Self.failure { try await reader.readAll(body) } == .requestBodyStreamExhausted)
@@ -221,12 +224,37 @@ struct StreamedBodyTests {
         #expect(!body.seek(to: 0))
     }
 
+    @Test("Nobody touches the stream of a body that isn't asked for bytes")
+    func untouched() async throws {
+        let stream = ScriptedStream { $0 == 0 ? .bytes(Data("abc".utf8)) : .end }
+        let reader = Reader()
+        let unused = reader.body(stream)
+        #expect(!unused.hasBegun)
+        unused.close()
+        #expect(stream.streamStatus == .notOpen && stream.reads.value == 0)
+        let body = reader.body(stream)
+        defer { body.close() }
+        #expect(try await reader.readAll(body) == Data("abc".utf8))
+        #expect(body.hasBegun)
+    }
+
+    @Test("Bytes that come one by one go out in the order in which they came, in pieces of any size")
+    func singly() async throws {
+        let data = GeneratedBody.bytes(seed: 2, length: 100_000)
+        let stream = ScriptedStream { $0 < data.count ? .bytes(data[$0..<$0 + 1]) : .end }
+        let reader = Reader()
+        let body = reader.body(stream)
+        defer { body.close() }
+        #expect(try await reader.readAll(body, by: 777) == data)
+    }
+
     @Test("Closing ends the reading ahead and closes the stream")
     func closing() async throws {
         let gate = Gate()
         let stream = ScriptedStream(gate: { $0 == 1 ? gate : nil }) { _ in .bytes(Data("abc".utf8)) }
         let reader = Reader()
         let body = reader.body(stream)
+        #expect(try RequestBodyTests.read(body, 1) == nil)
         try await stream.reads.wait { $0 == 1 }
         body.close()
         gate.open()
