@@ -67,12 +67,6 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        if case .appending = course.stage, let file, UploadedFile(file.url) != file {
-            course.beginPlain()
-            let details = [NSFilePathErrorKey: file.url.path]
-            let description = "The upload's file has changed since its beginning was sent."
-            return .fail(URLError(.cannotOpenFile, host.request?.url, description, nil, details))
-        }
         switch pause {
         case .none:
             return .pass
@@ -89,10 +83,31 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
-        guard case .whole = part(of: plan.request) else { return }
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
+        switch part(of: plan.request) {
+        case .whole:
+            offer(&plan, host)
+        case .none:
+            plan.options?.removeBodyFields(notOf: plan.request)
+        case .rest:
+            try checkFile(for: plan.request)
+            plan.options?.removeBodyFields(notOf: plan.request)
+        }
+    }
+
+    /// The request with a rest of the body is about to be sent, and the file is open.
+    private func checkFile(for request: URLRequest) throws(URLError) {
+        guard let file, UploadedFile(file.url) != file else { return }
+        course.beginPlain()
+        let details = [NSFilePathErrorKey: file.url.path]
+        let description = "The upload's file has changed since its beginning was sent."
+        throw URLError(.cannotOpenFile, request.url, description, nil, details)
+    }
+
+    private func offer(_ plan: inout TransferPlan, _ host: any StepHost) {
         creation = plan.request
-        guard let offered, plan.options != nil, let body = plan.body, body.length != 0, Self.maySend(plan.request)
+        guard let offered, let options = plan.options, let body = plan.body, body.length != 0,
+            Self.maySend(plan.request, options.headers)
         else {
             return course.beginPlain()
         }
@@ -102,10 +117,10 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 
     /// Whether the offer to resume may be added: not to methods that have a meaning of their own in the protocol, nor where the program speaks
-    /// the protocol itself.
-    private static func maySend(_ request: URLRequest) -> Bool {
+    /// the protocol itself, by fields of the request or of the session.
+    private static func maySend(_ request: URLRequest, _ lines: [String]) -> Bool {
         !["GET", "HEAD", "DELETE", "OPTIONS", "CONNECT", "TRACE"].contains(request.httpMethod ?? "GET")
-            && !(request.allHTTPHeaderFields ?? [:]).keys.contains(where: UploadField.isOfProtocol)
+            && !lines.contains(where: UploadField.isOfProtocol)
     }
 
     /// An informational response to the current request. Within libcurl.
@@ -192,6 +207,18 @@ final class UploadStep: Step, @unchecked Sendable {
         guard isAnswered, let kept = resumption?.kept?.body else { return }
         let directory = host.session.settings.temporaryDirectory
         DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
+    }
+}
+
+extension TransferOptions {
+    /// Removes what the session adds to all requests and what is about an upload's own: its body is another's here, or there is none.
+    fileprivate mutating func removeBodyFields(notOf request: URLRequest) {
+        let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
+        headers.removeAll { line in
+            let name = line.prefix { $0 != ":" && $0 != ";" }.lowercased()
+            // Without a line of it, libcurl writes its own.
+            return name != "expect" && UploadField.describesBody(name) && !own.contains(name)
+        }
     }
 }
 

@@ -26,7 +26,7 @@ struct UploadStepTests {
             settings: rig.session.settings,
             keepsCredentials: true
         )
-        step.encode(&plan, rig)
+        try step.encode(&plan, rig)
         return try #require(plan.options).headers.filter { $0.hasPrefix("Upload-") }
     }
 
@@ -57,6 +57,33 @@ struct UploadStepTests {
         rig.request?.setValue("?0", forHTTPHeaderField: "Upload-Complete")
         #expect(try encode(DataBody(Data(count: 1))) == ["Upload-Complete: ?0"])
         #expect(step.course.stage == .plain)
+    }
+
+    @Test("What a session adds to all requests counts as the program's, and isn't said of a rest")
+    func sessionFields() throws {
+        let rig = StepRig(request, .data(Data(count: 1000))) {
+            $0.httpAdditionalHeaders = [
+                "Tus-Resumable": "1.0.0", "Content-Type": "image/png", "Content-Language": "de", "X-All": "a",
+            ]
+        }
+        try rig.enter(owner)
+        func plan(_ body: (any RequestBody)?) throws -> TransferPlan {
+            let request = try #require(rig.request)
+            let settings = rig.session.settings
+            return try TransferPlan(request, rig.ticket, body: body, settings: settings, keepsCredentials: true)
+        }
+        var creation = try plan(DataBody(Data(count: 1000)))
+        try step.encode(&creation, rig)
+        #expect(step.course.stage == .plain)
+        #expect(try #require(creation.options).headers.contains("Content-Type: image/png"))
+        try begin()
+        rig.request = try #require(step.end(lost(), of: request, rig).next)
+        var question = try plan(nil)
+        try step.encode(&question, rig)
+        let lines = try #require(question.options).headers
+        #expect(lines.contains("X-All: a") && lines.contains("X-Key: k"))
+        #expect(lines.allSatisfy { !$0.hasPrefix("Content-") })
+        #expect(lines.contains("Upload-Draft-Interop-Version: 6"))
     }
 
     @Test("A lost connection leads to the question, the answer to the rest, and that to the end")

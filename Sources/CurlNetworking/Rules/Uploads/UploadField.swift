@@ -9,7 +9,7 @@ enum UploadField {
     static let length = "Upload-Length"
     static let limit = "Upload-Limit"
 
-    /// Whether a program that has set the field speaks the protocol itself, or a similar one.
+    /// Whether a program that has set the field speaks the protocol itself, or a similar one. The field's line will do.
     static func isOfProtocol(_ name: String) -> Bool {
         ["Upload-", "Tus-"].contains { name.hasPrefixIgnoringASCIICase($0) }
     }

@@ -17,21 +17,11 @@ extension UploadedFile {
     init?(_ url: URL) {
         var status = stat()
         guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        self.init(status, at: url.path)
-    }
-
-    fileprivate init(_ status: stat, at path: String) {
         self.init(
-            path: path,
+            path: url.path,
             length: Int64(status.st_size),
             modifiedSeconds: Int64(status.st_mtim.tv_sec),
             modifiedNanoseconds: Int64(status.st_mtim.tv_nsec)
         )
-    }
-
-    /// Whether the open file is as this one was.
-    func isUnchanged(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && UploadedFile(status, at: path) == self
     }
 }

@@ -140,7 +140,10 @@ struct ResumableUploadTests {
         let silent = URLSession.forTest { $0.curl.uploadInteropVersion = nil }
         defer { silent.invalidateAndCancel() }
         _ = try await silent.upload(for: URLRequest(url, method: "POST"), from: Data("a".utf8))
-        #expect(rig.server.requestCount == 5)
+        let adding = URLSession.forTest { $0.httpAdditionalHeaders = ["Tus-Resumable": "1.0.0"] }
+        defer { adding.invalidateAndCancel() }
+        _ = try await adding.upload(for: URLRequest(url, method: "POST"), from: Data("a".utf8))
+        #expect(rig.server.requestCount == 6)
         for request in rig.server.requests {
             #expect(request.header("Upload-Draft-Interop-Version") == nil && request.header("Upload-Complete") == nil)
         }
@@ -173,7 +176,10 @@ struct ResumableUploadTests {
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1"])
     }
 
-    @Test("A server that takes no more than so much at once gets the rest in pieces", arguments: UploadRig.Kind.allCases)
+    @Test(
+        "A server that takes no more than so much at once gets the rest in pieces",
+        arguments: UploadRig.Kind.allCases
+    )
     func pieces(kind: UploadRig.Kind) async throws {
         let rig = try UploadRig(cuts: [300_000], limit: 250_000)
         defer { rig.stop() }
@@ -192,13 +198,34 @@ struct ResumableUploadTests {
     @Test("A rest that is too large for the server is sent in smaller pieces")
     func tooLarge() async throws {
         let rig = try UploadRig(cuts: [300_000]) { request in
-            guard request.method == "PATCH", Int(request.header("Content-Length") ?? "") ?? 0 > 200_000 else { return nil }
+            guard request.method == "PATCH", Int(request.header("Content-Length") ?? "") ?? 0 > 200_000 else {
+                return nil
+            }
             return .status(413)
         }
         defer { rig.stop() }
         try rig.task(.data).resume()
         #expect(try await rig.delegate.completion() == nil)
         #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+    }
+
+    @Test("A resumed upload's own URL isn't answered from the cache afterwards")
+    func cache() async throws {
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            request.method == "GET" ? .text("\(request.ordinal)").header("Cache-Control", "max-age=1000") : nil
+        }
+        defer { rig.stop() }
+        let session = URLSession.forTest(delegate: rig.delegate) {
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        }
+        defer { session.invalidateAndCancel() }
+        let url = rig.server.url("/files")
+        #expect(await session.load(url).text == "1")
+        #expect(await session.load(url).text == "1")
+        session.uploadTask(with: URLRequest(url, method: "PUT"), from: UploadRig.content).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.requests == ["GET /files", "PUT /files", "HEAD /uploads/1", "PATCH /uploads/1"])
+        #expect(await session.load(url).text == "5")
     }
 
     @Test("A gateway's error in place of the answer is made up for", arguments: [502, 503, 504])
