@@ -192,10 +192,13 @@ final class AgentSession: @unchecked Sendable {
                 try folder.prepare()
                 try folder.write(record)
             }
+            let source = record.settings.temporaryDirectory
             accept(
                 ordered.map { submission in
                     var record = TaskRecord(submission)
-                    record.resumeData = submission.resumeData.flatMap { ResumeData.moved($0, to: folder.files) }
+                    record.resumeData = submission.resumeData.flatMap { data in
+                        source.flatMap { ResumeData.moved(data, from: $0, to: folder.files) }
+                    }
                     return record
                 }
             )

@@ -72,7 +72,9 @@ extension BackgroundEngine {
         guard shared.withLock({ $0.machine.finish() }) else { return }
         apply(ending.progress)
         let temporaryDirectory = session.settings.temporaryDirectory
-        let resumeData = ending.resumeData.flatMap { ResumeData.moved($0, to: temporaryDirectory) }
+        let resumeData = ending.resumeData.flatMap {
+            ResumeData.moved($0, from: files, to: temporaryDirectory)
+        }
         let uploadData = ending.upload.flatMap { uploadResumeData(at: $0, in: temporaryDirectory) }
         let outcome: Outcome
         if let description = ending.error {

@@ -18,6 +18,8 @@ struct SessionDescription: Codable, Sendable {
     var isDiscretionary: Bool
     var launchCommand: [String]
     var resumableSize: Int64
+    /// Where the program's partial downloads are, and no others that it may hand over.
+    var temporaryDirectory: URL?
     var options: AgentOptions
 
     init(_ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?) {
@@ -41,6 +43,7 @@ struct SessionDescription: Codable, Sendable {
         let curl = configuration.curl
         launchCommand = configuration.sessionSendsLaunchEvents ? curl.background.launchCommand : []
         resumableSize = curl.background.resumableSize
+        temporaryDirectory = curl.temporaryDirectory
         options = AgentOptions(curl)
     }
 

@@ -88,13 +88,15 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To another directory
 
-    /// The same data for a partial file that is moved to `directory`; nil where it is no resume data of ours, or the file is gone. Blocks; copies
-    /// the file where `directory` is on another file system.
-    static func moved(_ data: Data, to directory: URL) -> Data? {
+    /// The same data for a partial file that is moved from `source` to `directory`; nil where it is no resume data of ours, or the file isn't there:
+    /// the data is untrusted, and may name a file of another program's. Blocks; copies the file where `directory` is on another file system.
+    static func moved(_ data: Data, from source: URL, to directory: URL) -> Data? {
         guard var resumeData = try? ResumeData(decoding: data) else { return nil }
         let old = URL(fileURLWithPath: resumeData.partialFile.directory, isDirectory: true)
         if old.standardizedFileURL.path == directory.standardizedFileURL.path { return data }
-        guard let partial = resumeData.partialFile.moved(from: old, to: directory) else { return nil }
+        guard old.resolvingSymlinksInPath().path == source.resolvingSymlinksInPath().path,
+            let partial = resumeData.partialFile.moved(from: old, to: directory)
+        else { return nil }
         resumeData.partialFile = partial
         return resumeData.encoded()
     }

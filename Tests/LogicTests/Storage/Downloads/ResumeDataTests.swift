@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -41,6 +42,25 @@ struct ResumeDataTests {
         } catch {
             return error.code == .unsupportedURL
         }
+    }
+
+    // MARK: - To another directory
+
+    @Test("A partial file is moved out of the directory where it should be, and out of no other")
+    func moved() throws {
+        let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let file = try DownloadFile(in: source.url)
+        try Data("abc".utf8).withUnsafeBytes { bytes in
+            try Result { () throws(URLError) in try file.write(bytes) }.get()
+        }
+        var resumeData = try Self.sample()
+        resumeData.partialFile = try #require(file.keep())
+        let data = try #require(resumeData.encoded())
+        #expect(ResumeData.moved(data, from: target.url, to: try TemporaryDirectory().url) == nil)
+        #expect(source.content == [resumeData.partialFile.name])
+        let moved = try #require(ResumeData.moved(data, from: source.url, to: target.url))
+        #expect(source.content.isEmpty && target.content.count == 1)
+        #expect(ResumeData.moved(moved, from: source.url, to: target.url) == moved)
     }
 
     // MARK: - There and back
