@@ -95,7 +95,7 @@ static inline CURLMcode clibcurl_multi_set_socket(CURLM *multi, clibcurl_socket_
 static inline CURLMcode clibcurl_multi_set_timer(CURLM *multi, clibcurl_timer_function value) {
     return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value);
 }
-// Deprecated since it costs more than curl_multi_socket_action, and without a successor: the only call that has libcurl look at
+// Deprecated because it costs more than curl_multi_socket_action, but without a replacement: the only call that makes libcurl look at
 // sockets that it has forgotten to ask for.
 static inline CURLMcode clibcurl_multi_run_all(CURLM *multi, int *running) {
 #pragma GCC diagnostic push
@@ -120,8 +120,7 @@ static const long CLIBCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
 static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 
-// Deprecated by the headers of 7.85 and newer. Its successor CURLOPT_PROTOCOLS_STR says the same, and costs parsing it with every
-// request.
+// Deprecated by the headers of 7.85 and newer. Its replacement CURLOPT_PROTOCOLS_STR says the same, but is parsed for every request.
 enum { CLIBCURL_OPT_PROTOCOLS = CURLOPTTYPE_LONG + 181 };
 
 // Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.

@@ -93,7 +93,7 @@ package enum CurlLibrary {
         return clibcurl_easy_set_string(easy, CURLOPT_DOH_URL, "https://localhost/") == CURLE_OK
     }()
 
-    /// The address as which this libcurl parses `host`, if it looks numeric: since 7.77, "127.1", "0x7f.1" and "2130706433" all mean
+    /// The address that this libcurl parses `host` as, if it looks numeric: since 7.77, "127.1", "0x7f.1" and "2130706433" all mean
     /// 127.0.0.1. Other hosts are returned unchanged.
     static func numericHost(_ host: String) -> String {
         let isNumeric = host.utf8.first.map { (0x30...0x39).contains($0) } ?? false

@@ -77,7 +77,7 @@ package final class ContentDecoder {
         let link = links[index]
         do throws(DecodingFailure) {
             let (consumed, produced) = try link.stage.decode(input, into: output)
-            if !input.isEmpty, consumed == 0, produced == 0, !link.isFull { throw DecodingFailure("it leads nowhere") }
+            if !input.isEmpty, consumed == 0, produced == 0, !link.isFull { throw DecodingFailure("it is stuck") }
             links[index].isFull = produced == output.count
             if consumed > 0 { links[index].hasBegun = true }
             return (consumed, produced)

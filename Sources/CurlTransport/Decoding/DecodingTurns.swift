@@ -9,7 +9,7 @@ package protocol DecodingTurn: AnyObject {
 /// Shares a loop's time among the bodies decoded on it: together they do at most `workPerRound` per round before the loop serves anything
 /// else. Loop only.
 ///
-/// `@unchecked Sendable`: everything is touched on the loop alone.
+/// `@unchecked Sendable`: everything is touched only on the loop.
 package final class DecodingTurns: LoopWork, @unchecked Sendable {
     private unowned let loop: EventLoop
     private var waiting: ArraySlice<any DecodingTurn> = []

@@ -14,7 +14,7 @@ struct InflateFunctions: Sendable {
     let reset: Step
     let end: End
     let version: Version
-    /// Begins a new stream that may refer to what the last one has put out; zlib 1.2.5.3 and newer.
+    /// Begins a new stream that may refer back to the last one's output; zlib 1.2.5.3 and newer.
     let resetKeepingWindow: End?
 
     /// nil if zlib isn't installed.

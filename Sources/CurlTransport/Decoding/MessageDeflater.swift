@@ -14,7 +14,7 @@ struct DeflateFunctions: Sendable {
     let end: Call
     let version: InflateFunctions.Version
 
-    /// nil where there is no zlib.
+    /// nil if zlib isn't installed.
     static let loaded = SharedLibrary("libz.so.1").flatMap { DeflateFunctions($0) }
 
     private init?(_ library: SharedLibrary) {
@@ -35,9 +35,9 @@ struct DeflateFunctions: Sendable {
 /// Compresses messages, each to whole blocks without an end of the stream (RFC 7692 §7.2.1), with zlib.
 package final class MessageDeflater {
     private let functions: DeflateFunctions
-    /// zlib remembers where it lies.
+    /// At a fixed address, which zlib remembers.
     private let stream: DeflateFunctions.Stream
-    /// No message repeats what stood in those before it.
+    /// No message refers back to earlier ones.
     private let forgets: Bool
 
     // zlib.h
@@ -52,9 +52,9 @@ package final class MessageDeflater {
     private static let tail = 4
 
     /// - Parameters:
-    ///   - windowBits: From 9 to 15. zlib has none of 8 for bare deflate data.
-    ///   - forgets: The other side begins each message anew.
-    /// - Returns: nil where there is no zlib, or no memory.
+    ///   - windowBits: From 9 to 15. zlib doesn't support 8 for bare deflate data.
+    ///   - forgets: The other side decodes each message independently.
+    /// - Returns: nil without zlib, or if memory runs out.
     package init?(windowBits: Int, forgets: Bool) {
         guard let functions = DeflateFunctions.loaded, (9...15).contains(windowBits) else { return nil }
         self.functions = functions
@@ -82,7 +82,7 @@ package final class MessageDeflater {
         stream.deallocate()
     }
 
-    /// Compresses a whole message, or nothing of it: nil where zlib fails.
+    /// Compresses a whole message, or nothing: nil if zlib fails.
     package func deflate(_ message: UnsafeRawBufferPointer) -> [UInt8]? {
         var output: [UInt8] = []
         var rest = message
@@ -96,7 +96,7 @@ package final class MessageDeflater {
                 guard let next = flush(after: output, upTo: room) else { return nil }
                 output = next
                 room = max(256, output.count)
-                // Until all of the input is put out.
+                // Until all of the output has been written.
             } while stream.pointee.avail_out == 0
         } while !rest.isEmpty
         guard output.count >= Self.tail else { return nil }
@@ -107,7 +107,7 @@ package final class MessageDeflater {
         return output
     }
 
-    /// `output` with what zlib puts out, up to so many bytes; nil where zlib fails.
+    /// `output` with what zlib writes, up to this many bytes; nil if zlib fails.
     private func flush(after output: [UInt8], upTo size: Int) -> [UInt8]? {
         let room = UInt32(clamping: size)
         var code = Self.ok

@@ -2,30 +2,30 @@ import CCurlNetworkingLibcurl
 
 /// Inflates messages, each a number of whole blocks without an end of the stream (RFC 7692 §7.2.2), with zlib.
 package final class MessageInflater {
-    /// What one call has come to.
+    /// The result of one call.
     package struct Step {
         /// How many bytes of the output are filled.
         package var produced: Int
-        /// All of the input is used, and nothing is left to be put out.
+        /// All of the input is used, and all output is written.
         package var isDone: Bool
     }
 
     private let functions: InflateFunctions
-    /// zlib remembers where it lies.
+    /// At a fixed address, which zlib remembers.
     private let stream: InflateFunctions.Stream
     private let windowBits: Int32
-    /// What one message repeats of those before it isn't known any more.
+    /// Messages don't refer back to earlier ones.
     private let forgets: Bool
 
     private static let ok: Int32 = 0
     private static let streamEnd: Int32 = 1
-    /// There was nothing to be done.
+    /// There was nothing to do.
     private static let bufferError: Int32 = -5
 
     /// - Parameters:
     ///   - windowBits: From 8 to 15: the other side looks no further back than 2 to the power of that.
-    ///   - forgets: The other side begins each message anew.
-    /// - Returns: nil where there is no zlib, or no memory.
+    ///   - forgets: The other side encodes each message independently.
+    /// - Returns: nil without zlib, or if memory runs out.
     package init?(windowBits: Int, forgets: Bool) {
         guard let functions = InflateFunctions.loaded, (8...15).contains(windowBits) else { return nil }
         self.functions = functions
@@ -45,7 +45,7 @@ package final class MessageInflater {
         stream.deallocate()
     }
 
-    /// Whether zlib is there.
+    /// Whether zlib is installed.
     package static var isAvailable: Bool { InflateFunctions.loaded != nil && DeflateFunctions.loaded != nil }
 
     /// Inflates from the beginning of `input`, which it shortens, until that is used up or `output` is full.

@@ -5,9 +5,9 @@ import Glibc
 /// Calls a handler on a queue whenever a descriptor is ready, and also when its other end has hung up.
 ///
 /// For sockets, pipes and terminals: a Dispatch source that watches one of them itself may crash the process. When the other end hangs up, Dispatch
-/// frees what it has noted about the descriptor on the source's queue, while its manager thread still reads it
-/// (swift-corelibs-libdispatch issue 949). It also mixes up two sources for the same descriptor that read and write. So the source watches an
-/// epoll set, which can't be hung up, and the set watches the descriptor.
+/// frees its record of the descriptor on the source's queue, while its manager thread still reads it (swift-corelibs-libdispatch issue 949). It
+/// also confuses a reading and a writing source for the same descriptor. So the source watches an epoll set, which can't be hung up, and the set
+/// watches the descriptor.
 ///
 /// `@unchecked Sendable`: nothing changes, and any thread may cancel a source.
 package final class DescriptorWatch: @unchecked Sendable {
@@ -26,7 +26,7 @@ package final class DescriptorWatch: @unchecked Sendable {
     private let set: Int32
     private let source: any DispatchSourceRead
 
-    /// Begins to watch. Throws where the process is out of descriptors.
+    /// Begins to watch. Throws if the process is out of descriptors.
     ///
     /// - Parameters:
     ///   - handler: Called on `queue` for as long as the descriptor is ready or hung up. Not after `released`.

@@ -15,7 +15,7 @@ package protocol LoopWork: AnyObject, Sendable {
 /// a millisecond, before it leaves that to Dispatch again: being woken by Dispatch costs two more thread switches. Loops live as long as the
 /// process: see `EventLoopGroup`.
 ///
-/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; all else is touched on `queue` alone.
+/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; everything else is touched only on `queue`.
 package final class EventLoop: @unchecked Sendable {
     // MARK: Any thread
 
@@ -41,7 +41,7 @@ package final class EventLoop: @unchecked Sendable {
     /// The time at the start of this turn's current round.
     package private(set) var now = MonotonicTime.now
     private var sockets: SocketSet
-    /// Unchecked for the reason that a `Deadline` gives.
+    /// Unchecked for the same reason as in `Deadline`.
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
     private var timer: TimerDescriptor
     private var owners = DescriptorOwners()
@@ -51,9 +51,9 @@ package final class EventLoop: @unchecked Sendable {
     private var idleWaits = WaitPacing()
     /// The sockets of transfers that name no group.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
-    /// The bodies that are decoded on it.
+    /// The bodies decoded on this loop.
     package private(set) lazy var decodingTurns = DecodingTurns(on: self)
-    /// Where channels read, one after the other.
+    /// Where channels read, one at a time.
     private(set) lazy var channelBuffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: ChannelOptions.mostReceivedAtOnce,
         alignment: MemoryLayout<UInt64>.alignment
@@ -236,8 +236,8 @@ package final class EventLoop: @unchecked Sendable {
         queue.async { self.turn() }
     }
 
-    /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless that was recently in vain:
-    /// while no transfer runs, for the next request, which often follows the last one's response.
+    /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless that was recently for
+    /// nothing: while no transfer runs, for the next request, which often follows the last one's response.
     private func pollSockets() -> Int {
         let isIdle = transferCount == 0
         guard isIdle ? idleWaits.mayWait() : transferWaits.mayWait() else { return sockets.poll() }

@@ -43,10 +43,10 @@ struct WaitPacing {
     private var roundsWithoutWaiting = 0
     private var lastPenalty = 0
 
-    /// The most rounds that don't wait after one that waited in vain.
+    /// The most rounds that don't wait after one that waited for nothing.
     static let longestPenalty = 64
 
-    /// Whether this round may wait. False for a number of rounds after a vain wait, doubling each time.
+    /// Whether this round may wait. False for a number of rounds after a wait for nothing, doubling each time.
     mutating func mayWait() -> Bool {
         guard roundsWithoutWaiting > 0 else { return true }
         roundsWithoutWaiting -= 1

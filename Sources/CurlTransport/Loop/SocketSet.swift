@@ -63,7 +63,7 @@ struct SocketSet: ~Copyable {
         var use = Use.none
         /// It is opened and closed through this set.
         var isOurs = false
-        /// Who asked for it last; nil if nobody has yet.
+        /// Who asked for it last; nil if no one has yet.
         var owner: UInt32?
         /// Its key in `socketsByPort`.
         var localPort: Int?
@@ -150,7 +150,7 @@ struct SocketSet: ~Copyable {
         event.events = interest.rawValue
         event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: socket))
         if epoll_ctl(descriptor, wasRegistered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0 { return }
-        // The record was of another socket, closed long ago, or is still of one that the kernel watches.
+        // The record is for another socket, closed long ago, or for one that the kernel still watches.
         if epoll_ctl(descriptor, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event) == 0 { return }
         records[Int(socket)].registered = []
     }
@@ -166,7 +166,7 @@ struct SocketSet: ~Copyable {
         records[Int(socket)].registered = []
     }
 
-    /// False if `socket` is no descriptor.
+    /// False if `socket` isn't a descriptor.
     private mutating func makeRecord(for socket: Int32) -> Bool {
         guard socket >= 0 else { return false }
         if Int(socket) >= records.count {
@@ -221,7 +221,7 @@ struct SocketSet: ~Copyable {
         case ready(ReadySocket)
         /// An idle connection of this owner has ended.
         case hungUp(owner: UInt32)
-        /// Belongs to nobody.
+        /// Has no owner.
         case stray
     }
 

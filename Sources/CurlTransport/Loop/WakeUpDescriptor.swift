@@ -1,8 +1,8 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// An eventfd with which any thread wakes a loop that waits for sockets. Each signal is an edge for epoll, so nobody has to read it: its
-/// counter is never full.
+/// An eventfd with which any thread wakes a loop that waits for sockets. Each signal is an edge for epoll, so it needn't be read: its
+/// counter never gets full.
 struct WakeUpDescriptor: ~Copyable {
     let descriptor: Int32
     /// The errno if the system was out of descriptors.

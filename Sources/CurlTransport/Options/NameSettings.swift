@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// How one origin's host is resolved, and from where it is connected to. The value writes itself onto an easy handle; nil and empty leave
+/// How one origin's host is resolved, and where it is connected from. The value writes itself onto an easy handle; nil and empty leave
 /// libcurl's default.
 package struct NameSettings: ConnectionSettings, Equatable {
     package enum IPVersion: Sendable, Hashable {

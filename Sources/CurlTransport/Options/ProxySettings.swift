@@ -68,7 +68,7 @@ package struct ProxyAuthentication: Sendable, Equatable {
     }
 }
 
-/// Why a SOCKS proxy made no connection, as far as we tell reasons apart.
+/// Why a SOCKS proxy made no connection, where we distinguish the reasons.
 package enum ProxyFailure: Sendable, Hashable {
     /// It requires authentication, or rejected ours.
     case authentication

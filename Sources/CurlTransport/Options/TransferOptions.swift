@@ -36,7 +36,7 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var receiveBufferSize = 16 * 1024
     /// Always opens a connection instead of reusing one.
     package var usesNewConnection = false
-    /// Waits for a multiplexed connection rather than open another: only for origins known to speak HTTP/2.
+    /// Waits for a multiplexed connection rather than opening another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
     /// Closes the connection after the transfer if that was its first, and got no response.
     package var closesUnlessAnswered = false

@@ -2,10 +2,10 @@ import Glibc
 
 /// Reads files with certificates and keys.
 enum CertificateFile {
-    /// A certificate is not larger.
+    /// No certificate is larger.
     private static let maximumSize = 1 << 20
 
-    /// Empty where there is no such file.
+    /// Empty if there is no such file.
     static func content(of path: String) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return [] }

@@ -64,7 +64,7 @@ extension ClientCertificate {
 }
 
 extension TLSMemoryConnection {
-    // SSL_CTRL_CHAIN_CERT; with 1, OpenSSL counts a reference of its own.
+    // SSL_CTRL_CHAIN_CERT; with 1, OpenSSL takes its own reference.
     private static let addsToChain: Int32 = 89
 
     fileprivate func addToChain(_ authority: OpenSSL.Pointer) -> Bool {
@@ -73,7 +73,7 @@ extension TLSMemoryConnection {
 }
 
 extension ClientCertificate.Source {
-    /// False where there is nothing to read, or `body` says so.
+    /// False if there is nothing to read, or `body` returns false.
     fileprivate func withMemory(_ functions: TLSClientFunctions, _ body: (OpenSSL.Pointer) -> Bool) -> Bool {
         let bytes =
             switch self {

@@ -103,7 +103,7 @@ struct HandshakeFunctions: Sendable {
         return isAddress ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, 0, nil) == 1
     }
 
-    /// What `body` makes of the server's own certificate (`X509`); nil where it has presented none.
+    /// `body`'s result for the server's own certificate (`X509`); nil if it has presented none.
     func withLeaf<Value>(of context: Pointer, _ body: (Pointer) -> Value?) -> Value? {
         leaf(context).flatMap(body)
     }

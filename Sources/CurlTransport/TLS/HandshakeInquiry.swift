@@ -27,8 +27,8 @@ package struct HandshakeDecisions: Sendable {
 /// It also verifies the host, in libcurl's place: otherwise a chain accepted although it names another host would still be refused.
 /// Public-key pins are left to libcurl. Needs OpenSSL; see `CurlLibrary.decidesTrust`.
 ///
-/// `@unchecked Sendable`: touched on the loop alone; OpenSSL's calls come within libcurl. Each connection's `SSL_CTX` retains it to its
-/// end, since a server may renegotiate.
+/// `@unchecked Sendable`: touched only on the loop; OpenSSL's calls come within libcurl. Each connection's `SSL_CTX` retains it until it is
+/// freed, since a server may renegotiate.
 package final class HandshakeInquiry: @unchecked Sendable {
     private let host: String
     private let isAddress: Bool

@@ -1,7 +1,7 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-/// OpenSSL's functions, found in the very copy that libcurl has loaded: this module doesn't link OpenSSL, whose headers aren't part of any
+/// OpenSSL's functions, found in the copy that libcurl has loaded: this module doesn't link OpenSSL, whose headers don't come with
 /// libcurl's.
 enum OpenSSL {
     typealias Pointer = UnsafeMutableRawPointer

@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// The result of a TLS handshake, as numbers of IANA's registry.
+/// The result of a TLS handshake, as numbers from IANA's registry.
 /// https://www.iana.org/assignments/tls-parameters/tls-parameters.xhtml
 package struct TLSSession: Sendable, Equatable, Codable {
     /// 0x0304 is TLS 1.3.
@@ -23,7 +23,7 @@ extension TLSSession {
 }
 
 extension EasyHandle {
-    /// The session of the transfer's current connection; nil without TLS, and if libcurl uses another library than OpenSSL. Read-only, so
+    /// The session of the transfer's current connection; nil without TLS, and if libcurl uses a library other than OpenSSL. Read-only, so
     /// it may be called within libcurl, and mostly must be: a finished transfer has no connection any more.
     /// https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
     package var tlsSession: TLSSession? {
