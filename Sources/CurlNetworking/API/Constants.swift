@@ -74,7 +74,7 @@ extension URLError {
 }
 
 extension URLError {
-    /// Why a task of a background session was cancelled by somebody else than the program.
+    /// Why a task of a background session was cancelled by someone other than the program.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/backgroundtaskcancelledreason-swift.enum>
     public enum BackgroundTaskCancelledReason: Int, Sendable {
@@ -83,11 +83,11 @@ extension URLError {
         case userForceQuitApplication
         /// Background transfers are not allowed. Doesn't happen on Linux.
         case backgroundUpdatesDisabled
-        /// The agent has no room for what it has to write down.
+        /// The agent has no space for what it has to record.
         case insufficientSystemResources
     }
 
-    /// Why the task was cancelled; nil unless somebody else than the program has cancelled it in a background session.
+    /// Why the task was cancelled; nil unless someone other than the program has cancelled it in a background session.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/backgroundtaskcancelledreason-swift.property>
     public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {

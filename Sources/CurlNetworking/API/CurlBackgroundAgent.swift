@@ -2,10 +2,10 @@ import Foundation
 
 /// The process that does the transfers of background sessions. See <doc:BackgroundSessions>.
 public enum CurlBackgroundAgent {
-    /// Lets the program be its own agent, so that no other has to be installed: to be called first in `main`.
+    /// Lets the program be its own agent, so that none has to be installed. Call it first in `main`.
     ///
-    /// Where the program was started as an agent, this does the agent's work and never returns; otherwise it returns at once. What comes
-    /// before it in `main` runs in the agent, too.
+    /// If the program was started as an agent, this does the agent's work and never returns; otherwise it returns at once. Code before it
+    /// in `main` runs in the agent, too.
     ///
     /// ```swift
     /// CurlBackgroundAgent.runIfStartedAsAgent()
@@ -16,10 +16,10 @@ public enum CurlBackgroundAgent {
         AgentLauncher.ownProgram.withLock { $0 = program }
     }
 
-    /// Ends all transfers of the background session that `configuration` describes, whichever program is attached to it, as a user does
-    /// who quits a program for good: they end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` tells why.
+    /// Ends all transfers of the background session that `configuration` describes, whatever program is attached to it, like a user who
+    /// force-quits a program: they end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` says why.
     ///
-    /// Does nothing where no agent runs and there are no transfers. Throws `URLError` where the agent can't be reached.
+    /// Does nothing if no agent runs and there are no transfers. Throws `URLError` if the agent can't be reached.
     public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {
         let folder = StateFolder(of: configuration)
         guard let identifier = configuration.identifier, folder.lastTaskIdentifier(of: identifier) != nil else {

@@ -49,7 +49,7 @@ extension CurlOptionsError {
 
     /// The linked libcurl is older than `version`, or was built without `feature`.
     init(_ option: String, needs version: String, with feature: String) {
-        let linked = "\(CurlLibrary.versionText), which has none, is linked"
+        let linked = "\(CurlLibrary.versionText), which lacks it, is linked"
         self.init(option, "It needs libcurl \(version) or newer with \(feature); \(linked).")
     }
 }

@@ -3,11 +3,11 @@ import Foundation
 
 extension CurlOptions.Names {
     func validate() throws(CurlOptionsError) {
-        if cacheLifetime < .zero { throw CurlOptionsError("names.cacheLifetime", "There is no time below zero.") }
+        if cacheLifetime < .zero { throw CurlOptionsError("names.cacheLifetime", "It must not be negative.") }
         if !servers.isEmpty {
             let option = "names.servers"
             for server in servers where !NameRules.isAddress(server.host) {
-                throw CurlOptionsError(option, "\"\(server.host)\" is no IP address.")
+                throw CurlOptionsError(option, "\"\(server.host)\" isn't an IP address.")
             }
             for server in servers { try server.validatePort(as: option) }
             guard CurlLibrary.hasCAres else {
@@ -20,7 +20,7 @@ extension CurlOptions.Names {
         if let dnsOverHTTPS {
             let option = "names.dnsOverHTTPS"
             guard let origin = Origin(dnsOverHTTPS), origin.scheme == .https else {
-                throw CurlOptionsError(option, "\(dnsOverHTTPS.absoluteString) is no https URL.")
+                throw CurlOptionsError(option, "\(dnsOverHTTPS.absoluteString) isn't an https URL.")
             }
             guard CurlLibrary.hasDNSOverHTTPS else {
                 throw CurlOptionsError(
@@ -41,7 +41,7 @@ extension CurlOptions.HostOptions.Names {
             let option = "\(name).addresses"
             if addresses.isEmpty { throw CurlOptionsError(option, "There must be at least 1.") }
             for address in addresses where !NameRules.isAddress(address) {
-                throw CurlOptionsError(option, "\"\(address)\" is no IP address.")
+                throw CurlOptionsError(option, "\"\(address)\" isn't an IP address.")
             }
             if let host, NameRules.isAddress(host) {
                 throw CurlOptionsError(option, "An address is not looked up; set connectTo instead.")
@@ -50,7 +50,7 @@ extension CurlOptions.HostOptions.Names {
         if let connectTo {
             let option = "\(name).connectTo"
             guard NameRules.isHost(connectTo.host) else {
-                throw CurlOptionsError(option, "\"\(connectTo.host)\" is no name and no IP address.")
+                throw CurlOptionsError(option, "\"\(connectTo.host)\" is neither a name nor an IP address.")
             }
             try connectTo.validatePort(as: option)
         }
@@ -61,7 +61,7 @@ extension CurlOptions.HostOptions.Names {
 
 extension CurlOptions.Endpoint {
     fileprivate func validatePort(as option: String) throws(CurlOptionsError) {
-        if let port, !(1...65_535).contains(port) { throw CurlOptionsError(option, "\(port) is no port.") }
+        if let port, !(1...65_535).contains(port) { throw CurlOptionsError(option, "\(port) isn't a port.") }
     }
 }
 
@@ -76,7 +76,7 @@ extension CurlOptions.UnixSocket {
         guard UnixSocketURL.isName(name) else {
             throw CurlOptionsError(
                 option,
-                "A socket's name has 1 to \(UnixSocketURL.longestName) bytes, none of them NUL."
+                "A socket's name must have 1 to \(UnixSocketURL.longestName) bytes, none of them NUL."
             )
         }
     }
@@ -94,10 +94,10 @@ extension CurlOptions.LocalEnd {
         switch self {
         case .interface(let name):
             guard (1...15).contains(name.utf8.count), name.utf8.allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: "/") })
-            else { throw CurlOptionsError(option, "\"\(name)\" is no name of a network interface.") }
+            else { throw CurlOptionsError(option, "\"\(name)\" isn't the name of a network interface.") }
         case .address(let address, let ports):
             guard NameRules.isAddress(address) else {
-                throw CurlOptionsError(option, "\"\(address)\" is no IP address.")
+                throw CurlOptionsError(option, "\"\(address)\" isn't an IP address.")
             }
             if let ports { try Self.validate(ports, as: option) }
         case .ports(let ports):
@@ -107,7 +107,7 @@ extension CurlOptions.LocalEnd {
 
     private static func validate(_ ports: ClosedRange<Int>, as option: String) throws(CurlOptionsError) {
         guard ports.lowerBound >= 1, ports.upperBound <= 65_535 else {
-            throw CurlOptionsError(option, "\(ports) are no ports.")
+            throw CurlOptionsError(option, "\(ports) aren't ports.")
         }
     }
 }

@@ -62,7 +62,7 @@ extension CurlOptions {
         /// Whether requests to names without a dot are sent directly; the default is false.
         public var excludesSimpleHostnames = false
 
-        /// Whether http URLs, too, go through a tunnel of an HTTP proxy; the default is false. Source:
+        /// Whether http URLs also go through an HTTP proxy's tunnel; the default is false. Source:
         /// [CURLOPT_HTTPPROXYTUNNEL](https://curl.se/libcurl/c/CURLOPT_HTTPPROXYTUNNEL.html).
         public var alwaysTunnels = false
 
@@ -104,7 +104,7 @@ extension CurlOptions.Proxy {
         guard case .server(let server) = self else { return }
         if let reason = ProxyAddress.fault(of: server) { throw CurlOptionsError(name, reason) }
         for text in server.exceptions where ProxyExceptions.Rule(text, namesIncludeSubdomains: true) == nil {
-            throw CurlOptionsError("\(name).exceptions", "\(text.debugDescription) is no host, address or range.")
+            throw CurlOptionsError("\(name).exceptions", "\(text.debugDescription) isn't a host, address or range.")
         }
         guard let authorities = server.certificateAuthorities else { return }
         guard server.scheme == .https, authorities.isFileURL else {

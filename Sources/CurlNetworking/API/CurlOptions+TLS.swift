@@ -81,7 +81,7 @@ extension CurlOptions.TLSOptions: Codable {
         tls13CipherSuites = try container.decodeIfPresent([String].self, forKey: .tls13CipherSuites)
     }
 
-    /// Writes the options down, the identity's passphrase included.
+    /// Writes the options, including the identity's passphrase.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(trustRoots, forKey: .trustRoots)
@@ -100,7 +100,7 @@ extension CurlOptions.TLSOptions: Codable {
     ) throws -> tls_protocol_version_t? {
         guard let number = try container.decodeIfPresent(UInt16.self, forKey: key) else { return nil }
         guard let version = tls_protocol_version_t(rawValue: number) else {
-            throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: "no version of TLS")
+            throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: "not a version of TLS")
         }
         return version
     }
@@ -121,7 +121,7 @@ extension CurlOptions.TLSOptions {
         }
         if let content = trustContent(environment: [:]), !content.isPortable, !CurlLibrary.decidesTrust {
             let reason =
-                "This takes a libcurl with OpenSSL 1.1.1 or newer; the linked one has \(CurlLibrary.tlsLibrary)."
+                "This needs a libcurl with OpenSSL 1.1.1 or newer; the linked one has \(CurlLibrary.tlsLibrary)."
             throw CurlOptionsError("\(name).additionalTrustRoots", reason)
         }
         for (property, suites) in [("cipherSuites", cipherSuites), ("tls13CipherSuites", tls13CipherSuites)] {
@@ -153,7 +153,7 @@ extension CurlOptions {
     /// A line for each entry whose servers aren't verified.
     var warnings: [String] {
         hosts.patterns.sorted().filter { hosts[$0].trustsAnyCertificate == true }.map { pattern in
-            "CurlNetworking: certificates of \"\(pattern)\" are not verified (trustsAnyCertificate): anybody can answer in its name"
+            "CurlNetworking: certificates of \"\(pattern)\" are not verified (trustsAnyCertificate): anyone can impersonate it"
         }
     }
 }

@@ -43,7 +43,7 @@ extension CurlOptions {
 public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
     /// What an event is.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// A message of libcurl's, one line.
+        /// One of libcurl's messages, one line.
         case text
         /// A line of a received head, or of an FTP server's reply; an empty line ends a head.
         case headerIn

@@ -19,6 +19,6 @@ extension CurlOptions {
 extension CurlOptions.StrictTransportSecurity {
     func validate() throws(CurlOptionsError) {
         guard case .file(let url) = self, !url.isFileURL || url.hasDirectoryPath else { return }
-        throw CurlOptionsError("strictTransportSecurity", "\(url.absoluteString) is no URL of a file.")
+        throw CurlOptionsError("strictTransportSecurity", "\(url.absoluteString) isn't the URL of a file.")
     }
 }

@@ -30,11 +30,11 @@ extension CurlOptions {
         try webSockets.validate(as: "webSockets")
         try background.validate()
         if let uploadInteropVersion, UploadVersion(rawValue: uploadInteropVersion) == nil {
-            throw CurlOptionsError("uploadInteropVersion", "It is 3 to 8.")
+            throw CurlOptionsError("uploadInteropVersion", "It must be 3 to 8.")
         }
         for pattern in hosts.patterns.sorted() {
             guard let host = HostPattern(pattern) else {
-                throw CurlOptionsError("hosts[\"\(pattern)\"]", "This is no host, host and port, or pattern of hosts.")
+                throw CurlOptionsError("hosts[\"\(pattern)\"]", "This isn't a host, host and port, or host pattern.")
             }
             try hosts[pattern].validate(as: "hosts[\"\(pattern)\"]")
             try hosts[pattern].names.validate(as: "hosts[\"\(pattern)\"].names", of: host.host)

@@ -14,7 +14,7 @@ public struct CurlOptions: Sendable {
     /// Where downloads are written until they are moved away, and where partial files wait to be resumed.
     ///
     /// The default is the system's temporary directory (`TMPDIR`, else `/tmp`). A directory on the file system of the
-    /// downloads' final place makes moving them there free. Partial files to resume are looked for only here.
+    /// downloads' final place makes moving them there free. Partial files to resume are only looked for here.
     public var temporaryDirectory: URL = FileManager.default.temporaryDirectory
 
     /// Whether creating the session makes the process ignore SIGPIPE, if that still has its default action.
@@ -62,7 +62,7 @@ public struct CurlOptions: Sendable {
     /// How many connections the session may have at once, to all hosts together and including idle ones; nil, the default, for no limit.
     ///
     /// Further requests wait until a connection is free at any host: those of higher ``URLSessionTask/priority`` first, then in the order
-    /// in which they were resumed. Idle connections are closed to make room. FTP has connections of its own. Source:
+    /// in which they were resumed. Idle connections are closed to make room. FTP has its own connections. Source:
     /// [CURLMOPT_MAX_TOTAL_CONNECTIONS](https://curl.se/libcurl/c/CURLMOPT_MAX_TOTAL_CONNECTIONS.html).
     public var maximumConnections: Int?
 
@@ -92,17 +92,17 @@ public struct CurlOptions: Sendable {
     /// How connections are made and kept, and how fast transfers may be.
     public var connections = ConnectionOptions()
 
-    /// How web sockets compress their messages, and whether they count in the limits of connections. See <doc:WebSockets>.
+    /// How web sockets compress their messages, and whether they count towards the connection limits. See <doc:WebSockets>.
     public var webSockets = WebSocketOptions()
 
-    /// By which version of the IETF's draft on resumable uploads an upload task offers its server to resume it, 3 to 8; nil for no offer.
+    /// The version of the IETF's draft on resumable uploads with which an upload task offers to be resumed, 3 to 8; nil for no offer.
     ///
     /// The number is the draft's interoperability version. The default is 6, which most servers know; Apple's clients have sent 3 (iOS 17),
-    /// 5 (iOS 18.0), 6 (iOS 18.1) and 8 (iOS 26). The server answers in a version of its own choice, and each of them is understood. The offer is
-    /// two or three header fields; a server that doesn't know them sees an ordinary upload. See <doc:ResumableUploads>.
+    /// 5 (iOS 18.0), 6 (iOS 18.1) and 8 (iOS 26). The server may answer in another of these versions. The offer is two or three header fields; a
+    /// server that doesn't know them sees an ordinary upload. See <doc:ResumableUploads>.
     public var uploadInteropVersion: Int? = 6
 
-    /// Where and by whom the transfers of a background session are done; see <doc:BackgroundSessions>. No effect in other sessions.
+    /// Where a background session keeps its state, and who does its transfers; see <doc:BackgroundSessions>. No effect in other sessions.
     public var background = Background()
 
     /// The default options.

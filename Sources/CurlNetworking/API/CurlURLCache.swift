@@ -40,7 +40,7 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
 
     /// Ends with the version of the file format.
     private static let folder = "/responses-1"
-    /// A path that can't be a directory: otherwise the superclass would create one.
+    /// A path that can't be a directory: otherwise the superclass would create it.
     private static let nowhere = "/dev/null/none"
 
     /// nil if the user has no cache directory.

@@ -9,8 +9,8 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// The session has become invalid: its last message. `error` is nil if the program invalidated it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// What happened in a background session while no program was attached to it has been told. Called once after a session was made with the
-    /// identifier of an earlier one, if transfers had ended meanwhile.
+    /// Everything that happened in a background session while no program was attached to it has been reported. Called once after a session
+    /// was made with the identifier of an earlier one, if transfers had ended meanwhile.
     ///
     /// Source:
     /// <https://developer.apple.com/documentation/foundation/urlsessiondelegate/urlsessiondidfinishevents(forbackgroundurlsession:)>
@@ -203,7 +203,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloaddelegate>
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The download is complete. The file is removed when the method returns: open or move it before.
+    /// The download is complete. The file is removed when the method returns: open or move it before then.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
     /// Bytes were written to the file: since the last message, in total, and expected in total (or

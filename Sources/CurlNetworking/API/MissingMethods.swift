@@ -1,7 +1,7 @@
 import CurlNetworkingLocks
 
-/// The delegates' types that are known to lack a method: its default implementation has run. What only the default would answer, or hear,
-/// needn't be asked or told. Remembered for the process; at most the number of types times the number of methods. Any thread.
+/// The delegates' types that are known to lack a method: its default implementation has run. What only the default would answer or be told
+/// needn't be asked or reported. Remembered for the process; at most the number of types times the number of methods. Any thread.
 enum MissingMethods {
     enum Method: Hashable, Sendable {
         // Questions, which have two forms: a type that lacks one has neither.

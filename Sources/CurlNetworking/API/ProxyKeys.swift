@@ -12,7 +12,7 @@ public let kCFNetworkProxiesHTTPPort = "HTTPPort"
 
 /// Whether https URLs have a proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesHTTPSEnable = "HTTPSEnable"
-/// The name or address of the proxy for https URLs, a `String`: an HTTP proxy, used through tunnels.
+/// The name or address of the proxy for https URLs, a `String`: an HTTP proxy, reached through tunnels.
 public let kCFNetworkProxiesHTTPSProxy = "HTTPSProxy"
 /// Its port, a number; the default is 443.
 public let kCFNetworkProxiesHTTPSPort = "HTTPSPort"

@@ -47,7 +47,7 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
         let sources = [certificate.certificates, certificate.key].compactMap(\.self)
         guard !sources.contains(.bytes([])) else { throw CurlOptionsError(name, "A part of it is empty.") }
         guard certificate.passphrase?.utf8.contains(0) != true else {
-            throw CurlOptionsError(name, "The passphrase has a zero byte.")
+            throw CurlOptionsError(name, "The passphrase contains a zero byte.")
         }
     }
 }

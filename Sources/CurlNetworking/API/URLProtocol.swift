@@ -99,7 +99,7 @@ open class URLProtocol: NSObject {
     }
 
     /// Stores `value` in `request` under `key`. Copies of the request keep it if a property list can hold it; any other value stays with
-    /// this very object. It is never sent, although `allHTTPHeaderFields` shows an entry for it.
+    /// this one object. It is never sent, although `allHTTPHeaderFields` shows an entry for it.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         removeProperty(forKey: key, in: request)
         guard !RequestProperties.set(value, forKey: key, in: request) else { return }
@@ -117,7 +117,7 @@ open class URLProtocol: NSObject {
     private static let registered = Mutex<[ProtocolClass]>([])
 
     /// Makes ``URLSession/shared`` ask `protocolClass` before all others, at once. Other sessions ask only the classes of their
-    /// configuration. False if it is a subclass neither of this class nor of the stock module's. Any thread.
+    /// configuration. False if it is neither a subclass of this class nor of the stock module's. Any thread.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlprotocol/registerclass(_:)>
     @discardableResult
@@ -145,7 +145,7 @@ open class URLProtocol: NSObject {
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlprotocolclient>
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
-    /// The response is a redirect, and this load has ended. `request` is loaded instead, by whichever class takes it or from the network.
+    /// The response is a redirect, and this load has ended. `request` is loaded instead, by a class that takes it or from the network.
     ///
     /// If `redirectResponse` is an `HTTPURLResponse`, the delegate is asked first (`willPerformHTTPRedirection`). If it refuses, that is the
     /// task's response, without a body.

@@ -1,10 +1,10 @@
 import Foundation
 
-// How background sessions come to their tasks.
+// How background sessions get their tasks.
 
 extension URLSession {
-    /// Looks for the tasks that an earlier program has made in a background session. What such a session can't do is said once; its tasks then
-    /// fail with the same words.
+    /// Looks for the tasks that an earlier program has made in a background session. What such a session can't do is reported once; its tasks
+    /// then fail with the same text.
     func beginBackgroundTasks() {
         guard let identifier = core.configuration.identifier else { return }
         let delegate = core.delegates.session

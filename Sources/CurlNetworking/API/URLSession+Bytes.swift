@@ -32,7 +32,7 @@ extension URLSession {
     ///
     /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, plus what arrives in one turn of the
     /// event loop; <doc:FlowOfBytes> says what HTTP/2 adds. Breaking out of a loop over the bytes stops the transfer, and so does releasing
-    /// the sequence. There is one body, and so one reader: a byte that one iterator has taken, no other will see.
+    /// the sequence. There is one body, and so one reader: no other iterator sees a byte that one has taken.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/asyncbytes>
     public struct AsyncBytes: AsyncSequence, Sendable {

@@ -44,7 +44,7 @@ extension URLSession {
     }
 
     func makeStreamEngine(_ host: String, _ port: Int) -> any TaskEngine {
-        // What stands for the task where others have a request; none where there is no such host.
+        // Stands in for the request that other tasks have; nil if there can be no such host.
         let request = Origin.ofStream(host: host, port: port)
             .flatMap { URL(string: "\(Scheme.tcp.rawValue)://\(NameRules.bracketed($0.host)):\($0.port)") }
             .map { URLRequest(url: $0) }
@@ -71,7 +71,7 @@ extension URLSession {
         )
     }
 
-    /// A download that goes on, with a request of its own: that of resume data has no credentials.
+    /// A resumed download with its own request: the resume data's has no credentials.
     func makeDownloadTask(_ request: URLRequest, resuming resumeData: ResumeData) -> URLSessionDownloadTask {
         let engine = TaskHandle(
             identifier: core.makeTaskIdentifier(),

@@ -91,12 +91,12 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         return queue
     }
 
-    /// The session itself: sessions have an identity, and no copies.
+    /// The session itself: sessions have an identity and can't be copied.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession#Foundation-copying-behavior>
     open override func copy() -> Any { self }
 
-    /// The session itself: sessions have an identity, and no copies.
+    /// The session itself: sessions have an identity and can't be copied.
     open func copy(with zone: NSZone?) -> Any { self }
 
     // MARK: - Properties
@@ -264,7 +264,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// A task that continues the upload described by `resumeData`: from where the server has it, or from the beginning if the server doesn't
-    /// know it any more or the file has changed.
+    /// know it any more, or the file has changed.
     ///
     /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body has gone, with
     /// `.cannotOpenFile` or `.fileDoesNotExist`. The body of a streamed upload comes from the delegate's
@@ -330,7 +330,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Web sockets
 
-    /// A task that opens a web socket at `url`, whose scheme is ws or wss; http, https, and those of Unix sockets (`ws+unix`) are good as well.
+    /// A task that opens a web socket at `url`, whose scheme is ws or wss; http, https, and those for Unix sockets (`ws+unix`) work as well.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
     open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
@@ -338,7 +338,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// The same, for a server that speaks one of `protocols`, the preferred one first. It needn't choose one:
-    /// `urlSession(_:webSocketTask:didOpenWithProtocol:)` tells. Names that are no tokens (RFC 6455 §4.1) fail the task.
+    /// `urlSession(_:webSocketTask:didOpenWithProtocol:)` says which it chose. Names that aren't tokens (RFC 6455 §4.1) fail the task.
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         makeWebSocketTask(makeRequest(url), protocols: protocols)
     }

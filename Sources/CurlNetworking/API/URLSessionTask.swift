@@ -44,10 +44,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         engine?.released()
     }
 
-    /// The task itself: tasks have an identity, and no copies.
+    /// The task itself: tasks have an identity and can't be copied.
     open override func copy() -> Any { self }
 
-    /// The task itself: tasks have an identity, and no copies.
+    /// The task itself: tasks have an identity and can't be copied.
     open func copy(with zone: NSZone?) -> Any { self }
 
     // MARK: - Control
@@ -130,7 +130,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { engine?.changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// Cancels a download or an upload, for whoever wants to resume it. Apple's signature says nothing about threads; the handler is called
+    /// Cancels a download or an upload so that it can be resumed. Apple's signature says nothing about threads; the handler is called
     /// once, on one thread.
     final func pause(_ completionHandler: @escaping (Data?) -> Void) {
         nonisolated(unsafe) let completionHandler = completionHandler

@@ -13,9 +13,9 @@ enum Consumer: Sendable {
     case file(UnsafeContinuation<(URL, URLResponse), any Error>)
     /// A Swift task that reads bytes as they arrive.
     case bytes(ByteStream)
-    /// Whoever sends and receives a web socket's messages; the delegate hears of its beginning and end.
+    /// The code that sends and receives a web socket's messages; the delegate is told of its beginning and end.
     case webSocket(WebSocketExchange)
-    /// The delegate, and those who read and write.
+    /// The delegate, and the code that reads and writes.
     case stream(StreamPort)
     /// A Swift task that already has its result.
     case informed

@@ -180,8 +180,8 @@ struct DelegateMessenger {
         return true
     }
 
-    /// Whether `delegate` is the session's and has no such method: then a call would reach none of the program's code, and yet take an
-    /// operation of its own. A task's own delegate passes on what it lacks.
+    /// Whether `delegate` is the session's and has no such method: then a call would reach none of the program's code and still cost an
+    /// operation. A task's own delegate passes on what it lacks.
     private func isDeaf(_ delegate: any URLSessionDelegate, to method: MissingMethods.Method) -> Bool {
         MissingMethods.contains(method, of: delegate) && delegate === session.core.delegates.session
     }

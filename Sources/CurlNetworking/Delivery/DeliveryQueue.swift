@@ -7,7 +7,7 @@ protocol Deliverable: AnyObject, Sendable {
     func deliverNext(about task: URLSessionTask) -> Bool
 }
 
-/// Delivers messages on the delegate queue. Each message to a delegate is an operation of its own, so operations that the program adds to
+/// Delivers messages on the delegate queue. Each message to a delegate is a separate operation, so operations that the program adds to
 /// the queue, or to its underlying queue, during one message run before the next. Any thread.
 ///
 /// On a serial queue, an operation is added when the previous one has run: so there is at most one in the queue, and the tasks take turns.

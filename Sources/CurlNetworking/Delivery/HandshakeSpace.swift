@@ -32,7 +32,7 @@ final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
         )
     }
 
-    /// For what a handshake has come to.
+    /// For a handshake's question.
     convenience init(_ question: HandshakeQuestion, at origin: Origin) {
         switch question {
         case .serverTrust(let chain, let result, let reason):

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A step of a task's end. Each is delivered in a message of its own, in this order.
+/// A step of a task's end. Each is delivered in its own message, in this order.
 enum TaskEnd: Sendable {
     /// A download's file, for the delegate.
     case downloaded(DownloadedFile)

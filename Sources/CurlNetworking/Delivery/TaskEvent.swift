@@ -25,7 +25,7 @@ enum TaskEvent: Sendable {
     case informational(ResponseHead, to: URLRequest)
     /// The web socket is open.
     case openedWebSocket(subprotocol: String?)
-    /// The server has closed the web socket, or has answered our closing it.
+    /// The server has closed the web socket, or has answered our close.
     case closedWebSocket(code: Int, reason: Data)
 
     /// How much of a request's body has been sent.
@@ -39,8 +39,8 @@ enum TaskEvent: Sendable {
     }
 }
 
-/// The events that another process can send. Of an informational response's request the URL travels, and nothing secret with it; that a
-/// data task has become another, and what happens to a stream task, is between the objects of one process.
+/// The events that another process can send. Of an informational response's request only the URL is sent, so nothing secret goes with it. A
+/// data task's conversion, and what happens to a stream task, concern only objects of one process.
 extension TaskEvent: Codable {
     private enum Key: String, CodingKey {
         case resumed, expected, sent, body, wrote, isWaitingForConnectivity, informational, url
@@ -54,7 +54,7 @@ extension TaskEvent: Codable {
             try container.encode(offset, forKey: .resumed)
             try container.encode(expected, forKey: .expected)
         case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured:
-            let description = "What is between the objects of one process can't be sent to another."
+            let description = "An event within one process can't be sent to another."
             throw EncodingError.invalidValue(self, .init(codingPath: encoder.codingPath, debugDescription: description))
         case .sent(let sent): try container.encode(sent, forKey: .sent)
         case .body(let data): try container.encode(data, forKey: .body)

@@ -1,6 +1,6 @@
 import CurlTransport
 
-/// One origin's places and its queue. Loop only; changed by `Admission` alone.
+/// One origin's places and its queue. Loop only; changed only by `Admission`.
 final class AdmissionHost: IndexedHeapElement {
     /// Whether the origin is known to multiplex.
     private enum Knowledge {

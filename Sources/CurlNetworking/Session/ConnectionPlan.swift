@@ -18,7 +18,7 @@ struct ConnectionPlan {
     var profile: ConnectionProfile?
     /// The open connections; nil if they aren't counted.
     var connections: ConnectionGroup?
-    /// The open connections of web sockets, which nobody can share; nil if they aren't counted.
+    /// The open connections of web sockets, which can't be shared; nil if they aren't counted.
     var channels: ConnectionGroup?
     var quirks = CurlQuirks.current
 

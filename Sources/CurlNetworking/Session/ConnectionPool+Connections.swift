@@ -45,7 +45,7 @@ extension ConnectionPool {
         options.waitsForMultiplexing = false
     }
 
-    /// Has `options` say what the channels to the ticket's origin are like.
+    /// Sets up `options` for channels to the ticket's origin.
     func prepare(_ options: inout ChannelOptions, for ticket: Admission.Ticket) {
         guard let plan = admission.plan(for: ticket) else { return }
         options.connection = plan.profile

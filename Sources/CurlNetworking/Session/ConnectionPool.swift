@@ -3,7 +3,7 @@ import CurlTransport
 /// A session's part on one event loop: the connections to the origins bound to that loop, the requests waiting for them, and deliveries to
 /// the delegate queue. Most sessions have one.
 ///
-/// `@unchecked Sendable`: everything is touched on the loop alone, unless noted otherwise. Lives as long as its session and the tasks in
+/// `@unchecked Sendable`: everything is touched only on the loop, unless noted otherwise. Lives as long as its session and the tasks in
 /// it; `close()` closes the connections.
 final class ConnectionPool: @unchecked Sendable {
     // MARK: Never changes
@@ -16,11 +16,11 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Loop only
 
-    /// Unchecked for the reason that a `Deadline` gives.
+    /// Unchecked for the same reason as in `Deadline`.
     @exclusivity(unchecked) var admission: Admission
     private(set) var multi: Multi?
     private var ftp: FTPConnections?
-    /// That of web sockets. libcurl's limits are for connections that it can share or close.
+    /// For web sockets: libcurl's limits are for connections that it can share or close.
     private(set) var channels: Multi?
     /// Multis that finish their transfers but get no new ones.
     private(set) var retiredMultis: [Multi] = []
@@ -98,7 +98,7 @@ final class ConnectionPool: @unchecked Sendable {
         return multi
     }
 
-    /// The multi handle for a new channel, whoever decides about its handshake: nobody else uses its connection.
+    /// The multi handle for a new channel, no matter who decides about its handshake: nothing else uses its connection.
     func channelMulti() throws(TransferFailure) -> Multi {
         if let channels { return channels }
         let multi = try Multi(loop: loop, limits: ConnectionLimits(kept: limits.kept))

@@ -41,7 +41,7 @@ final class ConnectionPools: Sendable {
         return pool(for: origin)
     }
 
-    /// Calls `body` for one pool after the other, each on its own loop, and then `completion` on the last one's.
+    /// Calls `body` for one pool after another, each on its own loop, and then `completion` on the last one's.
     func visit(_ body: @escaping @Sendable (ConnectionPool) -> Void, completion: @escaping @Sendable () -> Void = {}) {
         visit(all[...], body, completion)
     }

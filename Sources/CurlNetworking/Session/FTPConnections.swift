@@ -3,7 +3,7 @@ import CurlTransport
 /// A session's connections to FTP servers, on a loop that only FTP uses: libcurl blocks while it waits for the replies that end a transfer
 /// and a connection, so a slow server delays other FTP transfers, and nothing else.
 ///
-/// `@unchecked Sendable`: the variables are touched on the loop alone.
+/// `@unchecked Sendable`: the variables are touched only on the loop.
 final class FTPConnections: @unchecked Sendable {
     let loop = EventLoopGroup.ftp.next()
     private let limits: ConnectionLimits

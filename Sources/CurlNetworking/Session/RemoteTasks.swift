@@ -1,6 +1,6 @@
 /// Who does a session's tasks in another process: the client of a background session. Any thread.
 protocol RemoteTasks: AnyObject, Sendable {
-    /// Calls `body` once it is certain which tasks there are already; at once where it is.
+    /// Calls `body` once it is certain which tasks there are already; at once if it is.
     func afterAttaching(_ body: @escaping @Sendable () -> Void)
 
     /// The same, once the delegate has also been told of those that ended before this process was there.

@@ -32,7 +32,7 @@ final class SessionCore: @unchecked Sendable {
     let madeAuthenticationCoordinator = Mutex<AuthenticationCoordinator?>(nil)
     private let shared: Mutex<Shared>
 
-    /// Who does the tasks, where that is another process.
+    /// Who does the tasks, if that is another process.
     private let remoteTasks = Mutex<(any RemoteTasks)?>(nil)
 
     fileprivate struct Shared {
@@ -61,7 +61,7 @@ final class SessionCore: @unchecked Sendable {
         case released(WeakTask)
         /// Resumed or cancelled, and kept to its end.
         case active(any SessionMember)
-        /// Stands for tasks that the session may yet learn of.
+        /// Stands in for tasks that the session may still learn of.
         case reservation
     }
 
@@ -109,7 +109,7 @@ final class SessionCore: @unchecked Sendable {
     /// Not nil while tasks run.
     var session: URLSession? { shared.withLock { $0.keptSession ?? $0.session } }
 
-    /// Whom messages come from, and who gets those that no task's own delegate gets.
+    /// The sender of messages, and the receiver of those that no task's own delegate gets.
     var sender: (session: URLSession, delegates: DelegateSet)? {
         shared.withLock { shared in (shared.keptSession ?? shared.session).map { ($0, shared.delegates) } }
     }

@@ -36,7 +36,7 @@ final class SessionSettings: Sendable {
     let storedCookies: CookieStore?
     let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     let webSockets: CurlOptions.WebSocketOptions
-    /// The version by which uploads offer to be resumed; nil if they don't.
+    /// The version with which uploads offer to be resumed; nil if they don't.
     let uploadVersion: UploadVersion?
     /// nil for no cache.
     let cache: (any CacheStore)?

@@ -30,7 +30,7 @@ struct TLSPlan: Sendable {
         return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? [])
     }
 
-    /// What a TLS connection to `origin` that isn't libcurl's is to be like.
+    /// The settings for a TLS connection to `origin` that isn't libcurl's.
     func peer(at origin: Origin, _ hosts: HostRules) -> TLSClient.Peer {
         var peer = TLSClient.Peer(host: origin.host)
         (peer.settings, peer.trust) = content(for: origin, hosts)
