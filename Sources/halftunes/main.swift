@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 
-// The program that downloads in the background is this one, too.
+// This program also does the background downloads.
 CurlBackgroundAgent.runIfStartedAsAgent()
 
 exit(await Invocation.run(Array(CommandLine.arguments.dropFirst())))

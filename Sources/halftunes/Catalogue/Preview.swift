@@ -16,7 +16,7 @@ struct Preview: Sendable {
     /// In bytes.
     var length: Int64 { Self.headerLength + Int64(synthesiser.frameCount) * Self.bytesPerFrame }
 
-    /// The bytes of `range`, as far as the file has them.
+    /// The bytes of `range` that the file has.
     func bytes(in range: Range<Int64>) -> Data {
         let range = range.clamped(to: 0..<length)
         var bytes = Data()

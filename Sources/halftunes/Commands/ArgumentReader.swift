@@ -16,7 +16,7 @@ struct ArgumentReader {
     }
 
     mutating func next() throws(UsageError) -> Argument? {
-        if let attached { throw UsageError("'\(attached)' is too much here.") }
+        if let attached { throw UsageError("'\(attached)' is unexpected here.") }
         guard let word = rest.popFirst() else { return nil }
         guard takesOptions, word.hasPrefix("-"), word != "-" else { return .operand(word) }
         if word == "--" {

@@ -25,9 +25,9 @@ private enum Help {
                halftunes get URL…                   download
                halftunes get --search TERM          download the previews of all that match
                halftunes play FILE                  play what was downloaded
-               halftunes upload FILE                send a recording of your own to a catalogue
+               halftunes upload FILE                send your own recording to a catalogue
                halftunes serve                      the embedded catalogue as a server
-               halftunes stop                       cancel what goes on in the background
+               halftunes stop                       cancel everything in the background
                halftunes COMMAND --help             more about a command
 
         The catalogue is an embedded one, which needs no network: its previews are made as they are sent.
@@ -35,10 +35,10 @@ private enum Help {
 
         Keys:  / search   ↑ ↓ or j k move   d or enter download   p pause   r resume   c cancel
                enter play what is downloaded, and again to stop   q quit
-        The last line tells which of them apply to the selected song.
+        The last line shows which of them apply to the selected song.
 
-        Downloads go on when the program quits, crashes or is killed; started again for the same directory, it
-        shows how far they are. Those from the embedded catalogue, which ends with the program, go on then.
+        Downloads continue when the program quits, crashes or is killed; started again for the same directory,
+        it shows their progress. Those from the embedded catalogue, which ends with the program, continue then.
 
         options:
           -o, --output DIR     where downloads go (the current directory)
@@ -53,9 +53,9 @@ private enum Help {
     static let demo = """
         Tells the whole story without a keyboard, in a few seconds: a search that cancels the one before,
         four downloads at once, one of them paused and resumed by another process, one cancelled; downloads
-        in the background, whose program is killed and whose files the next one gets; an upload whose
-        connection breaks and which goes on; and every file compared with the catalogue's SHA-256. Succeeds
-        only if all of that held.
+        in the background, whose program is killed and whose files the next one gets; an upload that resumes
+        after its connection broke; and every file compared with the catalogue's SHA-256. Succeeds only if
+        all of that held.
 
         usage: halftunes demo [-o DIR]
 
@@ -82,16 +82,16 @@ private enum Help {
                halftunes get --search TERM [options]
 
         Ctrl-C pauses whatever is under way to '.resume' files beside the destinations; the same command
-        goes on from there, and so it does after the program was killed. What is there already is not
-        downloaded again.
+        resumes from there, even if the program was killed. Files that are already there are not downloaded
+        again.
 
-        With --background another process downloads, which goes on after Ctrl-C, and after the program was
-        killed. The same command shows how far it is, and puts what is complete into its place.
+        With --background another process downloads, which continues after Ctrl-C, or if the program is
+        killed. The same command shows its progress, and moves complete files into place.
 
         options:
           -s, --search TERM    search for songs, and get their previews
           -o, --output DIR     where the files go (the current directory)
-          -b, --background     go on without the program
+          -b, --background     continue without the program
           -j, --parallel N     how many downloads run at once (4)
               --limit N        how many songs to find at most (50)
               --api URL        an iTunes Search API, in place of the embedded catalogue
@@ -117,16 +117,16 @@ private enum Help {
 
         usage: halftunes upload FILE [--api URL]
 
-        An upload goes on by itself after a lost connection. Ctrl-C pauses it to a '.upload' file beside the
-        recording, and so does an error; the same command goes on from there.
+        An upload resumes by itself after a lost connection. Ctrl-C pauses it to a '.upload' file beside the
+        recording, and so does an error; the same command resumes from there.
 
         options:
-              --api URL        the catalogue (that of 'halftunes serve', http://127.0.0.1:\(CatalogueServer.usualPort))
+              --api URL        the catalogue ('halftunes serve', http://127.0.0.1:\(CatalogueServer.usualPort))
 
         """
 
     static let serve = """
-        Serves the embedded catalogue, to be tried by hand, until Ctrl-C.
+        Serves the embedded catalogue, for trying it by hand, until Ctrl-C.
 
         usage: halftunes serve [--port N] [--rate BYTES]
 
@@ -137,7 +137,7 @@ private enum Help {
         """
 
     static let stop = """
-        Cancels all downloads that go on in the background, for one directory.
+        Cancels all background downloads for one directory.
 
         usage: halftunes stop [-o DIR]
 
@@ -147,7 +147,7 @@ private enum Help {
         """
 
     static let resume = """
-        Goes on with one paused download.
+        Resumes one paused download.
 
         usage: halftunes resume FILE.resume
 

@@ -19,7 +19,7 @@ struct Invocation: Equatable {
     var wantsHelp = false
     var operands: [String] = []
     var directory: String?
-    /// Whether the downloads go on without the program.
+    /// Whether the downloads continue without the program.
     var isBackground = false
     /// nil for the embedded catalogue.
     var api: URL?
@@ -59,7 +59,7 @@ extension Invocation {
                 }
                 let value = try reader.value(of: name)
                 guard take(value, of: option) else {
-                    throw UsageError("\(name) takes \(option.meaning), and '\(value)' is none.")
+                    throw UsageError("\(name) takes \(option.meaning), which '\(value)' isn't.")
                 }
                 given.insert(option)
             }
@@ -94,23 +94,23 @@ extension Invocation {
     /// Checks that the options fit together.
     private mutating func check(_ given: Set<Option>) throws(UsageError) {
         if given.isSuperset(of: [.api, .rate]) {
-            throw UsageError("--rate is the embedded catalogue's, and doesn't go with --api.")
+            throw UsageError("--rate is for the embedded catalogue, and can't be used with --api.")
         }
         switch verb {
         case .search:
             searchTerm = operands.joined(separator: " ")
-            guard searchTerm?.isEmpty == false else { throw UsageError("What shall be searched for?") }
+            guard searchTerm?.isEmpty == false else { throw UsageError("What should be searched for?") }
         case .get:
             guard operands.isEmpty != (searchTerm == nil) else {
                 throw UsageError("'get' takes either URLs or --search TERM.")
             }
             for address in operands where URL(webAddress: address) == nil {
-                throw UsageError("'\(address)' is no http or https URL.")
+                throw UsageError("'\(address)' isn't an http or https URL.")
             }
         case .play, .resume, .upload:
             guard operands.count == 1, operands != [""] else { throw UsageError("'\(verb.rawValue)' takes one file.") }
         case .interactive, .demo, .serve, .stop:
-            if let operand = operands.first { throw UsageError("'\(operand)' is too much here.") }
+            if let operand = operands.first { throw UsageError("'\(operand)' is unexpected here.") }
         }
     }
 }

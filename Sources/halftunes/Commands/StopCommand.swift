@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 
-/// `halftunes stop`: ends what goes on in the background, as if the app had been quit for good.
+/// `halftunes stop`: cancels everything in the background, as if the user had force-quit the app.
 struct StopCommand {
     let invocation: Invocation
 

@@ -27,7 +27,7 @@ struct BackgroundState {
         try? FileManager.default.removeItem(at: directory)
         guard lock >= 0 else { return }
         await Self.waitForLock(lock)
-        // What it wrote in its last moment.
+        // What it wrote at the last moment.
         try? FileManager.default.removeItem(at: directory)
     }
 

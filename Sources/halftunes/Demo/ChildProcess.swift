@@ -2,7 +2,7 @@ import CurlNetworkingLocks
 import Foundation
 import Glibc
 
-/// Another instance of this program, in a process of its own.
+/// Another instance of this program, in its own process.
 final class ChildProcess: Sendable {
     enum Event: Sendable {
         case line(String)
@@ -20,7 +20,7 @@ final class ChildProcess: Sendable {
     private let streams = Mutex(Streams())
     private let report: @Sendable (Event) -> Void
 
-    /// - Parameter report: Called on some thread; with the lines of the output, then with the end.
+    /// - Parameter report: Called on any thread: with the lines of the output, then with the end.
     init(report: @escaping @Sendable (Event) -> Void) {
         self.report = report
     }
@@ -44,7 +44,7 @@ final class ChildProcess: Sendable {
         thread.start()
     }
 
-    /// Reads to the end. On a thread of its own: a `readabilityHandler` may crash the program when the other end hangs up
+    /// Reads to the end. On its own thread: a `readabilityHandler` may crash the program when the other end hangs up
     /// (swift-corelibs-libdispatch issue 949).
     private func follow(_ output: FileHandle) {
         var buffer = [UInt8](repeating: 0, count: 4096)

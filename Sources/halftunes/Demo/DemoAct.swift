@@ -1,6 +1,6 @@
 import Foundation
 
-/// What happens during an act of the demo, in order: its own events, and what ends it early, which is a signal or the end of patience.
+/// What happens during an act of the demo, in order: its own events, and whatever ends it early, a signal or a time-out.
 struct DemoAct<Event: Sendable>: AsyncSequence {
     enum Element: Sendable {
         case event(Event)
@@ -16,19 +16,19 @@ struct DemoAct<Event: Sendable>: AsyncSequence {
     init(patience: Duration) {
         let (elements, continuation) = AsyncStream<Element>.makeStream()
         (self.elements, self.continuation) = (elements, continuation)
-        signals = Signals(Signals.endings) { _ in continuation.yield(.interruption("nobody interrupted it")) }
+        signals = Signals(Signals.endings) { _ in continuation.yield(.interruption("it wasn't interrupted")) }
         limit = Task {
             try await Task.sleep(for: patience)
             continuation.yield(.interruption("it took less than \(patience.components.seconds) s"))
         }
     }
 
-    /// Adds an event. To be called on any thread.
+    /// Adds an event. Any thread.
     var report: @Sendable (Event) -> Void {
         { [continuation] in continuation.yield(.event($0)) }
     }
 
-    /// Nothing comes any more.
+    /// Nothing more will come.
     func end() {
         limit.cancel()
         continuation.finish()

@@ -15,9 +15,9 @@ struct DemoBackground {
     private enum Phase {
         /// The program downloads.
         case downloading(ChildProcess)
-        /// It has been killed, and its agent goes on.
+        /// It has been killed, and its agent continues.
         case alone
-        /// Another program gets what there is.
+        /// Another program collects the results.
         case delivering(ChildProcess)
         case over
     }
@@ -63,7 +63,7 @@ struct DemoBackground {
             case (.event(.child(.ended(let status))), .downloading):
                 kill.wasKilled = status == nil
                 phase = .alone
-                screen.say("process \(kill.process) was killed; its downloads go on")
+                screen.say("process \(kill.process) was killed; its downloads continue")
                 Task { [state, report = act.report] in
                     await state.waitForAgentToEnd()
                     report(.agentEnded)
@@ -71,7 +71,7 @@ struct DemoBackground {
             case (.event(.agentEnded), .alone):
                 kill.isAgentGone = true
                 noteServer()
-                screen.say("they are complete, and nothing of Half Tunes runs")
+                screen.say("they are complete, and no Half Tunes process is running")
                 phase = start(report).map(Phase.delivering) ?? .over
             case (.event(.child(.line(let line))), .delivering(let child)):
                 screen.say(line, process: child.identifier)

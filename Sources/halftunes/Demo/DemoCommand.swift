@@ -1,7 +1,7 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// `halftunes demo`: the whole story, checked as it goes. Everything is triggered by the event before it: the clock only matters for giving
+/// `halftunes demo`: the whole story, checked as it goes. Everything is triggered by the event before it: the clock matters only for giving
 /// up.
 struct DemoCommand {
     private static let firstTerm = "beethoven"
@@ -53,7 +53,7 @@ struct DemoCommand {
         return conclude(story, after: began.duration(to: .now), screen)
     }
 
-    /// Downloads in the background, by programs whose state is in a folder of the demo's own.
+    /// Downloads in the background, by programs whose state is in the demo's own folder.
     private func background(_ folder: DownloadFolder, _ story: inout DemoStory, _ screen: DemoScreen) async throws {
         let server = try CatalogueServer(rate: Self.backgroundRate)
         defer { server.stop() }
@@ -88,7 +88,7 @@ struct DemoCommand {
         for (claim, holds) in story.claims { screen.say("\(holds ? "yes" : " NO")  \(claim)") }
         let seconds = (time / .milliseconds(100)).rounded() / 10
         let failures = story.claims.count { !$0.holds }
-        Console.print(failures == 0 ? "\nAll of it held, in \(seconds) s." : "\n\(failures) of it did not hold.")
+        Console.print(failures == 0 ? "\nAll claims held, in \(seconds) s." : "\n\(failures) did not hold.")
         return failures == 0 ? ExitCode.success : ExitCode.failure
     }
 

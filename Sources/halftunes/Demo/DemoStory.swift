@@ -32,18 +32,18 @@ struct DemoStory {
         var bytesSent: Int64
     }
 
-    /// A program that was killed amid its background downloads.
+    /// A program that was killed during its background downloads.
     struct Kill {
         var process: Int32
-        /// How far each download was, by its file's name.
+        /// How far each download had got, by its file's name.
         var positions: [String: Int64] = [:]
         var wasKilled = false
-        /// Nobody downloads any more.
+        /// Nothing is downloading any more.
         var isAgentGone = false
         /// What the server had sent of each file by then, and how many requests there were for it.
         var sent: [String: Int64] = [:]
         var requests = 0
-        /// Those that there were in the end.
+        /// How many there were at the end.
         var requestsAtEnd: Int?
         /// The files that the next program got.
         var delivered: Set<String> = []
@@ -54,7 +54,7 @@ struct DemoStory {
     struct Upload {
         struct Request: Equatable {
             var method: String
-            /// What the request says of where it goes on.
+            /// The offset at which the request says it continues.
             var offset: String?
         }
 
@@ -92,12 +92,12 @@ struct DemoStory {
         var claims: [(text: String, holds: Bool)] = [
             ("the second query cancelled the first and found songs", isFirstSearchCancelled && found >= Self.downloads),
             ("\(Self.downloads) downloads ran at once", ranAtOnce == Self.downloads),
-            ("one was paused, and another process went on where it stopped", isResumedWhereItWas),
+            ("one was paused, and another process continued where it stopped", isResumedWhereItWas),
             ("the server saw a request for the rest, and sent only that", isRestRequested),
             ("one was cancelled and is gone", !dropped.isEmpty && dropped.allSatisfy { $0.isGone }),
             ("when a program was killed, its downloads were finished without it", isFinishedWithoutProgram),
             ("the next program got them, and asked the server for nothing", isDeliveredLater),
-            ("an upload whose connection broke went on where the catalogue had it", isUploaded),
+            ("an upload whose connection broke resumed from what the catalogue had", isUploaded),
             ("every finished file has the catalogue's SHA-256", !finished.isEmpty && finished.allSatisfy(\.isIntact)),
             ("nothing else is left behind", leftovers.isEmpty),
         ]

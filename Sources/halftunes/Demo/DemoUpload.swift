@@ -1,7 +1,7 @@
 import CurlNetworkingLoopbackServer
 import Foundation
 
-/// The demo's upload: its connection breaks in the middle, and it goes on from where the catalogue has it.
+/// The demo's upload: its connection breaks in the middle, and it resumes from what the catalogue has.
 struct DemoUpload {
     private let chapter: DemoStory.Chapter
     private let file: URL
@@ -33,7 +33,7 @@ struct DemoUpload {
                 screen.say("\(chapter.item.fileName): the catalogue can resume its upload")
                 offered.open()
             case .event(.resumed(let offset)):
-                screen.say("\(chapter.item.fileName): the connection broke; it goes on at \(offset) of \(length) bytes")
+                screen.say("\(chapter.item.fileName): the connection broke; it resumes at \(offset) of \(length) bytes")
             case .event(.sent):
                 break
             case .event(.ended(let result)):

@@ -1,12 +1,12 @@
 import CurlNetworking
 import Foundation
 
-/// The background session of a folder: its downloads go on without this program.
+/// The background session of a folder: its downloads continue without this program.
 enum BackgroundDownloads {
-    /// The name of the folder with the state of all of them, where it isn't a folder of the user's own choice.
+    /// The name of the folder with the state of all of them, unless the user has chosen a folder.
     static let container = "halftunes"
 
-    /// - Parameter folder: Where the downloads go; each folder has a session of its own.
+    /// - Parameter folder: Where the downloads go; each folder has its own session.
     static func configuration(for folder: URL) -> URLSessionConfiguration {
         let path = folder.resolvingSymlinksInPath().path
         let configuration = URLSessionConfiguration.background(withIdentifier: "halftunes \(path)")

@@ -32,7 +32,7 @@ struct Download: Sendable {
         case verified
         /// There is no checksum.
         case unverified
-        /// The file was there before, and is correct as far as one can tell.
+        /// The file was there before, and is correct as far as we can tell.
         case alreadyThere
     }
 
@@ -68,7 +68,7 @@ struct Download: Sendable {
         pace = Pace(since: received)
     }
 
-    /// A file of its name and this length was there before, and is correct as far as one can tell.
+    /// A file of its name and this length was there before, and is correct as far as we can tell.
     init(_ item: DownloadItem, foundComplete length: Int64) {
         self.item = item
         state = .finished(.alreadyThere)
@@ -110,7 +110,7 @@ struct Download: Sendable {
         }
     }
 
-    /// Whether it will finish, or come to rest, without further action.
+    /// Whether it will finish or stop without further action.
     var isBusy: Bool {
         switch state {
         case .waiting, .running, .pausing, .checking: true
@@ -206,7 +206,7 @@ extension Download {
         }
     }
 
-    /// The task was cancelled by somebody else: by `halftunes stop`, or by an earlier run, perhaps in order to go on later.
+    /// The task was cancelled by someone else: by `halftunes stop`, or by an earlier run, perhaps in order to resume later.
     mutating func cancelledElsewhere(task: Int, resumeData: Data?) -> Bool {
         guard case .running(task, _) = state else { return false }
         state = resumeData == nil ? .cancelled : .paused(resumeData: resumeData)

@@ -54,7 +54,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         guard let error, let download = task as? URLSessionDownloadTask else { return }
         let resumeData = (error as? URLError)?.downloadTaskResumeData
         let isCancelled = (error as? URLError)?.code == .cancelled
-        // An earlier run's task that was stopped for good leaves nothing to take up.
+        // An earlier run's task that was cancelled for good leaves nothing to take over.
         if isCancelled, resumeData == nil, tasks[task.taskIdentifier] == nil { return }
         guard let item = lastOwner(of: download)?.item else { return }
         // Invalid resume data produces a task without a request.
@@ -83,7 +83,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         return download
     }
 
-    /// The same for a task that ends. One that isn't known yet is an earlier run's that has ended since: it is taken up now.
+    /// The same for a task that ends. One that isn't known yet is an earlier run's that has ended since: it is taken over now.
     private func lastOwner(of task: URLSessionDownloadTask) -> Download? {
         if tasks[task.taskIdentifier] == nil { adopt(task) }
         return owner(of: task)

@@ -11,7 +11,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     enum Transfers {
         /// This process, until it closes the centre.
         case here
-        /// The agent of a background session, which goes on when this process has ended.
+        /// The agent of a background session, which continues after this process has ended.
         case background
     }
 
@@ -29,7 +29,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     private var waiting: [URL] = []
     /// With the downloads they are for.
     var tasks: [Int: (task: URLSessionDownloadTask, id: URL)] = [:]
-    /// The tasks of which a note was kept.
+    /// The tasks that have been checkpointed.
     private var checkpointed: Set<Int> = []
     /// Called when nothing is moving any more.
     private var whenAtRest: [() -> Void] = []
@@ -68,7 +68,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Takes up what earlier runs have begun in the background: returns those downloads, and reports them.
+    /// Takes over what earlier runs have begun in the background: returns those downloads, and reports them.
     func restore() async -> [Download] {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
@@ -157,7 +157,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     /// Pauses all running downloads, and returns when they have been recorded; the centre takes no more requests. In the background they
-    /// are recorded by the agent, and go on.
+    /// are recorded by the agent, and continue.
     func close() async {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
@@ -212,14 +212,15 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Takes up a task of an earlier run. Does nothing if its description doesn't tell what it downloads, or another task does that already.
+    /// Takes over a task of an earlier run. Does nothing if its description doesn't say what it downloads, or another task already does
+    /// that.
     func adopt(_ task: URLSessionDownloadTask) {
         guard let item = task.taskDescription.flatMap(DownloadItem.init(description:)),
             downloads[item.url]?.task == nil
         else { return }
         let (identifier, expected) = (task.taskIdentifier, task.countOfBytesExpectedToReceive)
         tasks[identifier] = (task, item.url)
-        // The task is what has become of it.
+        // The task takes its place.
         folder.removePauseFile(of: item)
         let received = task.countOfBytesReceived
         update(Download(item, running: identifier, received: received, expected: expected > 0 ? expected : nil))

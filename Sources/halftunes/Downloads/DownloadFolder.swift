@@ -16,7 +16,7 @@ final class DownloadFolder: Sendable {
     init(_ path: String) throws {
         let url = URL(fileURLWithPath: path, isDirectory: true)
         try Self.makeDirectory(url.path)
-        // Resume data records where its partial file is, so the path must be the same however one gets there.
+        // Resume data records where its partial file is, so the path must be the same no matter how it was given.
         self.url = url.resolvingSymlinksInPath()
         partials = self.url.appendingPathComponent(".halftunes", isDirectory: true)
         lock = try Self.lock(partials, of: self.url)
@@ -36,7 +36,7 @@ final class DownloadFolder: Sendable {
         guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemCallError(path) }
     }
 
-    /// Creates the directory with access for us alone, tidies it if nobody else uses it, and takes a shared lock on it.
+    /// Creates the directory with access for us only, tidies it if no one else uses it, and takes a shared lock on it.
     private static func lock(_ partials: URL, of folder: URL) throws -> Int32 {
         let path = partials.path
         while true {
@@ -47,7 +47,7 @@ final class DownloadFolder: Sendable {
                 throw SystemCallError(path)
             }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { sweep(partials, needed: pauseFiles(in: folder)) }
-            // Whoever removed it meanwhile held the lock.
+            // Another program that held the lock removed it meanwhile.
             flock(descriptor, LOCK_SH)
             var locked = stat()
             var named = stat()
@@ -106,7 +106,7 @@ final class DownloadFolder: Sendable {
         try pauseFile.write(to: pauseFileURL(of: pauseFile.item), by: partials)
     }
 
-    /// Leaves one from another address, whose file would have the same name.
+    /// Leaves one from another address whose file would have the same name.
     func removePauseFile(of item: DownloadItem) {
         guard pauseFile(of: item) != nil else { return }
         unlink(pauseFileURL(of: item).path)
@@ -114,7 +114,7 @@ final class DownloadFolder: Sendable {
 
     // MARK: - Partial files
 
-    /// Removes the partial files that aren't needed any more, if nobody else uses the folder; and their directory, if nothing is paused.
+    /// Removes the partial files that are no longer needed, if no one else uses the folder, and their directory if nothing is paused.
     /// Call it when finished.
     func tidy() {
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return }

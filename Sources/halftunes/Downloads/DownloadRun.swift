@@ -4,7 +4,7 @@ import Foundation
 struct DownloadRun {
     private enum Event: Sendable {
         case download(Download)
-        /// All items have been asked for. What came before is what earlier runs' downloads have come to.
+        /// All items have been asked for. What came before were the results of earlier runs' downloads.
         case started
         case retry(URL)
         case signal(Int32)
@@ -88,7 +88,7 @@ struct DownloadRun {
             if !download.isBusy {
                 pending.remove(download.id)
             } else if items.contains(where: { $0.url == download.id }) {
-                // What an earlier run's download came to was no reason to leave it at that.
+                // An earlier run's result doesn't settle it: the item has been asked for again.
                 pending.insert(download.id)
             }
             return nil
@@ -120,13 +120,13 @@ struct DownloadRun {
         }
         let running = latest.values.count(where: \.isBusy)
         if running > 0 {
-            let subject = running == 1 ? "1 download goes" : "\(running) downloads go"
-            lines.append("\(subject) on in the background. The same command shows how far; 'halftunes stop' cancels.")
+            let subject = running == 1 ? "1 download continues" : "\(running) downloads continue"
+            lines.append("\(subject) in the background. The same command shows the progress; 'halftunes stop' cancels.")
         }
         let resumable = latest.values.count { $0.resumeData != nil }
         if resumable > 0 {
             let subject = resumable == 1 ? "1 download is" : "\(resumable) downloads are"
-            lines.append("\(subject) paused. The same command goes on from there.")
+            lines.append("\(subject) paused. The same command resumes from there.")
         }
         return lines
     }

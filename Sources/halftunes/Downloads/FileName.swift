@@ -29,7 +29,7 @@ enum FileName {
         return stem + suffix
     }
 
-    /// The part before the last dot, and the rest from that dot on. Anything long is no extension, and isn't split off.
+    /// The part before the last dot, and the rest from that dot on. A long one isn't an extension, and isn't split off.
     private static func split(_ name: String) -> (stem: String, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 11 else {
             return (name, "")

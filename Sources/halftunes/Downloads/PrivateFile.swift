@@ -34,7 +34,7 @@ enum PrivateFile {
         }
     }
 
-    /// What a file begins with; nil where it is empty, or can't be read. Never waits for a file that is something else.
+    /// What a file begins with; nil if it is empty or can't be read. Never blocks on something that isn't a regular file.
     ///
     /// - Throws: If it can't be opened.
     static func read(_ url: URL, upTo count: Int) throws -> Data? {

@@ -183,13 +183,14 @@ struct InteractiveCommand {
     private func sayGoodbye() {
         let running = screen.downloads.values.count(where: \.isBusy)
         if running > 0 {
-            Console.print("\(running == 1 ? "1 download goes" : "\(running) downloads go") on in the background.")
+            let subject = running == 1 ? "1 download continues" : "\(running) downloads continue"
+            Console.print("\(subject) in the background.")
             let command = "halftunes stop -o \(folder.url.path)"
-            Console.print("Start halftunes for \(folder.url.path) again to see how far; \(command) cancels.".printable)
+            Console.print("Start halftunes for \(folder.url.path) again to see progress; \(command) cancels.".printable)
         }
         let count = folder.pauseFiles.count
         guard count > 0 else { return }
         Console.print("\(count == 1 ? "1 download is" : "\(count) downloads are") paused in \(folder.url.path).")
-        Console.print("To go on, start halftunes there again and press r.")
+        Console.print("To resume, start halftunes there again and press r.")
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import CurlNetworkingLocks
 
-/// A file being played by a player in a process group of its own: Ctrl-C and Ctrl-Z in the terminal are ours to handle.
+/// A file being played by a player in its own process group: Ctrl-C and Ctrl-Z in the terminal are ours to handle.
 final class Playback: Sendable {
     enum Ending: Equatable, Sendable {
         case finished
@@ -21,7 +21,7 @@ final class Playback: Sendable {
 
     /// - Parameters:
     ///   - isQuiet: Whether the player's output is discarded. Otherwise it goes where ours goes.
-    ///   - whenOver: Called once, on a thread of its own.
+    ///   - whenOver: Called once, on its own thread.
     /// - Throws: `PlayerError` if there is no such file, `SystemCallError` if the player can't be started.
     init(
         _ file: URL,

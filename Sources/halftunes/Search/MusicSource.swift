@@ -10,7 +10,7 @@ struct MusicSource {
     /// - Parameters:
     ///   - api: nil for the embedded catalogue.
     ///   - resumable: The addresses of unfinished downloads. If they come from an embedded catalogue of an earlier run, this one tries to
-    ///     listen at the same address, so that they can go on.
+    ///     listen at the same address, so that they can continue.
     init(api: URL?, rate: Int = CatalogueServer.usualRate, resumable: [URL] = []) throws {
         if let api {
             server = nil

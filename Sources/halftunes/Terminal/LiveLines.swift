@@ -5,7 +5,7 @@ struct LiveLines {
     private var drawn = 0
     private var lastDrawing: ContinuousClock.Instant?
 
-    /// Replaces the live lines with as many of `lines` as fit on the terminal; no more often than the eye can follow, unless urgent.
+    /// Replaces the live lines with as many of `lines` as fit on the terminal, no more often than the eye can follow unless urgent.
     mutating func draw(_ lines: [String], isUrgent: Bool = false) {
         if !isUrgent, let lastDrawing, lastDrawing + Self.interval > .now { return }
         lastDrawing = .now

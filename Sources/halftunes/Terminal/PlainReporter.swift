@@ -32,7 +32,7 @@ struct PlainReporter: DownloadReporter {
 
 /// Decides what is worth a line about one transfer: events, and progress in steps.
 struct PlainNews {
-    /// The last that was.
+    /// The last progress that was worth a line.
     private var last: PlainLine?
 
     /// - Parameters:
@@ -73,7 +73,7 @@ enum PlainLine: Equatable {
             if download.gained == 0, let offset = download.resumedAt {
                 self = .resumed(at: offset, of: expected)
             } else if download.gained != 0 || received > 0 && origin == nil {
-                // It may have been under way before this run.
+                // It may have started before this run.
                 self = .progress(received, of: expected)
             } else {
                 // Whether it resumes will be reported soon.

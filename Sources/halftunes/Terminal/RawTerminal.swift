@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The terminal in full-screen mode: keys arrive one by one and aren't echoed, and the screen is the alternate one, without the shell's
+/// The terminal in full-screen mode: keys arrive one at a time and aren't echoed, and the screen is the alternate one, without the shell's
 /// text.
 ///
 /// However the program ends, short of SIGKILL, the terminal is restored: by `leave()`, by `atexit` or, if the program crashes, by a signal

@@ -7,9 +7,9 @@ struct RecordingUpload: Sendable {
     enum Event: Sendable {
         /// The catalogue can resume it.
         case offered
-        /// It goes on at this byte: after a pause, or a lost connection.
+        /// It continues at this byte, after a pause or a lost connection.
         case resumed(at: Int64)
-        /// So many bytes of the recording have been sent.
+        /// This many bytes of the recording have been sent.
         case sent(Int64)
         /// The last event.
         case ended(Result<Recordings.Receipt, any Error>)
@@ -20,8 +20,8 @@ struct RecordingUpload: Sendable {
     /// Begins at once.
     ///
     /// - Parameters:
-    ///   - resumeData: What an earlier upload of `file` has left; nil to begin anew.
-    ///   - report: Called on some thread, one event after the other.
+    ///   - resumeData: From an earlier upload of `file`; nil to start from the beginning.
+    ///   - report: Called on any thread, one event at a time.
     init(_ file: URL, to api: URL, resuming resumeData: Data?, report: @escaping @Sendable (Event) -> Void) {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 20
@@ -38,7 +38,7 @@ struct RecordingUpload: Sendable {
         session.finishTasksAndInvalidate()
     }
 
-    /// Ends it. Returns what another upload can go on from; nil if the catalogue has not offered that.
+    /// Ends it. Returns what another upload can resume from; nil if the catalogue hasn't offered that.
     func pause() async -> Data? {
         await task.cancelByProducingResumeData()
     }
@@ -46,7 +46,7 @@ struct RecordingUpload: Sendable {
     private final class Watcher: NSObject, URLSessionDataDelegate, Sendable {
         private struct Progress {
             var sent: Int64 = 0
-            /// Whether the request sends the rest alone.
+            /// Whether the request sends only the rest.
             var isRest = false
             var body = Data()
         }
@@ -114,7 +114,7 @@ enum UploadError: LocalizedError, Equatable {
     var errorDescription: String? {
         switch self {
         case .status(let status): "the catalogue answered with status \(status)"
-        case .notUnderstood: "the catalogue's answer is no receipt"
+        case .notUnderstood: "the catalogue's answer isn't a receipt"
         case .notTheSame: "the catalogue has received something else"
         }
     }

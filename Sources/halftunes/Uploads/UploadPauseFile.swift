@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The file beside a recording, `name.upload`, that says how an unfinished upload of it goes on: resume data, which the session checks.
+/// The file beside a recording, `name.upload`, from which an unfinished upload of it is resumed: resume data, which the session checks.
 struct UploadPauseFile {
     private static let suffix = "upload"
     private static let largestSize = 1 << 20

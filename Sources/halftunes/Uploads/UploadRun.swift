@@ -20,7 +20,7 @@ struct UploadRun {
         self.file = file
         self.api = api
         let values = try file.resourceValues(forKeys: [.isRegularFileKey, .fileSizeKey])
-        guard values.isRegularFile == true else { throw UsageError("'\(file.path)' is no file.") }
+        guard values.isRegularFile == true else { throw UsageError("'\(file.path)' isn't a file.") }
         length = Int64(values.fileSize ?? 0)
         notes = UploadNotes(file.lastPathComponent, length: length)
     }
@@ -80,7 +80,7 @@ struct UploadRun {
     private func keep(_ resumeData: Data, _ pauseFile: UploadPauseFile) -> Bool {
         do {
             try pauseFile.write(resumeData)
-            Console.print("The same command goes on from there.")
+            Console.print("The same command resumes from there.")
             return true
         } catch {
             Console.printError(error.localizedDescription)
@@ -102,7 +102,7 @@ private struct UploadNotes {
         (self.name, self.length) = (name, length)
     }
 
-    /// Something that is no progress.
+    /// Something other than progress.
     mutating func write(_ text: String) {
         show(text, fraction: nil)
     }

@@ -65,7 +65,7 @@ struct HalfTunesBackgroundTests {
             #expect(await first.ending() == .exit(128 + SIGINT))
             #expect(
                 lines.last
-                    == "1 download goes on in the background. The same command shows how far; 'halftunes stop' cancels."
+                    == "1 download continues in the background. The same command shows the progress; 'halftunes stop' cancels."
             )
         }
         gate.open()
@@ -187,7 +187,7 @@ struct HalfTunesBackgroundTests {
         first.type("d")
         try await first.shows("p pause   c cancel", "B/s")
         first.type("q")
-        try await first.shows("1 download goes on in the background.")
+        try await first.shows("1 download continues in the background.")
         #expect(try await first.ending() == .exit(0))
 
         let second = try await start()

@@ -74,7 +74,7 @@ struct HalfTunesUploadTests {
         first.kill(SIGINT)
         let lines = await first.remainingLines()
         #expect(await first.ending() == .exit(130))
-        #expect(lines.last == "The same command goes on from there.")
+        #expect(lines.last == "The same command resumes from there.")
         #expect(lines.contains { $0.hasPrefix("song.wav: paused at ") })
         var status = stat()
         #expect(stat(pauseFile.path, &status) == 0 && status.st_mode & 0o777 == 0o600)
