@@ -49,12 +49,12 @@ extension LoopbackServer {
         return recorder.read { $0.requests[number - 1] }
     }
 
-    /// Returns when so many requests have arrived completely.
+    /// Returns when this many requests have arrived completely.
     package func waitForRequests(_ count: Int) async throws {
         try await recorder.wait { $0.completed >= count }
     }
 
-    /// Returns when so many connections have been accepted, open or not.
+    /// Returns when this many connections have been accepted, open or not.
     package func waitForConnections(_ count: Int) async throws {
         try await recorder.wait { $0.accepted >= count }
     }
@@ -69,12 +69,12 @@ extension LoopbackServer {
         try await waitForOpenConnections(atMost: 0)
     }
 
-    /// Returns when so many bytes have been sent to all clients.
+    /// Returns when this many bytes have been sent to all clients.
     package func waitForBytesSent(_ count: Int64) async throws {
         try await recorder.wait { $0.bytesSent >= count }
     }
 
-    /// Returns when so many bytes of request bodies have been received.
+    /// Returns when this many bytes of request bodies have been received.
     package func waitForBodyBytesReceived(_ count: Int64) async throws {
         try await recorder.wait { $0.bodyBytesReceived >= count }
     }

@@ -5,7 +5,7 @@ extension LoopbackServer {
     /// The name of a Unix domain socket.
     package enum UnixSocket: Sendable {
         case path(String)
-        /// In Linux's abstract namespace, without the NUL in front.
+        /// In Linux's abstract namespace, without the leading NUL.
         case abstract(String)
     }
 

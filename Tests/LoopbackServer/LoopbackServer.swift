@@ -8,11 +8,11 @@ import Foundation
 ///     … server.url("/hello") …
 ///     server.stop()
 ///
-/// All of a server's connections are served on one thread of its own, by the thousand. Its methods may be called from
-/// any thread, the handler included.
+/// One thread serves all of a server's connections, even thousands. Its methods may be called from any thread,
+/// including the handler's.
 package final class LoopbackServer: Sendable {
     /// Answers a request. Called on the server's loop, one request at a time: while it runs, the server does nothing
-    /// else. It must not keep the server alive; let it capture weakly.
+    /// else. It must not keep the server alive; capture it weakly.
     package typealias Handler = @Sendable (Request) -> Response
 
     /// The port the server listens on; 0 on a Unix socket.
@@ -28,7 +28,7 @@ package final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - host: A numeric address, such as `127.0.0.1` or `::1`.
-    ///   - port: 0 for one that's free.
+    ///   - port: 0 for a free one.
     /// - Throws: `SocketError` if it can't listen there.
     package convenience init(
         host: String = "127.0.0.1",
@@ -40,7 +40,7 @@ package final class LoopbackServer: Sendable {
         try self.init(host: host, port: port, options: options, service: .http(answering, handler))
     }
 
-    /// Starts a server that speaks something else than HTTP.
+    /// Starts a server that speaks something other than HTTP.
     ///
     /// - Parameter conversation: Called for every new connection, with its number, from 1.
     package convenience init(
@@ -64,7 +64,7 @@ package final class LoopbackServer: Sendable {
         }
     }
 
-    /// Serves `listener`, and closes it where it fails.
+    /// Serves `listener`, and closes it if that fails.
     init(listener: Int32, options: Options, service: Service, place: () throws -> (url: URL, port: Int)) throws {
         do {
             (url, port) = try place()
@@ -81,7 +81,7 @@ package final class LoopbackServer: Sendable {
         loop.stop()
     }
 
-    /// The server's URL with this path, and query, behind it.
+    /// The server's URL with this path and query.
     package func url(_ path: String) -> URL {
         let path = path.hasPrefix("/") ? path : "/" + path
         return URL(string: url.absoluteString + path) ?? url.appendingPathComponent(path)
@@ -95,13 +95,13 @@ package final class LoopbackServer: Sendable {
         loop.stop()
     }
 
-    /// Closes the listening socket: further connections are refused. Those that exist live on.
+    /// Closes the listening socket: further connections are refused. Existing ones stay open.
     package func stopListening() {
         let core = core
         _ = loop.perform { core.closeListener() }
     }
 
-    /// Closes (FIN) all connections that are between two requests, and returns how many those were. What a client still
+    /// Closes (FIN) all connections that are between two requests, and returns how many there were. What a client still
     /// has in its pool is then stale.
     @discardableResult
     package func dropIdleConnections() -> Int {
@@ -109,14 +109,14 @@ package final class LoopbackServer: Sendable {
         return loop.perform { core.closeIdleConnections() } ?? 0
     }
 
-    /// Resets (RST) all connections, whatever they are doing, and returns how many those were.
+    /// Resets (RST) all connections, whatever they are doing, and returns how many there were.
     @discardableResult
     package func resetConnections() -> Int {
         let core = core
         return loop.perform { core.resetConnections() } ?? 0
     }
 
-    /// A port of `127.0.0.1` on which nobody listens: connections to it are refused, as long as nobody else gets it.
+    /// A port of `127.0.0.1` on which nothing listens: connections to it are refused, as long as no one else gets it.
     package static func unusedPort() throws -> Int {
         let listener = try Sockets.listen(host: "127.0.0.1", port: 0, backlog: 1)
         defer { close(listener) }

@@ -19,12 +19,13 @@ extension LoopbackServer {
         /// Whether a client may close its sending direction and still get its answer. If not, as in most servers, its
         /// FIN ends the connection, even in the middle of an answer.
         package var allowsHalfClose = false
-        /// Whether requests are kept in `requests`, to be waited for one by one. A benchmark that sends millions turns it off.
+        /// Whether requests are kept in `requests`, to be waited for individually. A benchmark that sends millions turns it
+        /// off.
         package var keepsRequests = true
-        /// Whether connections are taken from the backlog. If not, the first `backlog` + 1 connect and hear nothing, and
+        /// Whether connections are taken from the backlog. If not, the first `backlog` + 1 connect and get no answer, and
         /// the others' attempts aren't even acknowledged.
         package var accepts = true
-        /// How many connections the kernel completes before they are accepted; it has a limit of its own.
+        /// How many connections the kernel completes before they are accepted; it has its own limit.
         package var backlog = 4096
 
         package init() {}

@@ -1,7 +1,7 @@
 import Foundation
 
 extension LoopbackServer {
-    /// A response body of a known length, whose bytes can be had from any offset; at most a buffer of them at a time.
+    /// A response body of known length, whose bytes can be produced from any offset, at most a buffer of them at a time.
     package struct Body: Sendable {
         private enum Source: Sendable {
             case data(Data)

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Pseudo-random bytes that depend on seed and offset alone, so that any part of a body of any length can be made, and
+/// Pseudo-random bytes that depend only on seed and offset, so that any part of a body of any length can be made, and
 /// checked, without the rest.
 ///
-/// A body is a sequence of 4 KiB blocks. Each starts with a word that is different for every block and goes on with a
-/// piece of one fixed table of random bytes; so nearly all the work is `memcpy`, fast even in a debug build.
+/// A body is a sequence of 4 KiB blocks. Each starts with a word that is different for every block and continues with a
+/// piece of one fixed table of random bytes, so nearly all the work is `memcpy`, fast even in a debug build.
 package enum GeneratedBody {
     private static let blockSize: Int64 = 4096
     private static let wordSize: Int64 = 8

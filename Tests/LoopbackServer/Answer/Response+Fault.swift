@@ -22,7 +22,7 @@ extension LoopbackServer {
         case garbage
     }
 
-    /// How an answer ends that went wrong.
+    /// How an answer that went wrong ends.
     package enum FaultEnding: Sendable {
         /// FIN.
         case close

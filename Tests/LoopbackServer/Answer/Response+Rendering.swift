@@ -15,7 +15,7 @@ extension LoopbackServer.Response {
 extension LoopbackServer.Response.Message {
     fileprivate func steps(for request: LoopbackServer.Request, date: String) -> [LoopbackServer.Step] {
         let isBodiless = !Self.mayHaveBody(status, request)
-        // HTTP/1.0 knows no chunks, and neither it nor a body without length leaves the connection open.
+        // HTTP/1.0 has no chunks, and neither it nor a body without length leaves the connection open.
         let framing = framing(for: request)
         var keepsAlive = keepsAlive && request.keepsAlive
         if case .untilClose = framing, !isBodiless { keepsAlive = false }

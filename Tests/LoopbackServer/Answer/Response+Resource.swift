@@ -63,7 +63,7 @@ private struct Validators {
         }
     }
 
-    /// Whether the client has the current version. `If-None-Match` decides alone if it's there, by weak comparison.
+    /// Whether the client has the current version. Only `If-None-Match` decides if it's there, by weak comparison.
     func isUnmodified(_ request: LoopbackServer.Request) -> Bool {
         guard request.method == "GET" || request.method == "HEAD" else { return false }
         let tags = request.headers(named: "If-None-Match")

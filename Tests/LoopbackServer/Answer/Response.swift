@@ -165,8 +165,8 @@ extension LoopbackServer.Response {
 // MARK: - Changes
 
 extension LoopbackServer.Response {
-    /// Adds a header field. One named `Date`, `Content-Length`, `Transfer-Encoding` or `Connection` replaces the
-    /// server's own; so a wrong length can be claimed. No effect on `.raw`.
+    /// Adds a header field. One named `Date`, `Content-Length`, `Transfer-Encoding` or `Connection` replaces the server's own, so a
+    /// wrong length can be claimed. No effect on `.raw`.
     package func header(_ name: String, _ value: String) -> Self {
         changing { $0.headers.append((name: name, value: value)) }
     }
@@ -176,7 +176,7 @@ extension LoopbackServer.Response {
         changing { $0.headers += fields.map { (name: $0.key, value: $0.value) } }
     }
 
-    /// Says `Connection: close` and closes behind the body. No effect on `.raw`.
+    /// Says `Connection: close` and closes after the body. No effect on `.raw`.
     package func closing() -> Self {
         changing { $0.keepsAlive = false }
     }
@@ -191,7 +191,8 @@ extension LoopbackServer.Response {
         changing { $0.bytesPerSecond = bytesPerSecond }
     }
 
-    /// Sends so many bytes of the body, and the rest only when the gate is open. A body that isn't longer comes whole. No effect on `.raw`.
+    /// Sends this many bytes of the body, and the rest only when the gate is open. A body that isn't longer is sent whole. No effect on
+    /// `.raw`.
     package func held(after count: Int64, until gate: Gate) -> Self {
         changing { message in
             var rest: Int64? = count

@@ -1,8 +1,8 @@
 import Foundation
 
 extension LoopbackServer {
-    /// A place to upload something to that lets uploads be resumed, as draft-ietf-httpbis-resumable-upload says, in either of its versions. It
-    /// can be told where to cut connections, and asked what it has.
+    /// A place to upload to whose uploads can be resumed, as draft-ietf-httpbis-resumable-upload says, in either of its versions. It can be
+    /// told where to cut connections, and asked what it has received.
     ///
     ///     let upload = LoopbackServer.ResumableUpload(version: 6, cuts: [.init(at: 100_000)])
     ///     let server = try LoopbackServer(answering: .atHead) { upload.respond(to: $0) }
@@ -11,9 +11,9 @@ extension LoopbackServer {
     package final class ResumableUpload: Sendable {
         /// Where the server breaks a connection.
         package struct Cut: Sendable {
-            /// How many bytes of the whole it has by then. It keeps no more.
+            /// How many bytes of the whole it has by then. It keeps no more than that.
             package let offset: Int64
-            /// Nothing is cut before somebody opens it.
+            /// Nothing is cut before it is opened.
             package let gate: Gate?
 
             package init(at offset: Int64, after gate: Gate? = nil) {
@@ -36,7 +36,7 @@ extension LoopbackServer {
 
         /// - Parameters:
         ///   - path: The path of the upload's own resource.
-        ///   - version: The interoperability version: with 3 it speaks of `Upload-Incomplete`.
+        ///   - version: The interoperability version: with 3 it uses `Upload-Incomplete`.
         ///   - location: What the 104 names; the path if nil.
         ///   - limit: The most that a request may append, in bytes; larger ones are refused.
         ///   - cuts: Each for one request with a part of the body, in order.
@@ -92,7 +92,7 @@ extension LoopbackServer {
             return .raw([receive(request)])
         }
 
-        /// Takes the body, as far as no cut comes before its end.
+        /// Takes the body, up to the first cut.
         private func receive(_ request: Request) -> Step {
             let (start, cut) = state.withLock { state in
                 (state.content.count, state.cuts.isEmpty ? nil : state.cuts.removeFirst())

@@ -2,7 +2,7 @@ import Foundation
 
 /// The steps of one answer that are still to be done. Knows nothing of sockets.
 ///
-/// Bytes are copied out with `copy` and counted off with `sent`, which may be fewer: what the socket didn't take is made
+/// Bytes are copied out with `copy` and removed with `sent`, which may be fewer: what the socket didn't take is produced
 /// again next time, so nothing is kept between two sends.
 struct Script {
     /// Last step first.
@@ -21,7 +21,7 @@ struct Script {
         steps.append(step)
     }
 
-    /// Adds steps behind all others.
+    /// Adds steps after all others.
     mutating func append(_ following: [LoopbackServer.Step]) {
         if steps.isEmpty {
             steps = following.reversed()
@@ -30,7 +30,7 @@ struct Script {
         }
     }
 
-    /// Takes the first step off, unless it sends bytes. Nil, too, if none is left.
+    /// Removes the first step, unless it sends bytes. Also nil if none is left.
     mutating func takeAction() -> LoopbackServer.Step? {
         while let first = steps.last {
             if case .chunks(let body, let size) = first {
@@ -47,7 +47,7 @@ struct Script {
         return nil
     }
 
-    /// Puts the first chunk, and the rest behind it, where the body's step was.
+    /// Puts the first chunk, followed by the rest, where the body's step was.
     private mutating func expand(_ body: LoopbackServer.Body, _ size: Int64) {
         guard body.length > 0 else { return }
         let first = body[0..<max(1, size)]
@@ -69,7 +69,7 @@ struct Script {
         return filled
     }
 
-    /// Counts off what the socket has taken.
+    /// Removes what the socket has taken.
     mutating func sent(_ count: Int) {
         offset += Int64(count)
         while let payload = steps.last?.payload, offset >= payload.length {

@@ -12,19 +12,20 @@ extension LoopbackServer {
 
         /// Sends nothing for a while.
         case pause(Duration)
-        /// Sends nothing until somebody opens the gate.
+        /// Sends nothing until someone opens the gate.
         case waitFor(Gate)
-        /// Opens a gate: tells a test that the server has come this far.
+        /// Opens a gate: tells a test that the server has got this far.
         case open(Gate)
         /// Sends nothing until the request's body has arrived. For servers that answer at the head.
         case waitForBody
-        /// Waits until so many bytes of the request's body have arrived, or all of it (nil), and goes on with the steps that the request, as it
-        /// is then, brings. Also asked where the client cuts the body off; its steps are then in vain. For servers that answer at the head.
+        /// Waits until this many bytes of the request's body have arrived, or all of it (nil), and continues with the steps returned for the
+        /// request as it is then. Also asked if the client cuts the body off; its steps then have no effect. For servers that answer at the
+        /// head.
         case receive(upTo: Int64?, @Sendable (Request) -> [Step])
-        /// Sends what follows at this rate at most; nil: as fast as the client takes it.
+        /// Sends what follows at this rate at most; nil for as fast as the client takes it.
         case throttle(bytesPerSecond: Int?)
 
-        /// Leaves what the client sends in the kernel's buffers, so that the client is blocked at last.
+        /// Leaves what the client sends in the kernel's buffers, so that the client eventually blocks.
         case stopReading
         case resumeReading
 
@@ -32,9 +33,9 @@ extension LoopbackServer {
         /// the conversation.
         case converse(Conversation)
 
-        /// Closes the connection: FIN behind all that was sent.
+        /// Closes the connection: FIN after everything that was sent.
         case close
-        /// Resets the connection: RST as soon as the client's kernel has all that was sent.
+        /// Resets the connection: RST as soon as the client's kernel has everything that was sent.
         case reset
         /// Sends nothing more and keeps the connection open, until the client or the server closes it.
         case never
@@ -44,7 +45,7 @@ extension LoopbackServer {
 }
 
 extension LoopbackServer.Step {
-    /// The bytes it sends, if that's what it does and all it does.
+    /// The bytes it sends, if that's all it does.
     var payload: LoopbackServer.Body? {
         switch self {
         case .bytes(let data): .data(data)

@@ -1,6 +1,6 @@
 /// What a `Range` field asks of a representation of a known length (RFC 9110, section 14).
 enum ByteRange: Equatable {
-    /// There is no range, or none this server understands: the whole is sent. Several ranges count as none.
+    /// There is no range, or none this server understands: everything is sent. Several ranges count as none.
     case whole
     /// Never empty.
     case part(Range<Int64>)
@@ -17,7 +17,7 @@ enum ByteRange: Equatable {
             self = .whole
             return
         }
-        // A number too large for 64 bits is beyond every end.
+        // A number too large for 64 bits is beyond any end.
         switch (bounds[0].isEmpty, bounds[1].isEmpty) {
         case (true, true):
             self = .whole

@@ -1,6 +1,6 @@
 import Foundation
 
-// Reading of raw bytes. Whatever can be is left to memchr and strncasecmp.
+// Reading raw bytes, with memchr and strncasecmp where possible.
 
 extension UInt8 {
     static let carriageReturn: UInt8 = 0x0D
@@ -41,7 +41,7 @@ extension UnsafeRawBufferPointer {
         return UnsafeRawPointer(found) - baseAddress
     }
 
-    /// What stands before and behind the first such byte.
+    /// What comes before and after the first such byte.
     func divided(at byte: UInt8) -> (before: UnsafeRawBufferPointer, behind: UnsafeRawBufferPointer)? {
         guard let index = index(of: byte) else { return nil }
         return (part(..<index), part((index + 1)...))
@@ -61,14 +61,14 @@ extension UnsafeRawBufferPointer {
         return !isEmpty
     }
 
-    /// Whether it's this text, ASCII letters taken without regard to case.
+    /// Whether it's this text, ignoring the case of ASCII letters.
     func isSame(as text: String) -> Bool {
         guard count == text.utf8.count else { return false }
         guard let baseAddress else { return true }
         return strncasecmp(baseAddress.assumingMemoryBound(to: CChar.self), text, count) == 0
     }
 
-    /// Whether it's a comma-separated list that holds this option.
+    /// Whether it's a comma-separated list that contains this option.
     func hasOption(_ option: String) -> Bool {
         var rest = self
         while let (item, following) = rest.divided(at: .comma) {
@@ -95,14 +95,14 @@ extension UnsafeRawBufferPointer {
     /// A copy.
     var data: Data { baseAddress.map { Data(bytes: $0, count: count) } ?? Data() }
 
-    /// Takes the first line off, and returns it without its LF or CRLF. Nil if there is no end of a line.
+    /// Removes the first line, and returns it without its LF or CRLF. Nil if there is no line end.
     mutating func takeLine() -> UnsafeRawBufferPointer? {
         guard let (line, rest) = divided(at: .lineFeed) else { return nil }
         self = rest
         return line.last == .carriageReturn ? line.part(..<(line.count - 1)) : line
     }
 
-    /// Splits a field line into its name and its value. Knows no obsolete line folding.
+    /// Splits a field line into its name and its value. Doesn't understand obsolete line folding.
     func field() throws(Rejection) -> (name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         guard let (name, behind) = divided(at: .colon) else { throw .malformed("A field line without a colon") }
         guard name.isToken else { throw .malformed("A field name isn't a token") }
@@ -113,7 +113,7 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// Whether two field names are the same: ASCII letters without regard to case (RFC 9110, section 5.1).
+/// Whether two field names are the same, ignoring the case of ASCII letters (RFC 9110, section 5.1).
 func isSameName(_ one: String, _ other: String) -> Bool {
     one.utf8.count == other.utf8.count && strcasecmp(one, other) == 0
 }

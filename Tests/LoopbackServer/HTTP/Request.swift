@@ -6,7 +6,7 @@ extension LoopbackServer {
 
     /// What the server received.
     package struct Request: Sendable {
-        /// How far the body has come.
+        /// How much of the body has arrived.
         package enum BodyState: Sendable {
             case arriving
             case complete
@@ -37,10 +37,10 @@ extension LoopbackServer {
         /// The trailer fields of a chunked body.
         package internal(set) var trailers: [Field] = []
 
-        /// Whether the client lets the connection live on (RFC 9112, section 9.3).
+        /// Whether the client keeps the connection open (RFC 9112, section 9.3).
         let keepsAlive: Bool
 
-        /// A request that didn't come over a socket, to try a response with. Takes what it's given on trust.
+        /// A request that didn't come over a socket, for trying out a response. Doesn't check its arguments.
         package init(
             method: String = "GET",
             target: String = "/",
@@ -79,7 +79,7 @@ extension LoopbackServer {
 }
 
 extension LoopbackServer.Request {
-    /// The header fields in the order and the case of the wire. Read from `rawHead` each time.
+    /// The header fields in the order and case they were sent in. Read from `rawHead` each time.
     package var headers: [LoopbackServer.Field] {
         fields { _ in true }
     }
@@ -115,7 +115,7 @@ extension LoopbackServer.Request {
         return String(origin[..<(end ?? origin.endIndex)])
     }
 
-    /// What stands behind the first `?`, not percent-decoded.
+    /// What follows the first `?`, not percent-decoded.
     package var query: String? {
         guard let mark = origin.utf8.firstIndex(of: UInt8(ascii: "?")) else { return nil }
         return String(origin[origin.utf8.index(after: mark)...].prefix { $0 != "#" })

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a request isn't understood; the status that says so to the client.
+/// Why a request isn't understood, and the status that tells the client.
 struct Rejection: Error, Equatable {
     let status: Int
     let reason: String
@@ -50,7 +50,7 @@ struct RequestHead: Sendable {
     private static func minorVersion(_ version: UnsafeRawBufferPointer) throws(Rejection) -> UInt8 {
         guard version.count == 8, version.part(..<5).elementsEqual("HTTP/".utf8), version[6] == UInt8(ascii: "."),
             let major = version[5].digit, let minor = version[7].digit
-        else { throw .malformed("The version isn't one of HTTP") }
+        else { throw .malformed("The version isn't an HTTP version") }
         guard major == 1 else { throw Rejection(status: 505, reason: "Not HTTP/1.x") }
         return minor
     }

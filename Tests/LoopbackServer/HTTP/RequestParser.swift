@@ -103,7 +103,7 @@ struct RequestParser {
 
     private mutating func takeHead(_ input: inout UnsafeRawBufferPointer) throws(Rejection) -> RequestHead? {
         if held.isEmpty {
-            // Empty lines before a request line are to be ignored (RFC 9112, section 2.2).
+            // Empty lines before a request line are ignored (RFC 9112, section 2.2).
             while let first = input.first, first == .carriageReturn || first == .lineFeed {
                 drop(&input, 1)
             }
@@ -133,7 +133,7 @@ struct RequestParser {
         return try result.get()
     }
 
-    /// The index behind the first empty line.
+    /// The index after the first empty line.
     private func endOfHead(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var start = start
         while let found = bytes.part(start...).index(of: .lineFeed) {
@@ -166,7 +166,7 @@ struct RequestParser {
         return line
     }
 
-    /// The size in hexadecimal digits; extensions behind a semicolon are ignored.
+    /// The size in hexadecimal digits; extensions after a semicolon are ignored.
     private func chunkSize(_ line: [UInt8]) throws(Rejection) -> Int64 {
         let digits = line.prefix { $0.hexadecimalDigit != nil }
         let following = line.dropFirst(digits.count).first

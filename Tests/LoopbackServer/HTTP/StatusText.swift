@@ -1,4 +1,4 @@
-/// The reason phrases of RFC 9110 and its relatives; empty for a status that has none.
+/// The reason phrases of RFC 9110 and related RFCs; empty for a status that has none.
 func statusText(_ status: Int) -> String {
     switch status {
     case 100: "Continue"

@@ -1,5 +1,5 @@
-/// When to wake whom: a binary heap, earliest first. A deadline is never taken back; who is woken looks whether it still
-/// waits for that instant.
+/// When to wake what: a binary heap, earliest first. A deadline is never removed; whatever is woken checks
+/// whether it still waits for that instant.
 struct DeadlineQueue {
     private struct Entry {
         let instant: ContinuousClock.Instant

@@ -1,7 +1,7 @@
 import CCurlNetworkingLinux
 import Glibc
 
-/// What a socket is ready for, or what its owner wants to hear of.
+/// What a socket is ready for, or what its owner wants to be told about.
 struct Readiness: OptionSet, Sendable {
     let rawValue: UInt32
 
@@ -15,7 +15,7 @@ struct Readiness: OptionSet, Sendable {
 
 /// An epoll set, level-triggered, and a way to wake the thread that waits for it.
 ///
-/// Belongs to that thread, but for `wakeUp()`. A socket that is closed leaves the set by itself.
+/// Belongs to that thread, except for `wakeUp()`. A closed socket leaves the set by itself.
 struct EpollSet: ~Copyable {
     private static let wakeUpToken = UInt64.max
 
@@ -38,13 +38,13 @@ struct EpollSet: ~Copyable {
         events.deallocate()
     }
 
-    /// Begins to watch `socket`; its events carry `token`. False when the kernel has no room.
+    /// Begins to watch `socket`; its events carry `token`. False if the kernel has no room.
     @discardableResult
     func add(_ socket: Int32, token: UInt64, interest: Readiness) -> Bool {
         control(EPOLL_CTL_ADD, socket, token, interest)
     }
 
-    /// Goes on watching `socket`, for something else.
+    /// Watches `socket` for something else from now on.
     func modify(_ socket: Int32, token: UInt64, interest: Readiness) {
         control(EPOLL_CTL_MOD, socket, token, interest)
     }
@@ -57,7 +57,7 @@ struct EpollSet: ~Copyable {
 
     /// Waits for events and hands each to `body`.
     ///
-    /// - Parameter timeout: Rounded up to milliseconds; nil: as long as it takes.
+    /// - Parameter timeout: Rounded up to milliseconds; nil for no limit.
     func wait(timeout: Duration?, _ body: (UInt64, Readiness) -> Void) {
         let milliseconds = timeout.map { Int32((min($0, .seconds(3600)) / .milliseconds(1)).rounded(.up)) }
         let count = epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds ?? -1)
@@ -71,7 +71,7 @@ struct EpollSet: ~Copyable {
         }
     }
 
-    /// Makes the wait that is under way, or the next one, return. Any thread.
+    /// Makes the current wait, or the next one, return. Any thread.
     func wakeUp() {
         var one: UInt64 = 1
         _ = write(wakeUpDescriptor, &one, MemoryLayout<UInt64>.size)

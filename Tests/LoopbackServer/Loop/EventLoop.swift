@@ -1,15 +1,15 @@
 import Foundation
 import Glibc
 
-/// One thread, one epoll set, one queue of deadlines: everything a server does happens here, one thing after another.
+/// One thread, one epoll set, one queue of deadlines: everything a server does happens here, one thing at a time.
 ///
-/// A thread and not a dispatch queue, so that a handler that blocks on purpose takes no worker from Dispatch or from
-/// Swift's concurrency, and so that a wake-up costs one system call.
+/// A thread and not a dispatch queue, so that a handler that blocks on purpose takes no worker thread from Dispatch or
+/// Swift concurrency, and so that a wake-up costs one system call.
 ///
-/// `@unchecked Sendable`: the properties under "loop only" are touched by the loop's thread alone (asserted), or before
-/// `start()`; the others are immutable or behind a lock.
+/// `@unchecked Sendable`: the properties under "loop only" are touched only by the loop's thread (asserted), or before
+/// `start()`; the others are immutable or guarded by a lock.
 final class EventLoop: @unchecked Sendable {
-    /// Whoever owns the sockets. Called on the loop only.
+    /// The owner of the sockets. Called only on the loop.
     protocol Delegate: AnyObject {
         func socketReady(token: UInt64, _ readiness: Readiness)
         func deadlinePassed(token: UInt64, now: ContinuousClock.Instant)
@@ -26,9 +26,9 @@ final class EventLoop: @unchecked Sendable {
     // MARK: Any thread
 
     private let condition = NSCondition()
-    /// Behind `condition`.
+    /// Guarded by `condition`.
     private var life = Life.new
-    /// Behind `condition`.
+    /// Guarded by `condition`.
     private var work: [@Sendable () -> Void] = []
 
     // MARK: Loop only
@@ -68,7 +68,7 @@ final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Like `execute`, but returns when it's done. Nil when the loop has ended.
+    /// Like `execute`, but returns when it's done. Nil if the loop has ended.
     func perform<Result: Sendable>(_ action: @escaping @Sendable () -> Result) -> Result? {
         if isCurrent { return action() }
         let result = Locked<Result?>(nil)
@@ -93,7 +93,7 @@ final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// To be read behind `condition`.
+    /// Read it holding `condition`.
     private var isEnded: Bool {
         if case .ended = life { return true }
         return false
@@ -101,18 +101,18 @@ final class EventLoop: @unchecked Sendable {
 
     // MARK: Loop only
 
-    /// Begins to watch a socket; its events carry `token`. False when the kernel has no room.
+    /// Begins to watch a socket; its events carry `token`. False if the kernel has no room.
     @discardableResult
     func watch(_ socket: Int32, token: UInt64, for interest: Readiness) -> Bool {
         epoll.add(socket, token: token, interest: interest)
     }
 
-    /// Watches a socket for something else. One that's closed is watched no more.
+    /// Watches a socket for something else. A closed one is no longer watched.
     func rewatch(_ socket: Int32, token: UInt64, for interest: Readiness) {
         epoll.modify(socket, token: token, interest: interest)
     }
 
-    /// Has the delegate told when `instant` has passed.
+    /// Tells the delegate when `instant` has passed.
     func schedule(at instant: ContinuousClock.Instant, token: UInt64) {
         deadlines.insert(instant, token: token)
     }

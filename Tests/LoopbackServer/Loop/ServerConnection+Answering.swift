@@ -3,10 +3,10 @@ import Foundation
 extension ServerConnection {
     /// How much one connection may send before the others get their turn.
     private static let share = 1 << 20
-    /// How often an RST looks whether the client has everything that comes before it.
+    /// How often to check, before an RST, whether the client has everything sent so far.
     private static let resetInterval = Duration.milliseconds(1)
 
-    /// Asks the handler, and begins to do what it says.
+    /// Asks the handler, and starts to do what it says.
     func answer(_ request: LoopbackServer.Request) {
         guard case .http(_, let handler) = core.service else { return }
         let response = handler(request)
@@ -14,7 +14,7 @@ extension ServerConnection {
         perform()
     }
 
-    /// Ends HTTP, or doesn't begin it. To be followed by `perform()`.
+    /// Ends HTTP, or never begins it. Call `perform()` next.
     func begin(_ conversation: @escaping LoopbackServer.Conversation) {
         cutOffBody()
         phase = .conversing(conversation)
@@ -76,7 +76,7 @@ extension ServerConnection {
         }
     }
 
-    /// Goes on if there is as much of the body as an answer waits for.
+    /// Continues if as much of the body has arrived as the answer waits for.
     func bytesArrived() {
         guard case .bytes(let limit, let next) = wait, let request else { return }
         let isEnough = limit.map { request.bodyLength >= $0 } ?? false
@@ -99,7 +99,7 @@ extension ServerConnection {
         core.loop.execute { [core, number] in core.connection(number)?.turnCame() }
     }
 
-    /// An RST makes the kernel throw away what the client hasn't acknowledged; so that comes first.
+    /// An RST makes the kernel discard what the client hasn't acknowledged, so that is waited for first.
     private func resetWhenDelivered() {
         guard Sockets.unacknowledged(socket) > 0 else { return reset() }
         script.putBack(.reset)
@@ -131,7 +131,7 @@ extension ServerConnection {
         return 0
     }
 
-    /// Sends within the note, so that a client that has the bytes finds them written down.
+    /// Sends within the note, so that a client that has the bytes finds them recorded.
     private func send(_ bytes: UnsafeRawBufferPointer) -> Sockets.Transfer {
         let index = (request?.ordinal ?? 0) - 1
         return core.recorder.note { state in
@@ -158,7 +158,7 @@ extension ServerConnection {
         case .receiving, .conversing:
             break  // that was 100 Continue, or one of many answers
         case .idle, .draining, .lingering, .closed:
-            assertionFailure("An answer ended that hadn't begun")
+            assertionFailure("An answer ended without having begun")
         }
     }
 }

@@ -123,7 +123,7 @@ extension ServerConnection {
             phase = .idle
             self.request = nil
         case .idle, .answering, .conversing, .lingering, .closed:
-            assertionFailure("A request ended that hadn't begun")
+            assertionFailure("A request ended without having begun")
         }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// One TCP connection: reads requests, has them answered, performs the answers' steps. Loop only.
+/// One TCP connection: reads requests, gets them answered, and performs the answers' steps. Loop only.
 final class ServerConnection {
     /// Where the connection stands between reading and answering.
     enum Phase {
@@ -9,16 +9,16 @@ final class ServerConnection {
         case idle
         /// The body is arriving; it will be answered when it's there.
         case receiving
-        /// The answer is under way while the body is arriving.
+        /// The answer is being sent while the body is arriving.
         case answeringEarly
-        /// The answer is under way and the body is there. What the client sends meanwhile is kept.
+        /// The answer is being sent and the body is there. What the client sends meanwhile is kept.
         case answering
         /// The answer has been sent and the body is still arriving.
         case draining
         /// HTTP is over, or never began.
         case conversing(LoopbackServer.Conversation)
-        /// FIN has been sent. What the client sends is thrown away until it closes, too: closing at once would reset
-        /// the connection and could cost the client the answer.
+        /// FIN has been sent. What the client sends is discarded until it closes too: closing at once would reset the
+        /// connection, and the client could lose the answer.
         case lingering
         case closed
     }
@@ -27,12 +27,12 @@ final class ServerConnection {
     enum Wait {
         case nothing
         case socketWritable
-        /// The other connections have their turn.
+        /// It's the other connections' turn.
         case turn
         case deadline(ContinuousClock.Instant)
         case gate(Gate)
         case body
-        /// So many bytes of the body.
+        /// This many bytes of the body.
         case bytes(upTo: Int64?, @Sendable (LoopbackServer.Request) -> [LoopbackServer.Step])
         case forever
     }
@@ -41,7 +41,7 @@ final class ServerConnection {
     static let pendingLimit = 1 << 20
     private static let lingerTime = Duration.seconds(1)
 
-    // The files that extend this class act on these, and nobody else does.
+    // Only the files that extend this class use these.
 
     let core: ServerCore
     let socket: Int32
@@ -127,7 +127,7 @@ final class ServerConnection {
         updateInterest()
     }
 
-    /// Goes on with the answer and, when it's done, with the requests that came meanwhile.
+    /// Continues with the answer and, when it's done, with the requests that came meanwhile.
     private func proceed() {
         perform()
         while canTakePending, !pending.isEmpty {
@@ -207,7 +207,7 @@ final class ServerConnection {
         script = Script()
         pending = []
         setWait(.nothing)
-        // Within the note, so that a client that sees the end finds it written down.
+        // Within the note, so that a client that sees the end finds it recorded.
         core.recorder.note { state in
             close(socket)
             state.open -= 1

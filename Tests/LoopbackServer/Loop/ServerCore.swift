@@ -3,11 +3,11 @@ import Glibc
 
 /// The listening socket of a server and its connections.
 ///
-/// `@unchecked Sendable`: everything mutable is touched on the loop alone (asserted).
+/// `@unchecked Sendable`: everything mutable is touched only on the loop (asserted).
 final class ServerCore: EventLoop.Delegate, @unchecked Sendable {
     private static let listenerToken: UInt64 = 0
     private static let bufferSize = 256 * 1024
-    /// How long no connection is accepted when no descriptor is left for one.
+    /// How long to stop accepting connections when there are no descriptors left.
     private static let acceptPause = Duration.milliseconds(10)
 
     let loop: EventLoop
@@ -44,7 +44,7 @@ final class ServerCore: EventLoop.Delegate, @unchecked Sendable {
     }
 
     deinit {
-        assert(listener == nil && connections.isEmpty, "The loop ends before its server")
+        assert(listener == nil && connections.isEmpty, "The loop has ended before its server")
         receiveBuffer.deallocate()
         sendBuffer.deallocate()
     }
@@ -102,7 +102,7 @@ final class ServerCore: EventLoop.Delegate, @unchecked Sendable {
             case .noneWaiting:
                 return
             case .exhausted:
-                // What is in the backlog waits.
+                // The backlog waits.
                 loop.rewatch(listener, token: Self.listenerToken, for: [])
                 return loop.schedule(at: .now + Self.acceptPause, token: Self.listenerToken)
             }

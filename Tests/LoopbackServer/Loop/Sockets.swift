@@ -80,7 +80,7 @@ enum Sockets {
 
     /// The port a listening socket got.
     static func localPort(_ descriptor: Int32) throws -> Int {
-        // The port stands at the same place in the IPv4 and the IPv6 address.
+        // The port is in the same place in IPv4 and IPv6 addresses.
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let result = withGenericAddress(&address) { pointer, _ in getsockname(descriptor, pointer, &length) }
@@ -91,7 +91,7 @@ enum Sockets {
     enum Accepted {
         case socket(Int32)
         case noneWaiting
-        /// No descriptor is left for it.
+        /// There are no descriptors left for it.
         case exhausted
     }
 
@@ -104,12 +104,12 @@ enum Sockets {
         return .socket(socket)
     }
 
-    /// What a `recv` or `send` came to.
+    /// The result of a `recv` or `send`.
     enum Transfer {
         case moved(Int)
         /// The peer has closed its direction. Only `receive` reports it.
         case ended
-        /// Nothing can move now.
+        /// It would block.
         case wouldBlock
         /// The connection is gone.
         case failed

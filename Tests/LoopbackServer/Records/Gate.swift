@@ -1,6 +1,6 @@
-/// An event that happens once: closed until somebody opens it, open ever after.
+/// An event that happens once: closed until someone opens it, then open for good.
 ///
-/// A test holds back a server with it (`Step.waitFor`), or learns how far the server has come (`Step.open`). May be used
+/// A test holds back a server with it (`Step.waitFor`), or learns how far the server has got (`Step.open`). May be used
 /// from any thread.
 package final class Gate: Sendable {
     private struct State {
@@ -17,7 +17,7 @@ package final class Gate: Sendable {
 
     package var isOpen: Bool { state.withLock { $0.isOpen } }
 
-    /// Lets everybody through. Does nothing if it's open already.
+    /// Lets everyone through. Does nothing if it's already open.
     package func open() {
         let (actions, waiters) = state.withLock { state in
             defer {
@@ -57,7 +57,7 @@ package final class Gate: Sendable {
         }
     }
 
-    /// Calls `action` once, when the gate opens, on the opener's thread; at once, on the caller's, if it's open already.
+    /// Calls `action` once, when the gate opens, on the opener's thread; at once, on the caller's, if it's already open.
     package func whenOpen(_ action: @escaping @Sendable () -> Void) {
         let isOpen = state.withLock { state in
             if !state.isOpen { state.actions.append(action) }

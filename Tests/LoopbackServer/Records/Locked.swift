@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value behind a lock.
+/// A value guarded by a lock.
 ///
 /// `@unchecked Sendable`: `value` is reached only through `withLock`.
 final class Locked<Value: Sendable>: @unchecked Sendable {

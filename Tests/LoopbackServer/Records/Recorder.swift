@@ -20,7 +20,7 @@ final class Recorder: Sendable {
         var state = State()
         var watchers: [Watcher] = []
 
-        /// Takes out those who need wait no longer: what they wait for holds, or won't any more.
+        /// Removes the watchers that needn't wait any longer: their condition holds, or never will.
         mutating func takeFinished() -> [Watcher] {
             let state = state
             var finished: [Watcher] = []
@@ -35,7 +35,7 @@ final class Recorder: Sendable {
         }
     }
 
-    /// Somebody who waits.
+    /// A waiting caller.
     private final class Watcher: Sendable {
         let condition: @Sendable (State) -> Bool
         let hasHeld = Locked(false)
@@ -48,12 +48,12 @@ final class Recorder: Sendable {
 
     private let books = Locked(Books())
 
-    /// Reads several facts of the same moment.
+    /// Reads several facts at the same moment.
     func read<Result>(_ body: (State) -> Result) -> Result {
         books.withLock { body($0.state) }
     }
 
-    /// Writes down what happened, and wakes who waited for it.
+    /// Records what happened, and wakes those waiting for it.
     @discardableResult
     func note<Result>(_ change: (inout State) -> Result) -> Result {
         let (result, finished) = books.withLock { books in

@@ -68,7 +68,7 @@ extension LoopbackServer.Response {
         return Data(sha1(Array(key.utf8))).base64EncodedString()
     }
 
-    /// RFC 3174, as plainly as can be.
+    /// RFC 3174, as simple as possible.
     private static func sha1(_ message: [UInt8]) -> [UInt8] {
         var padded = message + [0x80]
         while padded.count % 64 != 56 { padded.append(0) }

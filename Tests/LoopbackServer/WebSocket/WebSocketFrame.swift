@@ -1,7 +1,7 @@
 import Foundation
 
 extension LoopbackServer {
-    /// A frame of a web socket, byte for byte (RFC 6455 §5.2): nothing in it need be right.
+    /// A frame of a web socket, byte for byte (RFC 6455 §5.2); it needn't be valid.
     package struct WebSocketFrame: Sendable, Equatable {
         package enum Opcode {
             package static let continuation: UInt8 = 0
@@ -17,7 +17,7 @@ extension LoopbackServer {
         package var isFinal: Bool
         /// The three reserved bits; 4 is the first of them.
         package var reserved: UInt8 = 0
-        /// nil for a frame that isn't masked, as a server's.
+        /// nil for a frame that isn't masked, like a server's.
         package var mask: [UInt8]?
 
         package init(_ opcode: UInt8, _ payload: Data = Data(), isFinal: Bool = true, reserved: UInt8 = 0) {
@@ -63,7 +63,7 @@ extension LoopbackServer {
     }
 }
 
-/// Takes a client's bytes apart into frames. Trusts them: it is for tests.
+/// Splits a client's bytes into frames. Trusts them: it is for tests.
 package struct WebSocketFrameReader: Sendable {
     private var bytes: [UInt8] = []
 
