@@ -1,16 +1,17 @@
 import CurlNetworking
 import Foundation
 
-/// `openssl s_server`, which demands a certificate of the tests' authority, and ends the handshake by an alert without one.
+/// `openssl s_server`, which demands a certificate of the tests' authority, and ends the handshake with an alert without
+/// one.
 package final class AlertingServer: Sendable {
     package let site: TLSSite
     package let url: URL
     private let process: ChildProcess
 
-    /// - Parameter options: More words for s_server.
+    /// - Parameter options: More arguments for s_server.
     package init(_ options: [String] = []) async throws {
         site = try TLSNginx.shared().site
-        // s_server takes no notice of its input's end.
+        // s_server ignores the end of its input.
         let script = """
             "$@" </dev/null 2>/dev/null &
             server=$!

@@ -2,8 +2,8 @@ import Foundation
 
 /// Small bodies that decode to large ones.
 package enum Bombs {
-    /// Brotli with a window of 16 MiB, and of bytes that cost it most: each command copies two, and none takes a bit. 16 MiB more of them
-    /// take some 13 bytes.
+    /// Brotli with a window of 16 MiB, and the bytes that cost it most: each command copies two, and none takes a bit. Another 16 MiB of
+    /// them take some 13 bytes.
     package static func brotli(mebibytes: Int) -> (coded: Data, length: Int64) {
         var bits = BitWriter()
         bits.put(0b1111, 4)  // the window

@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
 
-/// A program that runs for one test. It is told to end by the end of its standard input, which comes even when the test
-/// process is killed; and its lines are read as they come.
+/// A program that runs for one test. The end of its standard input tells it to end, which happens even if the test
+/// process is killed. Its lines are read as they arrive.
 ///
-/// It starts with an empty signal mask, every signal at its default action, and no descriptors but those given to it.
+/// It starts with an empty signal mask, every signal at its default action, and no descriptors except those given to
+/// it.
 package final class ChildProcess: Sendable {
     package enum Ending: Sendable, Equatable {
         case exit(Int32)
@@ -28,7 +29,7 @@ package final class ChildProcess: Sendable {
         var waiters: [CheckedContinuation<Ending, Never>] = []
     }
 
-    /// Starts `words`, whose first is looked for in `PATH`.
+    /// Starts `words`, the first of which is looked up in `PATH`.
     ///
     /// - Parameters:
     ///   - descriptors: The child has them as 3, 4 and so on.
@@ -72,7 +73,7 @@ package final class ChildProcess: Sendable {
 
     // MARK: - Talking
 
-    /// The next line of its output; nil behind the last, and when the test's time is over. One reader at a time.
+    /// The next line of its output; nil after the last, and when the test's time is up. One reader at a time.
     package func line() async -> String? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -89,7 +90,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// What is left of its output.
+    /// The rest of its output.
     package func remainingLines() async -> [String] {
         var lines: [String] = []
         while let line = await line() { lines.append(line) }
@@ -110,7 +111,7 @@ package final class ChildProcess: Sendable {
 
     // MARK: - The end
 
-    /// Ends its input: a helper ends by that.
+    /// Ends its input, which makes a helper end.
     package func closeInput() {
         state.update { state in
             guard !state.isInputClosed else { return }
@@ -119,14 +120,14 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Does nothing when it has ended.
+    /// Does nothing if it has ended.
     package func kill(_ signal: Int32 = SIGKILL) {
         state.update { state in
             if state.ending == nil { _ = Glibc.kill(pid, signal) }
         }
     }
 
-    /// How it ended, once it has; it is killed when the test's time is over.
+    /// How it ended, once it has; it is killed when the test's time is up.
     package func ending() async -> Ending {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -166,7 +167,7 @@ package final class ChildProcess: Sendable {
 
         var information = siginfo_t()
         while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
-        // Under the lock, so that nobody sends a signal to whoever gets the number next.
+        // Under the lock, so that no signal goes to a process that gets the same number next.
         let (ending, waiters) = state.update { state in
             let ending = Spawn.ending(of: pid)
             state.ending = ending
@@ -191,7 +192,7 @@ package final class ChildProcess: Sendable {
 
     private static func makePipe() throws -> (read: Int32, write: Int32) {
         var ends: [Int32] = [-1, -1]
-        // A pair of sockets, because they can be made such that no child that starts right now gets them as well.
+        // A socket pair, because it can be made so that no other child that starts right now inherits it.
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
             throw Failure(description: "no pipe: \(String(cString: strerror(errno)))")
         }

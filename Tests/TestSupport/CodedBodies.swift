@@ -32,7 +32,7 @@ package enum CodedBodies {
         """
     )
 
-    /// With zlib's wrapping (RFC 1950).
+    /// With the zlib wrapper (RFC 1950).
     package static let wrappedDeflate = decode(
         """
         eNrtltuVxSAMA/9dBSXENs/+G9vRbWP1xSEJBmPJmW98kSOjxoweL+bIHWvUij16xxnzxR17xhs3I7+RHwtYUcxq5JyRzZoXydK3I1nM6tzEYH

@@ -6,7 +6,7 @@ import CurlNetworkingLoopbackServer
 /// A cookie that makes changes to its storage wait, as a slow disk does: the storage asks it for its expiry, with its lock held, before
 /// each write of its file.
 package final class HoldingCookie: HTTPCookie, @unchecked Sendable {
-    // @unchecked is true because `gate` is a lock's, and the rest the stock class's.
+    // @unchecked is true because `gate` is guarded by a lock, and the rest is the stock class's.
     private let gate = Mutex<(onAsked: @Sendable () -> Void, until: Gate)?>(nil)
 
     /// From now on, changes to the storage call `onAsked` and then wait for `gate`.
@@ -53,7 +53,7 @@ package struct FileCookieStorage {
 }
 
 extension HTTPCookieStorage {
-    /// The values of its cookies by name, but for one that holds it up.
+    /// The values of its cookies by name, except for one that holds it up.
     package var values: [String: String] {
         var values: [String: String] = [:]
         for cookie in cookies ?? [] where !(cookie is HoldingCookie) { values[cookie.name] = cookie.value }

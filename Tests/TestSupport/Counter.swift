@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A number behind a lock, for scripts that count their requests.
+/// A number guarded by a lock, for scripts that count their requests.
 package final class Counter: Sendable {
     private let value = Mutex(0)
 

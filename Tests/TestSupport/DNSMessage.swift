@@ -10,7 +10,7 @@ package struct DNSQuery: Sendable {
 
     package static let ipv4 = 1
 
-    /// nil for what is no query with one question.
+    /// nil for anything but a query with one question.
     package init?(_ message: Data) {
         let bytes = Array(message)
         guard bytes.count > 12, bytes[4] == 0, bytes[5] == 1 else { return nil }

@@ -1,9 +1,10 @@
 import CurlNetworking
 import Foundation
 
-/// A delegate that is asked about redirects and challenges, and answers as a test tells it to. It also hears of completions.
+/// A delegate that is asked about redirects and challenges, and answers as a test tells it to. It is also told of
+/// completions.
 ///
-/// Each question notes on which queue it was asked.
+/// Each question records the queue on which it was asked.
 package final class DecidingDelegate: NSObject, URLSessionDataDelegate, DelegateRecorder {
     package typealias RedirectAnswer = @Sendable (URLRequest?) -> Void
     package typealias ChallengeAnswer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

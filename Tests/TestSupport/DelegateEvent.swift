@@ -18,10 +18,10 @@ package enum DelegateEvent: Sendable, Equatable {
     case resumed(offset: Int64, expected: Int64)
     case finishedDownloading
     case metrics
-    /// nil for success; `.unknown` for what is no `URLError`.
+    /// nil for success; `.unknown` for anything but a `URLError`.
     case completed(URLError.Code?)
     case becameInvalid
-    /// Something that happened elsewhere, in a test's words.
+    /// Something that happened elsewhere, as described by a test.
     case noted(String)
 
     /// The event without its values.

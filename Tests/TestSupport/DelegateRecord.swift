@@ -7,7 +7,7 @@ package struct DelegateRecord: Sendable {
         /// nil for what concerns the session.
         package let task: Int?
         package let event: DelegateEvent
-        /// Whether it came elsewhere than on the session's delegate queue, where the delegate looks at that.
+        /// Whether it came on another queue than the session's delegate queue, if the delegate checks that.
         package let isOffQueue: Bool
 
         package var name: String { isOffQueue ? event.name + " on another queue" : event.name }
@@ -20,13 +20,13 @@ package struct DelegateRecord: Sendable {
     package var metrics: [URLSessionTaskMetrics] = []
     package var informational: [HTTPURLResponse] = []
 
-    /// What the only task has ended with.
+    /// The error that the only task has ended with.
     package var error: URLError? { completions.values.first?.first ?? nil }
 }
 
-/// A delegate that writes down what it is told. Tests ask it, and wait for any of it.
+/// A delegate that records what it is told. Tests read the record, and wait for any of it.
 ///
-/// There are several because it changes what a session does whether its delegate has a method. Tasks are told apart by
+/// There are several because a session's behaviour depends on which methods its delegate has. Tasks are told apart by
 /// `taskIdentifier`, so one delegate serves one session.
 package protocol DelegateRecorder: AnyObject {
     var record: Watched<DelegateRecord> { get }
@@ -34,8 +34,8 @@ package protocol DelegateRecorder: AnyObject {
 
 extension DelegateRecorder {
     /// - Parameters:
-    ///   - session: On whose delegate queue it should come; without it that isn't looked at.
-    ///   - change: What else is kept of it.
+    ///   - session: The session on whose delegate queue it should come; nil to skip that check.
+    ///   - change: Records anything else about it.
     func note(
         _ event: DelegateEvent,
         of task: URLSessionTask?,
@@ -62,7 +62,7 @@ extension DelegateRecorder {
     /// Everything, in order.
     package var entries: [DelegateRecord.Entry] { record.value.entries }
 
-    /// What the delegate heard of one task, in order.
+    /// What the delegate was told about one task, in order.
     package func events(of task: URLSessionTask) -> [DelegateEvent] {
         let identifier = task.taskIdentifier
         return entries.filter { $0.task == identifier }.map(\.event)
@@ -88,7 +88,7 @@ extension DelegateRecorder {
         record.value.bodies[task.taskIdentifier]
     }
 
-    /// The body of the only task that the delegate has heard of.
+    /// The body of the only task that the delegate was told about.
     package var onlyBody: Data? {
         let bodies = record.value.bodies
         return bodies.count == 1 ? bodies.first?.value : nil
@@ -127,18 +127,18 @@ extension DelegateRecorder {
         try await record.wait { $0.entries.contains { $0.task == identifier && condition($0.event) } }
     }
 
-    /// Returns when some event of this name has come, of whichever task.
+    /// Returns when an event of this name has come, for any task.
     package func wait(for name: String) async throws {
         try await record.wait { $0.entries.contains { $0.name == name } }
     }
 
-    /// Returns when so many body bytes of the task have arrived.
+    /// Returns when this many body bytes of the task have arrived.
     package func wait(for task: URLSessionTask, bytes count: Int) async throws {
         let identifier = task.taskIdentifier
         try await record.wait { $0.bodies[identifier]?.count ?? 0 >= count }
     }
 
-    /// Returns when so many body bytes of some task have arrived.
+    /// Returns when this many body bytes of some task have arrived.
     package func wait(forOnlyBodyOf count: Int) async throws {
         try await record.wait { $0.bodies.values.first?.count ?? 0 >= count }
     }

@@ -1,7 +1,7 @@
 import CurlNetworkingLoopbackServer
 import Foundation
 
-/// What `test-helper faults` talks to, in another process: the system's faults are to be the client's alone.
+/// What `test-helper faults` talks to, in another process: the system's faults are only meant for the client.
 package enum FaultServer {
     package static func start() throws -> LoopbackServer {
         var options = LoopbackServer.Options()
@@ -29,12 +29,12 @@ package enum FaultServer {
         }
     }
 
-    /// Where something is over TLS: nginx passes the request on.
+    /// Where something is over TLS: nginx forwards the request.
     package static func secureURL(_ name: String, _ port: Int, _ securePort: Int) -> URL {
         URL(string: "https://127.0.0.1:\(securePort)/websocket/\(port)/\(name)") ?? URL(fileURLWithPath: "/")
     }
 
-    /// Where something is; each under a name of its own, which only `faults.c` knows.
+    /// Where something is, each under its own name, which only `faults.c` knows.
     package static func url(_ name: String, port: Int, scheme: String = "http") -> URL {
         URL(string: "\(scheme)://\(name).faults.test:\(port)/\(name)") ?? URL(fileURLWithPath: "/")
     }

@@ -2,7 +2,8 @@ import Dispatch
 import CurlNetworkingLoopbackServer
 
 extension Gate {
-    /// Blocks the calling thread until the gate is open: for delegate methods that play slow, never for Swift tasks.
+    /// Blocks the calling thread until the gate is open: for delegate methods that pretend to be slow, never for Swift
+    /// tasks.
     package func waitBlocking() {
         let semaphore = DispatchSemaphore(value: 0)
         whenOpen { semaphore.signal() }

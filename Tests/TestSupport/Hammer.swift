@@ -1,7 +1,7 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// Runs `body` over and over on threads of their own, until `gate` is open; returns when all have stopped.
+/// Runs `body` over and over on several new threads until `gate` is open; returns when all have stopped.
 package func hammer(threads count: Int, until gate: Gate, _ body: @escaping @Sendable (_ thread: Int) -> Void) async {
     await withTaskGroup(of: Void.self) { group in
         for index in 0..<count {
@@ -17,7 +17,7 @@ package func hammer(threads count: Int, until gate: Gate, _ body: @escaping @Sen
     }
 }
 
-/// Calls `body` on a thread of its own.
+/// Calls `body` on its own thread.
 package func onOtherThread(_ body: @escaping @Sendable () -> Void) {
     Thread.detachNewThread(body)
 }

@@ -18,7 +18,7 @@ package struct LoopHold: Sendable {
         }
     }
 
-    /// Lets the loop go on.
+    /// Lets the loop continue.
     package func end() {
         gate.open()
     }

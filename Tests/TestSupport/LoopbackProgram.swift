@@ -7,9 +7,9 @@ package enum LoopbackProgram {
     /// The server ends with the test process, however that ends, or with the returned object. Then its directory is removed.
     ///
     /// - Parameters:
-    ///   - package: Debian's name for what has to be installed.
+    ///   - package: The Debian package that has to be installed.
     ///   - directory: The server's own; nil if it needs none.
-    ///   - command: The program's words for these ports; the first is its path. Asked again for other ports when another program
+    ///   - command: The program's command line for these ports; the first word is its path. Asked again for other ports if another program
     ///     has taken one of them meanwhile.
     package static func start(
         _ package: String,
@@ -33,8 +33,8 @@ package enum LoopbackProgram {
         throw ChildProcess.Failure(description: "\(package) doesn't listen")
     }
 
-    /// Runs the server, and a watchdog that ends it and removes its directory when the tests have ended, whichever way. The server has a
-    /// moment to write its last words; a directory may be one that nobody can write to.
+    /// Runs the server, and a watchdog that ends it and removes its directory when the tests have ended, in whatever way. The server has
+    /// a moment to finish writing; a directory may be one that no one can write to.
     private static let script = """
         directory=$1; shift
         exec 9<&0

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// nginx that shows each connection another of a hundred certificates, all signed by nobody but themselves.
+/// nginx that shows each connection another of a hundred self-signed certificates.
 package final class ManyCertificates: Sendable {
     package let url: URL
     private let process: ChildProcess

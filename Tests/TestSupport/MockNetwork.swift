@@ -2,14 +2,14 @@ import CurlNetworking
 import Foundation
 import CurlNetworkingLocks
 
-/// A host of a test's own, whose URLs a protocol class loads as the test says.
+/// A test's own host, whose URLs a protocol class loads as the test says.
 package final class MockNetwork: Sendable {
     package typealias Script = @Sendable (MockProtocol) -> Void
 
     package let host = "\(UUID().uuidString.lowercased()).test"
     /// The requests that were begun, in order.
     package let requests = Watched<[URLRequest]>([])
-    /// How often an object was told to stop.
+    /// How many times an object was told to stop.
     package let stops = Watched(0)
     fileprivate let script: Script
 

@@ -5,10 +5,10 @@ import Glibc
 ///
 /// It ends with the test process, however that ends, and its directory is removed.
 ///
-/// The answers' `X-Connection` and `X-Protocol` tell on which of nginx's connections, and how, they came, `X-Host` and `X-Client`
-/// what nginx saw of the client.
+/// The answers' `X-Connection` and `X-Protocol` say which of nginx's connections they came on, and how; `X-Host` and `X-Client`
+/// say what nginx saw of the client.
 package final class Nginx: Sendable {
-    /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
+    /// The one that all tests share. Throws if nginx or openssl is missing, or doesn't start.
     package static func shared() throws -> Nginx { try sharedResult.get() }
 
     private static let sharedResult = Result { try Nginx() }
@@ -20,8 +20,8 @@ package final class Nginx: Sendable {
 
     private init() throws {
         site = try NginxSite()
-        // nginx gets sockets that listen already: no port can be taken in between, and who connects early waits. It crashes
-        // with such sockets if it has no master process.
+        // nginx gets sockets that already listen: no port can be taken in between, and clients that connect early wait. It
+        // crashes with such sockets if it has no master process.
         let plain = try ListeningSocket.open(backlog: 4096, for: "nginx")
         defer { close(plain.descriptor) }
         let tls = try ListeningSocket.open(backlog: 4096, for: "nginx")
@@ -36,7 +36,7 @@ package final class Nginx: Sendable {
         process = try Self.start(site, [plain.descriptor, tls.descriptor, socket, tlsSocket])
     }
 
-    /// Something to say when nginx didn't answer.
+    /// For the failure message if nginx didn't answer.
     package var complaints: String {
         (try? String(contentsOf: site.errorLog, encoding: .utf8)) ?? "nginx wrote no error log"
     }
@@ -74,7 +74,7 @@ package final class Nginx: Sendable {
         )
     }
 
-    /// Runs nginx, and a watchdog that ends it and removes its directory when the tests have ended, whichever way.
+    /// Runs nginx, and a watchdog that ends it and removes its directory when the tests have ended, in whatever way.
     static let script = """
         directory=$1; shift
         exec 9<&0

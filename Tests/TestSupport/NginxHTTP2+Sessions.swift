@@ -2,7 +2,7 @@ import CurlNetworking
 import Foundation
 
 extension NginxHTTP2 {
-    /// A session that trusts the server and speaks HTTP/2 to all of its listeners that can: by prior knowledge where there is no TLS.
+    /// A session that trusts the server and speaks HTTP/2 to all of its listeners that can, by prior knowledge if there is no TLS.
     package func session(delegate: (any URLSessionDelegate)? = nil) -> URLSession {
         URLSession.forTest(delegate: delegate) {
             $0.urlCache = nil
@@ -11,7 +11,7 @@ extension NginxHTTP2 {
         }
     }
 
-    /// On which of the server's connections the answer came; nil where it didn't come over HTTP/2.
+    /// Which of the server's connections the answer came on; nil if it didn't come over HTTP/2.
     package static func connection(of response: URLResponse?) -> String? {
         guard let response = response as? HTTPURLResponse,
             response.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0"

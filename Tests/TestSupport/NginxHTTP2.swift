@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// A real HTTP/2 server for the tests: Debian's nginx once more, which hands requests below `/proxy/PORT/` on to a `LoopbackServer`.
+/// A real HTTP/2 server for the tests: Debian's nginx again, which forwards requests below `/proxy/PORT/` to a `LoopbackServer`.
 ///
-/// Its answers' `X-Connection` and `X-Protocol` are `Nginx`'s, and so is its certificate's authority.
+/// Its answers have the same `X-Connection` and `X-Protocol` as `Nginx`'s, and its certificate the same authority.
 package final class NginxHTTP2: Sendable {
     package enum Listener: Int, Sendable, CaseIterable {
         /// HTTP/2 or HTTP/1.1, over TLS.
@@ -16,11 +16,11 @@ package final class NginxHTTP2: Sendable {
         case fourStreams
         /// The same with one.
         case oneStream
-        /// HTTP/2 over TLS, with no more than ten requests on a connection in all.
+        /// HTTP/2 over TLS, with no more than ten requests on a connection in total.
         case tenRequests
     }
 
-    /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
+    /// The one that all tests share. Throws if nginx or openssl is missing, or doesn't start.
     package static func shared() throws -> NginxHTTP2 { try sharedResult.get() }
 
     private static let sharedResult = Result { try NginxHTTP2() }

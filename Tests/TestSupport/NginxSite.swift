@@ -39,7 +39,7 @@ package struct NginxSite: Sendable {
         return Data((0..<(1 << 17)).flatMap { _ in withUnsafeBytes(of: generator.next() as UInt64) { Array($0) } })
     }()
 
-    /// The large file is zeros, but for one marked byte in each of its mebibytes.
+    /// The large file is zeros, except for one marked byte in each of its mebibytes.
     package static func largeByte(at offset: Int) -> UInt8 {
         offset % (1 << 20) == markOffset ? UInt8(truncatingIfNeeded: 1 + offset >> 20 % 255) : 0
     }

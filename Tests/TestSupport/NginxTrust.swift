@@ -3,13 +3,13 @@ import Glibc
 
 /// Makes a child process trust the certificate that nginx shows, without touching the machine's own trust store.
 ///
-/// Without a word from the program or the environment, libcurl verifies against the system's bundle, and that way is to be tested
-/// too. So the child runs in a mount
-/// namespace of its own, in which a bundle with one more certificate lies over the system's. It ends with the child.
+/// Unless the program or the environment says otherwise, libcurl verifies against the system's bundle, and that has to be tested
+/// too. So the child runs in its own mount namespace, in which a bundle with one more certificate is mounted over the system's.
+/// It ends with the child.
 package struct NginxTrust: Sendable {
     private let prefix: [String]
 
-    /// Whether this process may make such a namespace: as root, or where users may make their own.
+    /// Whether this process may make such a namespace: as root, or if users may make their own.
     package static let isPossible: Bool = {
         let words = namespace + ["sh", "-c", "mount --bind /etc/hostname /etc/hostname"]
         return (try? Spawn.run(#"exec "$@""#, words)) == .exit(0)

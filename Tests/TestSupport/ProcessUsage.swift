@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a process holds of the system, as Linux tells in `/proc`.
+/// The system resources that a process holds, according to `/proc`.
 package struct ProcessUsage: Sendable {
     /// Numbers and what they are, such as `socket:[4711]`.
     package let descriptors: [Int: String]
@@ -16,9 +16,9 @@ package struct ProcessUsage: Sendable {
         descriptors = names.reduce(into: [:]) { result, name in
             guard let number = Int(name),
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(name)"),
-                // The one that reads this very directory.
+                // The one that reads this directory.
                 !target.hasPrefix("/proc/\(pid)/fd"),
-                // The thread sanitizer talks through one to the program that finds names for what it has seen, suppressed or not.
+                // The thread sanitizer has one to the program that symbolises what it has seen, suppressed or not.
                 !(Self.isThreadSanitized && target.hasPrefix("pipe:"))
             else { return }
             result[number] = target
@@ -35,13 +35,13 @@ package struct ProcessUsage: Sendable {
         peak = value("VmHWM") * 1024
     }
 
-    /// Has `peak` count from now on.
+    /// Makes `peak` count from now on.
     package static func resetPeak(of pid: pid_t = getpid()) throws {
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/\(pid)/clear_refs"))
     }
 
-    /// What a process holds when nothing has changed for a while: what is closed or ended elsewhere than on the caller's
-    /// thread is gone by then.
+    /// What a process holds when nothing has changed for a while: what is closed or ended on other threads than the caller's is gone by
+    /// then.
     package static func atRest(of pid: pid_t = getpid()) async -> ProcessUsage {
         var usage = ProcessUsage(of: pid)
         var polls = 0
@@ -54,8 +54,8 @@ package struct ProcessUsage: Sendable {
         return usage
     }
 
-    /// Gives the process time to let go of what it needs no longer: Dispatch keeps idle threads for some seconds. Returns as
-    /// soon as there are no more descriptors than in `before`, and no more than so many threads more, and after 20 s in any case.
+    /// Gives the process time to release what it no longer needs: Dispatch keeps idle threads for some seconds. Returns as soon as there
+    /// are no more descriptors than in `before`, and at most this many more threads, and after 20 s in any case.
     package static func settled(
         like before: ProcessUsage,
         of pid: pid_t = getpid(),
@@ -71,20 +71,20 @@ package struct ProcessUsage: Sendable {
         }
     }
 
-    /// Gives the system what this process's allocator only keeps for later, so that `resident` is what is in use.
+    /// Returns to the system what this process's allocator only keeps for later, so that `resident` is what is in use.
     package static func trim() {
         typealias Trim = @convention(c) (Int) -> Int32
         guard let trim = dlsym(nil, "malloc_trim") else { return }
         _ = unsafeBitCast(trim, to: Trim.self)(0)
     }
 
-    /// The system tells nobody when a process closes something.
+    /// The system doesn't report when a process closes something.
     private static func pause() async {
         try? await Task.sleep(for: .milliseconds(20))
     }
 
-    /// By how much memory may grow where so many bytes are needed: the address sanitizer keeps back what is freed, and the thread sanitizer
-    /// has several bytes of its own for each.
+    /// By how much memory may grow when this many bytes are needed: the address sanitizer holds back what is freed, and the thread
+    /// sanitizer has several bytes of its own for each.
     package static func growth(of bytes: Int) -> Int {
         if isThreadSanitized { return 16 * bytes }
         return dlsym(nil, "__asan_init") == nil ? bytes : 4 * bytes

@@ -1,10 +1,10 @@
 import CurlNetworking
 import Foundation
 
-/// A delegate for sessions and single tasks that writes down every call, in order, and lets a test wait for any of them.
+/// A delegate for sessions and single tasks that records every call, in order, and lets a test wait for any of them.
 ///
-/// It implements what tells of a task's course; questions other than the response's disposition get the default answers.
-/// What it should do besides recording, a test gives it beforehand.
+/// It implements the methods that report a task's progress; questions other than the response's disposition get the
+/// default answers. A test passes in what it should do besides recording.
 package final class RecordingDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, DelegateRecorder {
     package typealias Disposition = @Sendable (URLSession.ResponseDisposition) -> Void
 

@@ -24,7 +24,7 @@ package struct Rig: Sendable {
         self.init(server, delegate: delegate, delegateQueue: delegateQueue, configure: configure)
     }
 
-    /// With a server that is there already, and is the rig's from here on.
+    /// With an existing server, which belongs to the rig from here on.
     package init(
         _ server: LoopbackServer,
         delegate: (any URLSessionDelegate)? = nil,
@@ -35,10 +35,10 @@ package struct Rig: Sendable {
         session = .forTest(delegate: delegate, delegateQueue: delegateQueue, configure)
     }
 
-    /// The server's URL with this path, and query, behind it.
+    /// The server's URL with this path and query.
     package func url(_ path: String) -> URL { server.url(path) }
 
-    /// Cancels what is under way in the session, and stops the server.
+    /// Cancels everything in the session, and stops the server.
     package func stop() {
         session.invalidateAndCancel()
         server.stop()

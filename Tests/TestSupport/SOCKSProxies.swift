@@ -1,10 +1,10 @@
 import CurlNetworking
 import Foundation
 
-/// A real SOCKS proxy for the tests: Debian's dante, for everybody, in the versions 4 and 5. It ends with the test process, however
+/// A real SOCKS proxy for the tests: Debian's dante, for everyone, in versions 4 and 5. It ends with the test process, however
 /// that ends.
 package final class Dante: Sendable {
-    /// The one that all tests share. Throws where dante is missing or doesn't start.
+    /// The one that all tests share. Throws if dante is missing or doesn't start.
     package static func shared() throws -> Dante { try sharedResult.get() }
 
     private static let sharedResult = Result { try Dante() }
@@ -40,7 +40,7 @@ package final class Dante: Sendable {
 /// A real SOCKS 5 proxy that wants a name and a password ("user" and "secret"): Debian's microsocks. It ends with the test process,
 /// however that ends.
 package final class Microsocks: Sendable {
-    /// The one that all tests share. Throws where microsocks is missing or doesn't start.
+    /// The one that all tests share. Throws if microsocks is missing or doesn't start.
     package static func shared() throws -> Microsocks { try sharedResult.get() }
 
     private static let sharedResult = Result { try Microsocks() }

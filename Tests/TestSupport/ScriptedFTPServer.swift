@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import CurlNetworkingLoopbackServer
 
-/// An FTP server of one file that does what a test wants: it knows passive mode, and answers each command as told.
+/// An FTP server with one file that does what a test wants: it supports passive mode, and answers each command as told.
 ///
 /// One thread for each connection. It ends with `stop()`, which every test must call.
 package final class ScriptedFTPServer: Sendable {
     package enum Answer: Sendable {
-        /// Such a line; by default the server's own.
+        /// This line; by default the server's own.
         case reply(String)
         /// No answer until the gate is open, then the server's own.
         case after(Gate)
@@ -28,7 +28,7 @@ package final class ScriptedFTPServer: Sendable {
     private let state = Watched(State())
     private let script: @Sendable (String) -> Answer?
 
-    /// `script` is asked with each command, and "226" before the reply behind the data.
+    /// `script` is asked about each command, and about "226" before the reply that follows the data.
     package init(
         _ content: Data,
         port: Int = 0,
@@ -56,11 +56,11 @@ package final class ScriptedFTPServer: Sendable {
         URL(string: "ftp://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
     }
 
-    /// The commands of all connections, in the order they came.
+    /// The commands of all connections, in the order they arrived.
     package var commands: [String] { state.value.commands }
     package var stored: [Data] { state.value.stored }
 
-    /// Returns when a command that begins like this has come.
+    /// Returns when a command that begins like this has arrived.
     package func wait(for command: String) async throws {
         try await state.wait { $0.commands.contains { $0.hasPrefix(command) } }
     }

@@ -3,8 +3,8 @@ import Glibc
 import CurlNetworkingLoopbackServer
 import CurlNetworkingLocks
 
-/// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields. What it gets of a
-/// body it allows to be sent again, byte for byte.
+/// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields. It opens the
+/// flow-control window again for every byte of a body that it gets.
 ///
 /// One thread for each connection and one for each answer. It ends with `stop()`, which every test must call.
 package final class ScriptedHTTP2Server: Sendable {
@@ -15,7 +15,7 @@ package final class ScriptedHTTP2Server: Sendable {
         package let connection: Int
         /// The stream's identifier: 1, 3, 5 and so on.
         package let stream: UInt32
-        /// Opened when the whole request has come, or nothing more of it will.
+        /// Opened when the whole request has arrived, or no more of it will.
         fileprivate let end = Gate()
     }
 
@@ -30,16 +30,16 @@ package final class ScriptedHTTP2Server: Sendable {
         /// The connection is closed.
         case hangUp
         case waitFor(Gate)
-        /// Goes on when the request's body is complete.
+        /// Continues when the request's body is complete.
         case waitForBody
-        /// Lets the client send so many more bytes of the request's body.
+        /// Lets the client send this many more bytes of the request's body.
         case grant(UInt32)
     }
 
     package struct State: Sendable {
         package var requests: [Request] = []
         package var connections = 0
-        /// What has come of each request's body, by the request's number.
+        /// What has arrived of each request's body, by the request's number.
         package var bodies: [Int: Data] = [:]
         /// How many requests were refused because of the limit of streams.
         package var refusals = 0
@@ -58,7 +58,7 @@ package final class ScriptedHTTP2Server: Sendable {
     /// `script` is asked with each request once its header fields are complete.
     ///
     /// - Parameters:
-    ///   - maximumStreams: What the server says of how many requests it takes at once on a connection.
+    ///   - maximumStreams: How many requests the server says it takes at once on a connection.
     ///   - refusesMore: Whether it refuses those beyond.
     ///   - window: How many bytes of a body may be sent before the server allows more; nil for the protocol's default, 65,535.
     package init(
@@ -151,7 +151,7 @@ package final class ScriptedHTTP2Server: Sendable {
     private final class Connection: Sendable {
         let socket: Int32
         let number: Int
-        /// The requests under way.
+        /// The requests in progress.
         let streams = Mutex<[UInt32: Request]>([:])
         private let sending = Mutex(())
 
@@ -177,7 +177,7 @@ package final class ScriptedHTTP2Server: Sendable {
             }
         }
 
-        /// nil where the connection is over.
+        /// nil if the connection is over.
         func read(_ count: Int) -> Data? {
             var data = Data(count: count)
             var offset = 0
@@ -262,7 +262,7 @@ package final class ScriptedHTTP2Server: Sendable {
         let steps = script(request)
         Thread {
             for step in steps {
-                // Who gets the end of an answer may ask again at once.
+                // A client that gets the end of an answer may send another request at once.
                 if step.ends { connection.streams.withLock { $0[stream] = nil } }
                 Self.perform(step, connection, request)
             }

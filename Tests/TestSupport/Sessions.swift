@@ -3,7 +3,7 @@ import Foundation
 
 extension URLSession {
     /// A session for one test, with an ephemeral configuration. With `CURLNETWORKING_EVENT_LOOPS=4` in the environment
-    /// (`make test-loops`), it has so many event loops unless the test says otherwise.
+    /// (`make test-loops`), it has that many event loops unless the test says otherwise.
     package static func forTest(
         delegate: (any URLSessionDelegate)? = nil,
         delegateQueue: OperationQueue? = nil,
@@ -32,7 +32,7 @@ extension URLSession {
 }
 
 extension URLSessionConfiguration {
-    /// Requests wait for each other in the order they were made: no look into a cache lets one overtake another.
+    /// Requests wait for each other in the order they were made: no cache lookup lets one overtake another.
     package func useOneConnection() {
         httpMaximumConnectionsPerHost = 1
         urlCache = nil
@@ -72,9 +72,9 @@ extension URLRequest {
 }
 
 extension URLError {
-    /// How far the transfer had come.
+    /// How far the transfer had got.
     package var phase: String? { userInfo[CurlErrorKey.phase] as? String }
 
-    /// libcurl's own words.
+    /// libcurl's own text.
     package var curlText: String? { userInfo[CurlErrorKey.text] as? String }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import Foundation
 
-/// A server that takes connections and never says a word. It ends with `stop()`, which every test must call.
+/// A server that accepts connections and never sends anything. It ends with `stop()`, which every test must call.
 package final class SilentServer: Sendable {
     package let port: Int
     private let listener: Int32
@@ -19,7 +19,7 @@ package final class SilentServer: Sendable {
         thread.start()
     }
 
-    /// Returns when so many connections have been made.
+    /// Returns when this many connections have been made.
     package func waitForConnections(_ count: Int) async throws {
         try await accepted.wait { $0.count >= count }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Two ends of a connection; the near one is what a channel would have. The system holds little of what it sends.
+/// Two ends of a connection; the near one is what a channel would have. The system buffers little of what it sends.
 package final class SocketPair: Sendable {
     package let near: Int32
     private let far: Int32
@@ -21,7 +21,7 @@ package final class SocketPair: Sendable {
         close(far)
     }
 
-    /// What has come to the far end.
+    /// What has arrived at the far end.
     package func read() -> Data {
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)

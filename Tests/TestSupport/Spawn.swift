@@ -1,14 +1,15 @@
 import Foundation
 import Glibc
 
-/// Starts programs, for whoever then follows them. They begin with an empty signal mask and every signal at its default action.
+/// Starts programs; following them is up to the caller. They begin with an empty signal mask and every signal at its default
+/// action.
 enum Spawn {
-    /// Starts `words`, whose first is looked for in `PATH`.
+    /// Starts `words`, the first of which is looked up in `PATH`.
     ///
     /// - Parameters:
     ///   - environment: Added to this process's.
-    ///   - inNewSession: Whether it leads a session of its own; the first terminal that it opens is then its controlling one.
-    ///   - addActions: Says what becomes of descriptors.
+    ///   - inNewSession: Whether it leads its own session; the first terminal that it opens is then its controlling one.
+    ///   - addActions: Says what happens to descriptors.
     static func start(
         _ words: [String],
         environment: [String: String] = [:],
@@ -53,7 +54,7 @@ enum Spawn {
         return status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f)
     }
 
-    /// Runs a script of the shell to its end, with nothing to read and its output in the file `log`. Blocks.
+    /// Runs a shell script to its end, with nothing to read and its output in the file `log`. Blocks.
     ///
     /// - Parameter words: The script's arguments.
     static func run(_ script: String, _ words: [String] = [], log: String = "/dev/null") throws -> ChildProcess.Ending {

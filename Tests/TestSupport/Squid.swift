@@ -1,24 +1,24 @@
 import CurlNetworking
 import Foundation
 
-/// A real HTTP proxy for the tests: Debian's squid (the one with TLS) on free loopback ports, each of which wants another kind of
-/// credentials. It keeps nothing, asks no name server, and ends with the test process, however that ends.
+/// A real HTTP proxy for the tests: Debian's squid (the one with TLS) on free loopback ports, each of which wants a different
+/// kind of credentials. It caches nothing, asks no name server, and ends with the test process, however that ends.
 package final class Squid: Sendable {
     package enum Door: CaseIterable, Sendable {
-        /// For everybody.
+        /// For everyone.
         case open
-        /// For everybody, over TLS with nginx's certificate.
+        /// For everyone, over TLS with nginx's certificate.
         case tls
         /// For "user" with the password "secret". The NTLM helper that comes with squid takes any password.
         case basic, digest, ntlm
     }
 
-    /// The one that all tests share. Throws where squid is missing or doesn't start.
+    /// The one that all tests share. Throws if squid is missing or doesn't start.
     package static func shared() throws -> Squid { try sharedResult.get() }
 
     private static let sharedResult = Result { try Squid() }
 
-    /// The host that no door lets anybody through to.
+    /// The host that no door lets anyone through to.
     package static let forbiddenHost = "forbidden.invalid"
 
     private let ports: [Door: Int]
@@ -36,7 +36,7 @@ package final class Squid: Sendable {
             let doors = Dictionary(uniqueKeysWithValues: zip(Door.allCases, ports))
             try Self.configuration(doors, identity, passwords: passwords.path, digests: digests.path)
                 .write(to: file, atomically: true, encoding: .utf8)
-            // Its shared memory bears the name.
+            // Its shared memory is named after it.
             return ["/usr/sbin/squid", "-N", "-n", "tests\(UInt64.random(in: 0 ... .max))", "-f", file.path]
         }
         self.ports = Dictionary(uniqueKeysWithValues: zip(Door.allCases, ports))
@@ -46,7 +46,7 @@ package final class Squid: Sendable {
 
     package func port(_ door: Door) -> Int { ports[door] ?? 0 }
 
-    /// The proxy behind a door, with the right credentials where it wants some.
+    /// The proxy behind a door, with the right credentials if it wants some.
     package func server(_ door: Door, password: String? = "secret") throws -> CurlOptions.ProxyServer {
         var server = CurlOptions.ProxyServer(door == .tls ? .https : .http, host: "127.0.0.1", port: port(door))
         if door == .tls { server.certificateAuthorities = try Nginx.shared().site.authority }

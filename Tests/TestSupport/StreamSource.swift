@@ -2,7 +2,7 @@ import CurlNetworking
 import Foundation
 import Glibc
 
-/// A delegate that gives streams, as many as it has, and writes down how often it was asked, on which queue, and how tasks ended.
+/// A delegate that supplies streams, as many as it has, and records how often it was asked, on which queue, and how tasks ended.
 package final class StreamSource: NSObject, URLSessionDataDelegate {
     package struct Record: Sendable {
         package var asked = 0
@@ -14,7 +14,7 @@ package final class StreamSource: NSObject, URLSessionDataDelegate {
     package let record = Watched(Record())
     private let makeStream: @Sendable (Int) -> InputStream?
 
-    /// `makeStream` is asked with the number of the stream, from 1 on.
+    /// `makeStream` is called with the number of the stream, from 1.
     package init(_ makeStream: @escaping @Sendable (Int) -> InputStream?) {
         self.makeStream = makeStream
     }
@@ -59,7 +59,7 @@ package final class BlockingStream: @unchecked Sendable {
         guard mkfifo(path, 0o600) == 0, let stream = InputStream(fileAtPath: path) else {
             throw ChildProcess.Failure(description: "No pipe: errno \(errno)")
         }
-        // Open for both, so that opening either end waits for nobody.
+        // Open for both, so that opening either end doesn't wait for the other.
         let descriptor = open(path, O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { throw ChildProcess.Failure(description: "No pipe: errno \(errno)") }
         writer = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

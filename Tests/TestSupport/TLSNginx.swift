@@ -2,28 +2,29 @@ import CurlNetworking
 import Foundation
 import Glibc
 
-/// nginx with a port for each kind of certificate, and some for what else a server can want of TLS. It ends with the test process.
+/// nginx with a port for each kind of certificate, and some for other demands that a server can make of TLS. It ends with the test
+/// process.
 ///
-/// The answer to every request says in its body which version and cipher suite were spoken, and whose certificate the client showed.
+/// The body of every response says which version and cipher suite were used, and whose certificate the client showed.
 package final class TLSNginx: Sendable {
-    /// The one that all tests share. Throws where nginx or openssl is missing, or doesn't start.
+    /// The one that all tests share. Throws if nginx or openssl is missing, or doesn't start.
     package static func shared() throws -> TLSNginx { try sharedResult.get() }
 
     private static let sharedResult = Result { try TLSNginx() }
 
     /// A port, by what it does.
     package enum Port: Hashable, Sendable {
-        /// Shows that certificate.
+        /// Shows this certificate.
         case showing(TLSSite.Certificate)
-        /// Speaks no more than TLS 1.2.
+        /// Speaks at most TLS 1.2.
         case old
-        /// Speaks nothing but TLS 1.3.
+        /// Speaks only TLS 1.3.
         case new
-        /// Wants a certificate of `authority`'s, and takes none for an answer.
+        /// Demands a certificate signed by `authority`; finishes the handshake even without one.
         case asking
         /// The same with TLS 1.2.
         case askingInOldWay
-        /// The same with a bad certificate of its own.
+        /// The same, and its own certificate is bad.
         case askingUntrusted
     }
 
@@ -31,7 +32,7 @@ package final class TLSNginx: Sendable {
     private let ports: [Port: Int]
     private let process: ChildProcess
 
-    /// The descriptor that the starting script has for itself.
+    /// The descriptor that the starting script keeps for itself.
     private static let reserved = 9
 
     private static let allPorts =
@@ -69,8 +70,8 @@ package final class TLSNginx: Sendable {
     /// How the host table names it.
     package func pattern(_ port: Port) -> String { "127.0.0.1:\(ports[port] ?? 0)" }
 
-    /// How many requests have come to paths that begin with `path`. nginx writes its log when a request is over, and takes one after
-    /// the other: behind another one's answer, all that came before stand there.
+    /// How many requests have arrived for paths that begin with `path`. nginx logs each request when it is over, one at a time:
+    /// after the answer to another one, all earlier ones are in the log.
     package func requests(to path: String) async throws -> Int {
         let session = URLSession.trusting(self)
         defer { session.invalidateAndCancel() }
@@ -78,7 +79,7 @@ package final class TLSNginx: Sendable {
         return try requestsSoFar(to: path)
     }
 
-    /// How many of them stand in the log.
+    /// How many of them are in the log.
     package func requestsSoFar(to path: String) throws -> Int {
         let log = try String(contentsOf: site.file("access.log"), encoding: .utf8)
         return log.split(separator: "\n").count { $0.hasPrefix(path) }

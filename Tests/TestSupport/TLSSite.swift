@@ -1,10 +1,11 @@
 import Foundation
 
-/// Certificates of every kind, good and bad, made with openssl for one run of the tests; in a directory that somebody else removes.
+/// Certificates of every kind, good and bad, made with openssl for one run of the tests, in a directory that the caller removes.
 package struct TLSSite: Sendable {
     /// What a server can show.
     package enum Certificate: String, Sendable, CaseIterable {
-        /// For 127.0.0.1 and localhost, like all but `wronghost`; signed by `authority`, like all but `unknown` and `selfsigned`.
+        /// For 127.0.0.1 and localhost, like all except `wronghost`; signed by `authority`, like all except `unknown` and
+        /// `selfsigned`.
         case good, expired, early, wronghost, revoked, unknown, selfsigned
     }
 
@@ -31,7 +32,7 @@ package struct TLSSite: Sendable {
     package var authorityInDER: URL { file("authority.der") }
     /// The same, under its hash.
     package var authorities: URL { file("authorities") }
-    /// Trusted by nobody.
+    /// Trusted by no one.
     package var foreignAuthority: URL { file("foreign.pem") }
     package var revocationList: URL { file("revoked.crl") }
 

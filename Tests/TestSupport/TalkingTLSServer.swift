@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 
-/// `openssl s_server` for one connection at a time, which sends what the test says, to the byte.
+/// `openssl s_server` for one connection at a time, which sends exactly the bytes that the test says.
 package final class TalkingTLSServer: Sendable {
     package let site: TLSSite
     package let url: URL
@@ -24,7 +24,7 @@ package final class TalkingTLSServer: Sendable {
         self.url = url
     }
 
-    /// Returns when the head of a request has come.
+    /// Returns when the head of a request has arrived.
     package func waitForRequest() async throws {
         var hasBegun = false
         while let line = await process.line() {
@@ -34,7 +34,7 @@ package final class TalkingTLSServer: Sendable {
         throw ChildProcess.Failure(description: "openssl s_server has ended")
     }
 
-    /// Returns when the client has closed the connection: with a word of TLS, or without.
+    /// Returns when the client has closed the connection, with a TLS alert or without.
     package func waitForClosing() async throws {
         while let line = await process.line() {
             if ["DONE", "ERROR"].contains(line) { return }

@@ -1,7 +1,7 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// A directory of a test's own, removed with everything in it when nobody holds this object any more.
+/// A test's own directory, removed with everything in it when this object is released.
 package final class TemporaryDirectory: Sendable {
     package let url: URL
 
@@ -24,7 +24,7 @@ package final class TemporaryDirectory: Sendable {
         return file
     }
 
-    /// Writes a file of whatever name and returns where it is.
+    /// Writes a file with any name and returns where it is.
     package func file(_ content: Data) throws -> URL {
         try file("file", content)
     }

@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import CurlNetworkingLoopbackServer
 
-/// A program on a pseudo terminal of its own, in a session of its own: it is used with the keyboard, and its screen is read.
+/// A program on its own pseudo terminal, in its own session: it is used with the keyboard, and its screen is read.
 package final class TerminalProgram: Sendable {
     package let pid: pid_t
     private let terminal: Int32
-    /// All that it has written.
+    /// Everything that it has written.
     private let output = Watched("")
     private let ended = Watched<ChildProcess.Ending?>(nil)
 
@@ -48,7 +48,7 @@ package final class TerminalProgram: Sendable {
         _ = write(terminal, bytes, bytes.count)
     }
 
-    /// What it shows now: all since it last began to draw a whole screen, without colours.
+    /// What it shows now: everything since it last began to draw a whole screen, without colours.
     package var screen: String { Self.screen(output.value) }
 
     /// Returns when the screen has all of `texts`.
@@ -59,7 +59,7 @@ package final class TerminalProgram: Sendable {
         }
     }
 
-    /// How it ended, once it has; it is killed when the test's time is over.
+    /// How it ended, once it has; it is killed when the test's time is up.
     package func ending() async throws -> ChildProcess.Ending? {
         try await ended.wait { $0 != nil }
         return ended.value
@@ -81,7 +81,7 @@ package final class TerminalProgram: Sendable {
         while true {
             let count = read(terminal, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            // EIO: all that had the other end have closed it.
+            // EIO: everything that had the other end open has closed it.
             guard count > 0 else { break }
             pending += buffer[..<count]
             // A character may come in two pieces.

@@ -1,10 +1,10 @@
 import CurlNetworking
 import Foundation
 
-/// A delegate that implements every method about data, upload and download tasks, and writes down which were called, in
-/// order. It serves one task.
+/// A delegate that implements every method about data, upload and download tasks, and records which were called, in order. It
+/// serves one task.
 ///
-/// Calls that don't come on the session's delegate queue are written down as such. Questions get the default answers, but for
+/// Calls that don't come on the session's delegate queue are recorded as such. Questions get the default answers, except for
 /// those that a test answers itself.
 package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, DelegateRecorder {
     package typealias DelayAnswer = @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
@@ -27,7 +27,7 @@ package final class TimelineDelegate: NSObject, URLSessionDataDelegate, URLSessi
         self.bodyStream = bodyStream
     }
 
-    /// Writes down something that happened elsewhere.
+    /// Records something that happened elsewhere.
     package func note(_ words: String) {
         note(.noted(words), of: nil)
     }

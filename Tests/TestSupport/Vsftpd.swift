@@ -1,11 +1,11 @@
 import Foundation
 
-/// A real FTP server for the tests: Debian's vsftpd on a free loopback port, for everybody, with a directory to write to.
+/// A real FTP server for the tests: Debian's vsftpd on a free loopback port, for everyone, with a directory to write to.
 ///
 /// It runs as the tests' own user, root or not, and ends with the test process, however that ends.
 package final class Vsftpd: Sendable {
     /// The one that all tests share, and the one that speaks TLS from the first byte (`ftps`), with nginx's certificate. They throw
-    /// where vsftpd is missing or doesn't start.
+    /// if vsftpd is missing or doesn't start.
     package static func shared() throws -> Vsftpd { try sharedResult.get() }
     package static func overTLS() throws -> Vsftpd { try overTLSResult.get() }
 
@@ -28,7 +28,7 @@ package final class Vsftpd: Sendable {
         for folder in [root, empty, root.appendingPathComponent("upload")] {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         }
-        // vsftpd refuses everybody a root that they can write to.
+        // vsftpd doesn't allow a root that users can write to.
         try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: root.path)
         let file = directory.url.appendingPathComponent("vsftpd.conf")
         let (ports, process) = try LoopbackProgram.start("vsftpd", in: directory) { ports in
@@ -39,7 +39,7 @@ package final class Vsftpd: Sendable {
         (port, self.process) = (ports[0], process)
     }
 
-    /// Where a file's content lies.
+    /// Where a file's content is.
     package var root: URL { directory.url.appendingPathComponent("root") }
 
     /// What was stored as `/upload/<name>`, or can be fetched from there.

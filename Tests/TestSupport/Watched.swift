@@ -1,7 +1,7 @@
 import CurlNetworkingLocks
 import CurlNetworkingLoopbackServer
 
-/// A value behind a lock, whose changes a test can wait for: without polling, and for as long as the test may take.
+/// A value guarded by a lock, whose changes a test can wait for, without polling and for as long as the test may take.
 package final class Watched<Value: Sendable>: Sendable {
     private struct State: Sendable {
         var value: Value

@@ -1,14 +1,14 @@
 import CurlNetworking
 import Foundation
 
-/// A delegate that writes down what it is told of web sockets, in order.
+/// A delegate that records what it is told about web sockets, in order.
 package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
     package enum Event: Sendable, Equatable {
         case opened(String?)
         case closed(Int, reason: String)
-        /// A test has put it there.
+        /// Added by a test.
         case noted(String)
-        /// nil for success; `.unknown` for what is no `URLError`.
+        /// nil for success; `.unknown` for anything but a `URLError`.
         case completed(URLError.Code?)
         case becameInvalid
     }
@@ -29,7 +29,7 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
         record.update { $0.append(.noted(text)) }
     }
 
-    /// Returns when the task is complete, with all that was told.
+    /// Returns when the task is complete, with everything it was told.
     @discardableResult
     package func completion() async throws -> [Event] {
         try await wait { if case .completed = $0 { true } else { false } }

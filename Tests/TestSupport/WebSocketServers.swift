@@ -1,6 +1,6 @@
 import Foundation
 
-/// Web-socket servers that others have written, from Debian's packages. Each ends with the test process, however that ends.
+/// Other projects' web-socket servers, from Debian's packages. Each ends with the test process, however that ends.
 package final class PythonWebSocketServer: Sendable {
     package enum Library: String, CaseIterable, Sendable {
         case websockets, aiohttp
@@ -9,7 +9,7 @@ package final class PythonWebSocketServer: Sendable {
     package let port: Int
     private let process: ChildProcess
 
-    /// Sends back what it gets. To "close CODE REASON" it answers by closing, and to "flood COUNT SIZE" with so many messages of that size.
+    /// Sends back what it gets. It answers "close CODE REASON" by closing, and "flood COUNT SIZE" with that many messages of that size.
     package init(_ library: Library, isCompressed: Bool) throws {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("Python/\(library.rawValue)_server.py")

@@ -1,4 +1,4 @@
-"""An echo server by the library "aiohttp": PORT, and 1 for compression."""
+"""An echo server with the library "aiohttp": PORT, and 1 for compression."""
 import sys
 
 from aiohttp import WSMsgType, web

@@ -1,4 +1,4 @@
-"""An echo server by the library "websockets": PORT, and 1 for compression."""
+"""An echo server with the library "websockets": PORT, and 1 for compression."""
 import asyncio
 import sys
 
