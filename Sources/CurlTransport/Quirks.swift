@@ -28,8 +28,8 @@ package struct CurlQuirks: Sendable, Equatable {
     var keepsTLSSessionsPerHandle: Bool
 
     /// Goes through all connections whenever a transfer leaves its multi handle; see `NoConnections`. Since 7.72
-    /// (https://github.com/curl/curl/pull/5749). Libcurl's own cure is of July 2026 (https://github.com/curl/curl/pull/22379); as no release with it has
-    /// been tried, it is assumed of all newer versions.
+    /// (https://github.com/curl/curl/pull/5749). libcurl's own fix is from July 2026 (https://github.com/curl/curl/pull/22379); since no release with
+    /// it has been tried, the bug is assumed in all newer versions.
     var looksThroughConnections: Bool
 
     package init(version: CurlVersion) {

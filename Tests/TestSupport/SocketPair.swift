@@ -32,7 +32,7 @@ package final class SocketPair: Sendable {
         }
     }
 
-    /// What comes to the far end until the near one has nothing more to say. Blocks.
+    /// What arrives at the far end until the near one has nothing more to send. Blocks.
     package func readToEnd() -> Data {
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)

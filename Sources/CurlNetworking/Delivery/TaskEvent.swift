@@ -34,7 +34,7 @@ enum TaskEvent: Sendable {
         var expected: Int64
         /// Which of the task's requests it is, counting from 1.
         var request: Int
-        /// Whether that request sends a rest of the body, and the count goes on. nil for no.
+        /// Whether that request sends the rest of a body, and the count continues. nil for no.
         var isRest: Bool?
     }
 }

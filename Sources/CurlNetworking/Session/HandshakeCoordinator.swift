@@ -109,7 +109,7 @@ final class HandshakeCoordinator {
 
     // MARK: - Questions
 
-    /// What somebody is being asked about `origin` at the moment; nil for nothing.
+    /// The question about `origin` that is being asked at the moment, if any.
     func pendingSubject(at origin: Origin) -> Subject? {
         queues.isEmpty ? nil : queues.keys.first { $0.origin == origin }
     }

@@ -316,7 +316,7 @@ final class SessionCore: @unchecked Sendable {
 }
 
 extension SessionCore.Shared {
-    /// Keeps tasks that were never resumed no longer. Returns them, to be released without the lock.
+    /// Stops keeping tasks that were never resumed. Returns them, to be released without the lock.
     fileprivate mutating func releaseCreatedTasks() -> [URLSessionTask] {
         var released: [URLSessionTask] = []
         for (identifier, entry) in tasks {

@@ -9,7 +9,7 @@ package final class EventLoopGroup: Sendable {
         count: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2))
     )
 
-    /// Loops for FTP alone: libcurl blocks while waiting for some FTP replies, for a minute at worst.
+    /// Loops only for FTP: libcurl blocks while waiting for some FTP replies, for a minute at worst.
     package static let ftp = EventLoopGroup(label: "CurlNetworking.ftp", count: 2)
 
     static let all = [shared, ftp]

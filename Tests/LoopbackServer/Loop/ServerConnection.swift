@@ -77,7 +77,7 @@ final class ServerConnection {
         return false
     }
 
-    /// Between two requests, with nothing of the next one here.
+    /// Between two requests, with nothing received of the next one.
     var isIdle: Bool {
         guard case .idle = phase else { return false }
         return parser.isBetweenRequests && pending.isEmpty
