@@ -16,6 +16,17 @@ extension URLSession {
         client.begin()
     }
 
+    /// The steps of a task that is done in this process; in a background session, those of one that fails.
+    func makeSteps(
+        forTasksCalled kind: String,
+        _ request: URLRequest?,
+        _ steps: @escaping @Sendable (SessionSettings, Steps.Facts) -> Steps
+    ) -> @Sendable (SessionSettings, Steps.Facts) -> Steps {
+        guard core.configuration.identifier != nil else { return steps }
+        let refusal = BackgroundRules.refusal(of: kind, request?.url)
+        return { _, _ in Steps([RefusalStep(refusal)]) }
+    }
+
     /// A task that the agent does, or one that fails because no agent can.
     func makeBackgroundEngine(
         _ request: URLRequest,

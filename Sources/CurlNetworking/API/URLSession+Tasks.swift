@@ -53,7 +53,7 @@ extension URLSession {
             session: core,
             request: request,
             consumer: .stream(StreamPort()),
-            makeSteps: { Steps(ofStream: $0, $1) }
+            makeSteps: makeSteps(forTasksCalled: "Stream tasks", request) { Steps(ofStream: $0, $1) }
         )
     }
 

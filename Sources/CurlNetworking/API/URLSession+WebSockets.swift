@@ -17,7 +17,8 @@ extension URLSession {
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
-            consumer: .webSocket(exchange)
+            consumer: .webSocket(exchange),
+            makeSteps: makeSteps(forTasksCalled: "Web sockets", request) { Steps($0, $1) }
         )
         exchange.join(handle)
         return introduce(URLSessionWebSocketTask(handle, exchange))

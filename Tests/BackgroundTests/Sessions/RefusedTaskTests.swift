@@ -55,6 +55,29 @@ extension BackgroundTests {
             }
         }
 
+        @Test("Web sockets and stream tasks fail, and so does what is asked of them")
+        func channels() async throws {
+            let server = try LoopbackServer { .webSocketEcho($0) }
+            defer { server.stop() }
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let socket = rig.session.webSocketTask(with: server.url)
+            socket.resume()
+            let received = await #expect(throws: URLError.self) { try await socket.receive() }
+            let stream = rig.session.streamTask(withHostName: "127.0.0.1", port: Int(server.port))
+            stream.resume()
+            let read = await #expect(throws: URLError.self) {
+                try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 0)
+            }
+            for (task, error, kind) in [(socket, received, "Web sockets"), (stream, read, "Stream tasks")] {
+                let completion = try await rig.delegate.completion(of: task)
+                #expect(completion?.localizedDescription == "\(kind) are not supported in background sessions.")
+                #expect(error == completion)
+            }
+            #expect(server.connectionCount == 0)
+            #expect(rig.agentPid == nil)
+        }
+
         @Test("Closures of the configuration fail every task")
         func closures() async throws {
             let rig = try BackgroundRig()

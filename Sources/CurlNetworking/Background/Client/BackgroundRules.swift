@@ -16,6 +16,11 @@ enum BackgroundRules {
         return nil
     }
 
+    /// Why tasks of a kind that an agent has no use for fail.
+    static func refusal(of kind: String, _ url: URL?) -> URLError {
+        URLError(.unknown, url, "\(kind) are not supported in background sessions.")
+    }
+
     /// What a task is; a failure for what isn't possible.
     static func kind(
         _ request: URLRequest?,
