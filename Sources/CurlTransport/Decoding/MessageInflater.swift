@@ -16,6 +16,8 @@ package final class MessageInflater {
     private let windowBits: Int32
     /// Messages don't refer back to earlier ones.
     private let forgets: Bool
+    /// What was inflated last ends with a block.
+    private var isBetweenBlocks = false
 
     private static let ok: Int32 = 0
     private static let streamEnd: Int32 = 1
@@ -70,11 +72,17 @@ package final class MessageInflater {
         default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
         }
         let isStuck = consumed == 0 && produced == 0
+        // A call that does nothing changes that, too.
+        if !isStuck { isBetweenBlocks = stream.pointee.data_type == Self.betweenBlocks }
         return Step(produced: produced, isDone: isStuck || input.isEmpty && produced < Int(outputSize))
     }
 
-    /// The message is complete.
+    /// In zlib's `data_type` where all blocks are complete, and no bit is left over. https://www.zlib.net/manual.html (`Z_BLOCK`)
+    private static let betweenBlocks: Int32 = 128
+
+    /// All of the message has been inflated, including the tail that its sender leaves out.
     package func endMessage() throws(DecodingFailure) {
+        guard isBetweenBlocks else { throw DecodingFailure("it ends amid a block") }
         if forgets { try restart(keepingWindow: false) }
     }
 

@@ -305,6 +305,20 @@ struct WebSocketAssemblerTests {
         #expect(seen == messages)
     }
 
+    @Test("A compressed message that ends amid a block is none, instead of damaging the next", arguments: [false, true])
+    func cutOff(forgets: Bool) throws {
+        let text = String(repeating: "A message with enough in it for more than one symbol. ", count: 20)
+        let deflater = try #require(MessageDeflater(windowBits: 15, forgets: forgets))
+        let payload = try #require(Array(text.utf8).withUnsafeBytes { deflater.deflate($0) })
+        for count in 0..<payload.count {
+            let inflater = try #require(MessageInflater(windowBits: 15, forgets: forgets))
+            let (seen, violation) = events(Frame(0xC1, Array(payload[..<count])).bytes, inflater: inflater)
+            #expect(seen.isEmpty && violation?.status == .invalidPayload, "\(count) of \(payload.count) bytes")
+        }
+        let inflater = try #require(MessageInflater(windowBits: 15, forgets: forgets))
+        #expect(events(Frame(0xC1, payload).bytes, inflater: inflater).events == [.message(.text(text))])
+    }
+
     @Test("A bomb stops at the maximum")
     func bomb() throws {
         let deflater = try #require(MessageDeflater(windowBits: 15, forgets: false))
