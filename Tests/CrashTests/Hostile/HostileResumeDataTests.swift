@@ -5,14 +5,20 @@ import Testing
 
 @Suite("Resume data that attack the parser of property lists", .timeLimit(.minutes(2)))
 struct HostileResumeDataTests {
-    /// Resumes with `data` and ends the process: with success where that failed with a clear error.
+    /// Resumes with `data`, a download and an upload, and ends the process: with success where both failed with a clear error.
     private static func resume(_ data: Data) async -> Never {
+        let isClear = await isRefused { try await URLSession.shared.download(resumeFrom: data).1 }
+        let isClearForUpload = await isRefused { try await URLSession.shared.upload(resumeFrom: data).1 }
+        exit(isClear && isClearForUpload ? EXIT_SUCCESS : EXIT_FAILURE)
+    }
+
+    private static func isRefused(_ body: () async throws -> URLResponse) async -> Bool {
         do {
-            _ = try await URLSession.shared.download(resumeFrom: data)
-        } catch let error as URLError where error.code == .unsupportedURL {
-            exit(EXIT_SUCCESS)
-        } catch {}
-        exit(EXIT_FAILURE)
+            _ = try await body()
+            return false
+        } catch {
+            return (error as? URLError)?.code == .unsupportedURL
+        }
     }
 
     @Test("Arrays in arrays without end, in XML")

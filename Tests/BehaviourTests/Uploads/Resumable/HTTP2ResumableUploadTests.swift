@@ -21,6 +21,26 @@ struct HTTP2ResumableUploadTests {
         return .headers(Server.trailers(fields + offset), ends: true)
     }
 
+    @Test("A server that announces itself without end is stopped")
+    func endless() async throws {
+        let offer = Server.Step.headers(
+            Server.trailers([
+                (name: ":status", value: "104"), (name: "upload-draft-interop-version", value: "6"),
+                (name: "location", value: "/uploads/1"), (name: "x", value: String(repeating: "x", count: 1000)),
+            ]),
+            ends: false
+        )
+        let never = Gate()
+        defer { never.open() }
+        let server = try Server { _ in Array(repeating: offer, count: 1000) + [.waitFor(never)] }
+        defer { server.stop() }
+        let delegate = UploadDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.httpVersion = .http2PriorKnowledge }
+        defer { session.invalidateAndCancel() }
+        session.uploadTask(with: URLRequest(server.url("/files"), method: "POST"), from: Data("a".utf8)).resume()
+        #expect(try await delegate.completion()?.code == .badServerResponse)
+    }
+
     @Test("A 104 is heard, and the rest is sent on another connection", arguments: [UploadRig.Kind.data, .stream])
     func resumes(kind: UploadRig.Kind) async throws {
         let delegate = UploadDelegate(UploadRig.content)

@@ -102,7 +102,46 @@ struct HostileUploadTests {
         #expect(try await delegate.completion()?.code == .badServerResponse)
     }
 
-    @Test("A rest that doesn't fit is asked about again, and not for ever")
+    @Test("A server that announces itself without end while it gets the rest is stopped, too")
+    func endlessDuringRest() async throws {
+        let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
+        let rig = try UploadRig(cuts: [300_000]) { request in
+            request.method == "PATCH"
+                ? .raw([.bytes(String(repeating: offer, count: 20_000)), .never]) : nil
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .badServerResponse)
+        #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"])
+    }
+
+    @Test("A server that takes back what it had fails the upload")
+    func goingBack() async throws {
+        let rig = try UploadRig(cuts: [300_000, 600_000]) { request in
+            request.method == "HEAD" && request.ordinal > 2 ? .status(204).header("Upload-Offset", "299999") : nil
+        }
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .badServerResponse && error.uploadTaskResumeData == nil)
+        #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1"])
+    }
+
+    @Test("A server that refuses every rest as one that doesn't fit isn't asked for ever")
+    func endlessConflicts() async throws {
+        let body = Data(count: 1000)
+        let rig = try UploadRig(cuts: [300]) { $0.method == "PATCH" ? .status(409) : nil }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: rig.request(), from: body)
+        task.resume()
+        let error = try #require(try await rig.delegate.completion())
+        #expect(error.code == .networkConnectionLost && error.localizedDescription.contains("interrupted too often"))
+        #expect(error.uploadTaskResumeData != nil)
+        #expect(rig.requests.filter { $0 == "HEAD /uploads/1" }.count == 5)
+    }
+
+    @Test("A rest that doesn't fit is asked about again")
     func conflicts() async throws {
         let rig = try UploadRig(cuts: [300_000]) { request in
             request.method == "PATCH" && request.ordinal == 3 ? .status(409).header("Upload-Offset", "7") : nil

@@ -101,6 +101,7 @@ struct UploadRig: Sendable {
 
     /// - Parameters:
     ///   - heldAt: How much the server takes of the first request: then it keeps silent.
+    ///   - heldAgainAt: The same for the second request with a part of the body.
     ///   - cuts: Where later connections are reset, once the task knows that it can be resumed.
     ///   - limit: How much the server lets a request append, in bytes.
     ///   - handler: Answers instead of the upload, where it answers at all.
@@ -109,6 +110,7 @@ struct UploadRig: Sendable {
         offers: Int? = nil,
         location: String? = nil,
         heldAt: Int64? = nil,
+        heldAgainAt: Int64? = nil,
         cuts: [Int64] = [],
         limit: Int? = nil,
         credential: URLCredential? = nil,
@@ -116,9 +118,11 @@ struct UploadRig: Sendable {
     ) throws {
         let directory = try TemporaryDirectory()
         let delegate = UploadDelegate(Self.content, credential: credential)
-        let held = heldAt.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: Gate()) }
+        let held = [heldAt, heldAgainAt].compactMap { offset in
+            offset.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: Gate()) }
+        }
         let cuts =
-            [held].compactMap { $0 } + cuts.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: delegate.offered) }
+            held + cuts.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: delegate.offered) }
         let upload = LoopbackServer.ResumableUpload(version: version, location: location, limit: limit, cuts: cuts)
         self.upload = upload
         self.delegate = delegate

@@ -83,7 +83,32 @@ struct UploadResumeDataTests {
         }
     }
 
-    @Test("A task that was never begun gives its resume data back, and one that is paused again gives the newest")
+    @Test("One that is paused again gives the newest", arguments: UploadRig.Kind.allCases)
+    func pausedAgain(kind: UploadRig.Kind) async throws {
+        let rig = try UploadRig(heldAt: 300_000, heldAgainAt: 700_000)
+        defer { rig.stop() }
+        let first = try #require(try await rig.pause(kind, at: 300_000))
+        let delegate = UploadDelegate(UploadRig.content)
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(withResumeData: first)
+        task.resume()
+        try await rig.server.waitForBodyBytesReceived(700_000)
+        let second = try #require(await task.cancelByProducingResumeData())
+        #expect(first != second)
+        #expect(String(decoding: second, as: UTF8.self).contains("<integer>300000</integer>"))
+        let (error, last) = try await resume(second, rig)
+        #expect(error == nil && rig.upload.content == UploadRig.content)
+        #expect(
+            rig.requests == [
+                "POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1", "PATCH /uploads/1",
+            ]
+        )
+        let offset = try #require(Int64(rig.server.requests[4].header("Upload-Offset") ?? ""))
+        #expect(offset > 300_000 && last.record.value.streams == (kind == .stream ? [offset] : []))
+    }
+
+    @Test("A task that was never begun gives its resume data back")
     func again() async throws {
         let rig = try UploadRig(heldAt: 300_000)
         defer { rig.stop() }
