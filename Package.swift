@@ -121,7 +121,7 @@ let package = Package(
             name: "load",
             dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport"],
             path: "Tests/Load",
-            exclude: ["crowd.c"]
+            exclude: ["crowd.c", "threads.c"]
         ),
         .executableTarget(
             name: "background-helper",

@@ -104,35 +104,17 @@ enum Crowd {
 
 /// What the same requests cost a program in C that does nothing but call libcurl: `crowd.c`.
 private struct RawCrowd {
-    private let directory: TemporaryDirectory
-    private let server: LoadServer
+    private let program: CProgram
+    private let port: Int
     private let atEachAddress: Int
 
     init(_ server: LoadServer, atEachAddress: Int) async throws {
-        (directory, self.server, self.atEachAddress) = (try TemporaryDirectory(), server, atEachAddress)
-        let source = Products.sources.appendingPathComponent("Tests/Load/crowd.c").path
-        let options = ["-O2", "-Wall", "-Werror", "-o", program, source, "-lcurl"]
-        let compiler = try ChildProcess(["clang"] + options, mergesErrors: true)
-        let complaints = await compiler.remainingLines()
-        guard await compiler.ending() == .exit(0) else {
-            throw LoadServer.Failure(description: complaints.joined(separator: "\n"))
-        }
+        (program, port, self.atEachAddress) = (try await CProgram("crowd"), server.url("/").port ?? 0, atEachAddress)
     }
-
-    private var program: String { directory.url.appendingPathComponent("crowd").path }
 
     /// In microseconds for each request.
     func cost(of requests: Int, over connections: Int) async throws -> Double {
-        let port = server.url("/").port ?? 0
-        let process = try ChildProcess(
-            [program, "\(port)", "\(atEachAddress)", "\(connections)", "\(requests)"],
-            mergesErrors: true
-        )
-        let lines = await process.remainingLines()
-        guard let cost = lines.first.flatMap(Double.init) else {
-            throw LoadServer.Failure(description: lines.joined(separator: "\n"))
-        }
-        return cost
+        try await program.run(["\(port)", "\(atEachAddress)", "\(connections)", "\(requests)"])
     }
 }
 

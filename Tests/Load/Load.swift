@@ -53,7 +53,7 @@ struct Load {
         do {
             var words = Array(CommandLine.arguments.dropFirst())
             let limit = Descriptors.raiseLimit(to: 2 * Size.large.connections)
-            if words == ["serve"] { return try LoadServer.serve() }
+            if words == ["serve"] { return try await LoadServer.serve() }
             let size = words.contains("--small") ? Size.small : .large
             words.removeAll { $0 == "--small" }
             let server = try await LoadServer()

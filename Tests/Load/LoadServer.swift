@@ -7,7 +7,7 @@ import TestSupport
 ///
 ///     /hello       a short text
 ///     /cookie/N    sets one of 50 cookies; its response may be kept
-///     /gzip        a body that takes CPU time to decode, and hardly any to send
+///     /gzip        `CompressedText`, which is compressed once, so that it takes CPU time to decode and hardly any to send
 ///     /together/N  answered when there are so many such requests, each on a connection of its own
 ///     /never       isn't answered
 ///     /open        how many connections are open
@@ -34,12 +34,11 @@ struct LoadServer: Sendable {
     // MARK: - In its process
 
     /// Returns at the end of the standard input.
-    static func serve() throws {
+    static func serve() async throws {
         let party = Party()
         var options = LoopbackServer.Options()
         options.keepsRequests = false
-        let member = CodedBodies.gzip
-        let gzip = Data((0..<gzipMembers).map { _ in member }.joined())
+        let gzip = try await CompressedText.gzip()
         let watched = Watched<[LoopbackServer]>([])
         let servers = try (0..<2).map { _ in
             try LoopbackServer(host: "0.0.0.0", options: options) { request in
@@ -63,10 +62,6 @@ struct LoadServer: Sendable {
         while readLine() != nil {}
         for server in servers { server.stop() }
     }
-
-    /// What `/gzip` decodes to, in bytes.
-    static let gzipLength = gzipMembers * CodedBodies.text.count
-    private static let gzipMembers = 400
 }
 
 /// Requests that wait for each other.
