@@ -54,6 +54,63 @@ struct WebSocketConnectionTests {
         #expect(results.value == ["a sent", "b failed"])
         await rig.close()
     }
+
+    @Test("A close frame that was read before the connection failed counts, and so do the messages before it")
+    func closedBeforeFailure() async throws {
+        let server = try makeServer()
+        defer { server.stop() }
+        let rig = try await WebSocketConnectionRig(server.url)
+        let received = Watched<[Int]>([])
+        await rig.perform { connection, exchange in
+            let large = Frame.binary(Data(count: 300_000))
+            let parts: [Frame] = [large, .text("last"), .close(1001)]
+            let frames = parts.map(\.bytes).reduce(Data(), +)
+            frames.withUnsafeBytes { connection.received($0) }
+            #expect(exchange.isFull)
+            connection.failed(TransferFailure(code: .sendError, text: "reset"))
+            for _ in 0..<2 {
+                exchange.receive(exchange.makeReceiver(), isHandler: false) { result in
+                    received.update { $0.append((try? result.get())?.count ?? -1) }
+                }
+            }
+        }
+        #expect(rig.endings.value == [.closed(WebSocketClosing(1001))])
+        #expect(received.value == [300_000, 4])
+        #expect(rig.exchange.closeCode == 1001)
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("What was read with the last message doesn't fill the memory when the connection fails, however small it was")
+    func bombBeforeFailure() async throws {
+        let server = try makeServer()
+        defer { server.stop() }
+        let compression = WebSocketCompression(serverForgets: true)
+        let rig = try await WebSocketConnectionRig(server.url, compression)
+        let deflater = try #require(MessageDeflater(windowBits: 15, forgets: true))
+        let zeros = [UInt8](repeating: 0, count: 100_000)
+        let payload = try #require(zeros.withUnsafeBytes { deflater.deflate($0) })
+        await rig.perform { connection, exchange in
+            var frame = Frame.binary(Data(payload))
+            frame.reserved = 4
+            let frames = Array(repeating: frame.bytes, count: 100).reduce(Data(), +) + Frame.close(1000).bytes
+            frames.withUnsafeBytes { connection.received($0) }
+            connection.failed(TransferFailure(code: .sendError, text: "reset"))
+            exchange.end(URLError(.networkConnectionLost), isCancelled: false) { $0() }
+        }
+        // Some of the messages are missing, so it isn't told as closed.
+        #expect(rig.endings.value == [.lost(sent: nil)])
+        let count = Watched(0)
+        let isOver = Watched(false)
+        while !isOver.value {
+            rig.exchange.receive(rig.exchange.makeReceiver(), isHandler: false) { result in
+                if case .success = result { count.update { $0 += 1 } } else { isOver.update { $0 = true } }
+            }
+        }
+        #expect(count.value == 6)
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
 }
 
 /// An open web socket's connection whose calls a test makes on its loop. What the program wants isn't passed on to it.
@@ -65,7 +122,7 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
     private let channel: ChannelRig
     private var connection: WebSocketConnection?
 
-    init(_ url: URL, closeTimeout: Duration = .seconds(10)) async throws {
+    init(_ url: URL, _ compression: WebSocketCompression? = nil) async throws {
         channel = try await ChannelRig(url)
         await channel.perform { [self] channel in
             exchange.join(self)
@@ -73,10 +130,10 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
             let connection = WebSocketConnection(
                 channel,
                 exchange,
-                nil,
+                compression,
                 after: [],
                 isPaused: false,
-                closeTimeout: closeTimeout,
+                closeTimeout: .seconds(10),
                 loop: ChannelRig.loop,
                 owner: self
             )

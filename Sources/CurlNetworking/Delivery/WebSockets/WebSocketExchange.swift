@@ -288,6 +288,9 @@ final class WebSocketExchange: Sendable {
     /// Nothing more is to be read before the program has taken some.
     var isFull: Bool { state.withLock { $0.inbox.isFull } }
 
+    /// Nor anything that was read already, though nothing comes after it.
+    var isOverfull: Bool { state.withLock { $0.inbox.isOverfull } }
+
     func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
         state.withLock { $0.inbox.setPaused(isPaused) }
         if !isPaused { handOver(using: atEndOfRound) }

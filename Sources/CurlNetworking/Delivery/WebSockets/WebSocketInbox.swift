@@ -48,6 +48,9 @@ struct WebSocketInbox {
     static let lowMark = 128 * 1024
     private static let messageCost = 64
 
+    /// Not even what was read with the last of them is taken in.
+    var isOverfull: Bool { cost >= 2 * Self.highMark }
+
     private var handsOut: Bool {
         switch state {
         case .connecting, .unannounced: false

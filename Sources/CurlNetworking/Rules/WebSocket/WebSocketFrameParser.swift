@@ -25,11 +25,6 @@ struct WebSocketFrameParser {
         self.allowsCompression = allowsCompression
     }
 
-    /// Whether the last frame is complete, and nothing of another has come.
-    var isBetweenFrames: Bool {
-        if case .header = state { headerCount == 0 } else { false }
-    }
-
     /// How many bytes of the frame's payload are still to come.
     var missingCount: Int {
         if case .payload(let missing) = state { missing } else { 0 }

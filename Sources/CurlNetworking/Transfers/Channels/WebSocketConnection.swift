@@ -124,22 +124,28 @@ final class WebSocketConnection {
     }
 
     private func readRest() {
-        if !rest.isEmpty {
-            let bytes = rest
-            rest = []
-            let left = bytes.withUnsafeBytes { take($0) }
-            if left > 0 { rest = Array(bytes.suffix(left)) }
-        }
+        takeRest(isLast: false)
         updateReading()
     }
 
+    private func takeRest(isLast: Bool) {
+        guard !rest.isEmpty, !closeHandshake.isReceiving || !hasEnough(isLast: isLast) else { return }
+        let bytes = rest
+        rest = []
+        let left = bytes.withUnsafeBytes { take($0, isLast: isLast) }
+        if left > 0 { rest = Array(bytes.suffix(left)) }
+    }
+
+    /// - Parameter isLast: Nothing more will come.
+    private func hasEnough(isLast: Bool) -> Bool { isLast ? exchange.isOverfull : exchange.isFull }
+
     /// Reads frames until the program has enough. Returns how many bytes are left.
-    private func take(_ bytes: UnsafeRawBufferPointer) -> Int {
+    private func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) -> Int {
         var input = bytes
         assembler.maximumMessageSize = exchange.maximumMessageSize
         do throws(WebSocketViolation) {
             while closeHandshake.isReceiving {
-                guard !exchange.isFull else { return input.count }
+                guard !hasEnough(isLast: isLast) else { return input.count }
                 guard let event = try assembler.next(&input) else { return 0 }
                 act(on: event)
             }
@@ -184,6 +190,8 @@ final class WebSocketConnection {
 
     func failed(_ failure: TransferFailure) {
         self.failure = failure
+        // The server's close frame may be there, behind messages that nobody has received.
+        takeRest(isLast: true)
         handle(.connectionEnded)
     }
 
@@ -193,9 +201,7 @@ final class WebSocketConnection {
     private func pump() {
         guard !isPumping, !closeHandshake.isClosed else { return }
         takeLine()
-        isPumping = true
-        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
-        isPumping = false
+        encodeWaiting()
         channel.flush()
         if closeHandshake.isSending, channel.unsentCount > 0, exchange.isClosing { handle(.closeSoon) }
         lendLine()
@@ -214,6 +220,12 @@ final class WebSocketConnection {
         guard let unfinished = exchange.takeLine() else { return }
         unfinished.rest.withUnsafeBytes { channel.send($0) }
         underWay.append(unfinished.waiter)
+    }
+
+    private func encodeWaiting() {
+        isPumping = true
+        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
+        isPumping = false
     }
 
     /// False where there is nothing to be sent.
@@ -252,9 +264,7 @@ final class WebSocketConnection {
         for waiter in waiters { exchange.complete(waiter, .success(()), atEndOfRound) }
         // Within `flush()`, which goes on with what is added.
         guard !isPumping else { return }
-        isPumping = true
-        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
-        isPumping = false
+        encodeWaiting()
         lendLine()
     }
 
@@ -291,9 +301,7 @@ final class WebSocketConnection {
         loop.schedule(deadline, at: loop.now + duration)
         // The server's close frame, or its hanging up, comes behind whatever nobody has received.
         if !closeHandshake.isReceiving {
-            let bytes = rest
-            rest = []
-            _ = bytes.withUnsafeBytes { take($0) }
+            takeRest(isLast: false)
             channel.setReading(true)
         }
     }
