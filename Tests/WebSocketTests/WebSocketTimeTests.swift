@@ -34,6 +34,38 @@ struct WebSocketTimeTests {
         #expect(try await task.receiveText() == "at last")
     }
 
+    @Test("The limits on the age of connections don't count for open web sockets")
+    func lifetime() async throws {
+        let server = try LoopbackServer { request in
+            guard request.path == "/long" else { return .webSocketEcho(request) }
+            return .webSocket(request) { event in
+                switch event {
+                case .opened: [.pause(.milliseconds(1200)), .frame(.text("old"))]
+                case .received(let frame): [.frame(.text(frame.text))]
+                case .finished: []
+                }
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.lifetime = .seconds(1)
+            $0.curl.connections.idleLifetime = .seconds(1)
+        }
+        defer { session.invalidateAndCancel() }
+        let long = session.webSocketTask(with: server.webSocketURL("/long"))
+        long.resume()
+        #expect(try await long.receiveText() == "old")
+        // libcurl looks for connections that are too old when it makes another.
+        for _ in 0..<2 {
+            let other = session.webSocketTask(with: server.webSocketURL("/other"))
+            other.resume()
+            try await other.send(.string("a"))
+            #expect(try await other.receiveText() == "a")
+        }
+        try await long.send(.string("still there"))
+        #expect(try await long.receiveText() == "still there")
+    }
+
     @Test("A server that never completes its answer times out")
     func half() async throws {
         let server = try LoopbackServer { _ in .raw([.bytes("HTTP/1.1 101 Switching Protocols\r\nUpgr"), .never]) }

@@ -50,8 +50,6 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package func applyOwn(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
-        // libcurl would close the connections of other channels once they are older than that.
-        try easy.set(CURLOPT_MAXAGE_CONN, Int(Int32.max))
         try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         if case .none = applicationProtocol { try easy.set(CURLOPT_SSL_ENABLE_ALPN, false) }
         // Otherwise libcurl would be connected once it has reached the proxy.
