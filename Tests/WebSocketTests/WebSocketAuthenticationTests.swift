@@ -49,6 +49,49 @@ struct WebSocketAuthenticationTests {
         #expect(server.requestCount == 3)
     }
 
+    @Test("A Basic challenge is answered with the delegate's credential")
+    func basic() async throws {
+        let token = "Basic " + Data("user:secret".utf8).base64EncodedString()
+        let server = try LoopbackServer { request in
+            guard request.header("Authorization") == token else {
+                return .text("closed", status: 401).header("WWW-Authenticate", #"Basic realm="vault""#)
+            }
+            return .webSocketEcho(request)
+        }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { challenge in
+            challenge.answer(.useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(delegate.challenges.value.map(\.space.authenticationMethod) == [NSURLAuthenticationMethodHTTPBasic])
+        #expect(server.requests.map { $0.header("Authorization") } == [nil, token])
+    }
+
+    @Test("A proxy's challenge about the tunnel is answered with the delegate's credential")
+    func proxy() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let proxy = try Squid.shared().server(.basic, password: nil)
+        let delegate = DecidingDelegate(onChallenge: { challenge in
+            challenge.answer(.useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.proxy = .server(proxy) }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        let challenge = try await delegate.challenge(number: 1)
+        #expect(challenge.status == 407 && challenge.space.isProxy())
+        #expect(delegate.challenges.value.count == 1)
+        #expect(server.requestCount == 1)
+    }
+
     @Test("A delegate that cancels the challenge cancels the task, and one that rejects it has the answer to look at")
     func declined() async throws {
         let dispositions: [(URLSession.AuthChallengeDisposition, URLError.Code)] = [

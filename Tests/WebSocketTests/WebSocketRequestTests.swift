@@ -130,6 +130,30 @@ struct WebSocketRequestTests {
         #expect(Set(server.requests.map { $0.header("Sec-WebSocket-Key") }).count == server.requestCount)
     }
 
+    @Test("The program's own options of libcurl are set on the connection")
+    func ownOptions() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let paths = Watched<[String]>([])
+        let session = URLSession.forTest {
+            $0.curl.configureTransfer = { transfer, request in
+                let path = request.url?.path ?? ""
+                paths.update { $0.append(path) }
+                if path == "/nowhere" { try transfer.set("INTERFACE", "if!none") }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL("/here"))
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        let other = session.webSocketTask(with: server.webSocketURL("/nowhere"))
+        other.resume()
+        #expect(await other.receiveError() != nil)
+        #expect(paths.value == ["/here", "/nowhere"])
+        #expect(server.requestCount == 1)
+    }
+
     @Test("Over a Unix socket it is the same", arguments: ["http+unix", "ws+unix"])
     func unixSocket(scheme: String) async throws {
         let directory = try TemporaryDirectory()

@@ -57,6 +57,21 @@ struct WebSocketTLSTests {
         #expect(server.requestCount == (accepts ? 1 : 0))
     }
 
+    @Test("A redirect may lead from ws to wss, and back", arguments: [true, false])
+    func redirect(toTLS: Bool) async throws {
+        let target = try LoopbackServer { .webSocketEcho($0) }
+        defer { target.stop() }
+        let (secure, plain) = (try url(.showing(.good), to: target), target.webSocketURL("/"))
+        let server = try LoopbackServer { _ in .redirect(to: toTLS ? secure : plain) }
+        defer { server.stop() }
+        let session = URLSession.trusting(nginx)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: toTLS ? server.webSocketURL() : try url(.showing(.good), to: server))
+        #expect(try await failure(of: task) == nil)
+        #expect(task.currentRequest?.url == (toTLS ? secure : plain))
+        #expect(server.requestCount == 1 && target.requestCount == 1)
+    }
+
     @Test(
         "Without a delegate, an untrusted certificate opens nothing",
         arguments: [TLSSite.Certificate.selfsigned, .expired, .wronghost]

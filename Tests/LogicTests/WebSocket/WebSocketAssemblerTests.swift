@@ -305,7 +305,52 @@ struct WebSocketAssemblerTests {
         #expect(seen == messages)
     }
 
-    @Test("A compressed message that ends amid a block is none, instead of damaging the next", arguments: [false, true])
+    @Test(
+        "However the bytes are cut, compressed messages in fragments among control frames are the same",
+        arguments: 0..<20
+    )
+    func compressedCuts(seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let forgets = Bool.random(using: &random)
+        let deflater = try #require(MessageDeflater(windowBits: 15, forgets: forgets))
+        var bytes: [UInt8] = []
+        var expected: [WebSocketAssembler.Event] = []
+        for number in 0..<12 {
+            let text = String(repeating: "añ€😀 \(number) ", count: Int.random(in: 0...300, using: &random))
+            // Some messages of a connection with compression are sent without.
+            let isCompressed = Int.random(in: 0..<4, using: &random) > 0
+            let payload =
+                isCompressed
+                ? try #require(Array(text.utf8).withUnsafeBytes { deflater.deflate($0) }) : Array(text.utf8)
+            let ends =
+                (0..<Int.random(in: 0...4, using: &random))
+                .map { _ in Int.random(in: 0...payload.count, using: &random) }.sorted() + [payload.count]
+            var start = 0
+            for (index, end) in ends.enumerated() {
+                let first: UInt8 = index == 0 ? (isCompressed ? 0x41 : 0x01) : 0x00
+                let final: UInt8 = index == ends.count - 1 ? 0x80 : 0x00
+                bytes += Frame(first | final, Array(payload[start..<end])).bytes
+                start = end
+                if final == 0, Bool.random(using: &random) {
+                    bytes += Frame(0x89, "p\(index)").bytes
+                    expected.append(.ping(Array("p\(index)".utf8)))
+                }
+            }
+            expected.append(.message(.text(text)))
+        }
+        let some = (0..<40).map { _ in Int.random(in: 0...bytes.count, using: &random) }
+        for cuts in [[], some, Array(0..<bytes.count)] {
+            let inflater = try #require(MessageInflater(windowBits: 15, forgets: forgets))
+            let (seen, violation) = events(bytes, cuts: cuts, inflater: inflater)
+            #expect(violation == nil)
+            #expect(seen == expected)
+        }
+    }
+
+    @Test(
+        "A compressed message that ends amid a block is none, instead of damaging the next",
+        arguments: [false, true]
+    )
     func cutOff(forgets: Bool) throws {
         let text = String(repeating: "A message with enough in it for more than one symbol. ", count: 20)
         let deflater = try #require(MessageDeflater(windowBits: 15, forgets: forgets))
