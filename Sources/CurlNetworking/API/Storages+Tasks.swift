@@ -56,7 +56,7 @@ extension HTTPCookieStorage {
             DispatchQueue.global().async { completionHandler(cookies) }
         }
         guard let url = task.currentRequest?.url else { return handOver(nil) }
-        CookieStore.store(over: self).findCookies(for: url, completion: handOver)
+        CookieStore.store(over: self).findCookies(for: url) { handOver($0?.map(\.cookie)) }
     }
 }
 

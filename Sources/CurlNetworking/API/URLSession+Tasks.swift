@@ -71,14 +71,19 @@ extension URLSession {
         )
     }
 
-    /// A resumed download with its own request: the resume data's has no credentials.
-    func makeDownloadTask(_ request: URLRequest, resuming resumeData: ResumeData) -> URLSessionDownloadTask {
+    /// A download with cookies of its own, which resumes where it can: then with this request, since the resume data's has no credentials.
+    func makeDownloadTask(
+        _ request: URLRequest,
+        resuming resumeData: ResumeData?,
+        _ cookies: TaskCookies
+    ) -> URLSessionDownloadTask {
         let engine = TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
-            resumption: .success(resumeData),
-            consumer: .downloadDelegate
+            resumption: resumeData.map { .success($0) },
+            consumer: .downloadDelegate,
+            makeSteps: { Steps($0, $1, ownCookies: cookies) }
         )
         return introduce(URLSessionDownloadTask(engine: engine))
     }

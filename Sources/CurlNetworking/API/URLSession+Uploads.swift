@@ -7,20 +7,24 @@ extension URLSession {
         introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
     }
 
-    /// An upload that goes on, with a request of its own: that of resume data has no credentials. nil where the file isn't there.
+    /// An upload with cookies of its own, which goes on where it can: then with this request, since that of resume data has no credentials.
     func makeUploadTask(
         _ request: URLRequest,
         fromFile url: URL,
-        resuming resource: UploadResource
-    ) -> URLSessionUploadTask? {
-        guard let file = UploadedFile(url) else { return nil }
+        resuming resource: UploadResource?,
+        _ cookies: TaskCookies
+    ) -> URLSessionUploadTask {
+        let resumption = resource.flatMap { resource in
+            UploadedFile(url).map { UploadResumption(request, $0, at: resource) }
+        }
         let engine = TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
             body: .file(url),
-            upload: .success(UploadResumption(request, file, at: resource)),
-            consumer: .delegate
+            upload: resumption.map { .success($0) },
+            consumer: .delegate,
+            makeSteps: { Steps($0, $1, ownCookies: cookies) }
         )
         return introduce(URLSessionUploadTask(engine: engine))
     }

@@ -32,7 +32,7 @@ final class CacheStep: Step, @unchecked Sendable {
     private var fields: [HeaderField] = []
     private var requested = Date.distantPast
     /// The storage's cookies for the request, if a stored response depends on them.
-    private var cookies = CookieStore.Lookup.busy
+    private var cookies = CookieLookup.busy
     private var write = CacheWrite.none
 
     // MARK: - Before the network

@@ -9,12 +9,23 @@ final class CookieStep: Step, @unchecked Sendable {
         case found(String?)
     }
 
+    /// In place of the session's storage; nil for that.
+    private let own: (any CookieJar)?
     private var lookup = Lookup.none
     /// The storage's part of the next request's `Cookie` field.
     private(set) var field: String?
     /// How many responses' cookies are being stored, and the actions that wait for that.
     private var writes = 0
     private var afterWrites: [() -> Void] = []
+
+    init(own: (any CookieJar)? = nil) {
+        self.own = own
+    }
+
+    /// Where the session's settings say that there are cookies, the task's own count.
+    private func jar(_ store: CookieStore?) -> (any CookieJar)? {
+        store.map { own ?? $0 }
+    }
 
     /// Whether cookies of a response are still being stored.
     var isStoring: Bool { writes > 0 }
@@ -63,25 +74,25 @@ final class CookieStep: Step, @unchecked Sendable {
 
     /// The same, always later.
     func read(for request: URLRequest, _ host: any StepHost, _ completion: @escaping @Sendable (String?) -> Void) {
-        guard let store = host.session.settings.sentCookies, let url = request.url else {
+        guard let jar = jar(host.session.settings.sentCookies), let url = request.url else {
             return host.owner.submit { completion(nil) }
         }
         let submit: @Sendable (String?) -> Void = { field in host.owner.submit { completion(field) } }
         if writes > 0 {
-            store.findCookieField(afterStoringFor: url, completion: submit)
+            jar.findCookieField(afterStoringFor: url, completion: submit)
         } else {
-            store.findCookieField(for: url, completion: submit)
+            jar.findCookieField(for: url, completion: submit)
         }
     }
 
     /// The same, as far as it is known at once.
-    func find(for request: URLRequest, _ host: any StepHost) -> CookieStore.Lookup {
-        guard let store = host.session.settings.sentCookies, request.httpShouldHandleCookies, let url = request.url
+    func find(for request: URLRequest, _ host: any StepHost) -> CookieLookup {
+        guard let jar = jar(host.session.settings.sentCookies), request.httpShouldHandleCookies, let url = request.url
         else {
             return .found(nil)
         }
         // The index may lack what the previous hop has set.
-        return writes > 0 ? .busy : store.cookieField(for: url)
+        return writes > 0 ? .busy : jar.cookieField(for: url)
     }
 
     // MARK: - Storing
@@ -90,13 +101,13 @@ final class CookieStep: Step, @unchecked Sendable {
     /// request carries them.
     func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
-        guard let store = host.session.settings.storedCookies, head.fields.contains("Set-Cookie"),
+        guard let jar = jar(host.session.settings.storedCookies), head.fields.contains("Set-Cookie"),
             request.httpShouldHandleCookies, let url = request.url
         else { return .pass }
         let fields = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: "Set-Cookie") }.map(\.value)
         writes += 1
         host.owner.holdDelivery()
-        store.store(
+        jar.store(
             fields,
             from: url,
             mainDocument: request.mainDocumentURL,

@@ -14,8 +14,10 @@ struct Steps {
     let upload: UploadStep?
 
     /// For a task that is about to begin.
-    init(_ settings: SessionSettings, _ task: Facts) {
-        let cookies = settings.hasCookies ? CookieStep() : nil
+    ///
+    /// - Parameter ownCookies: In place of the session's storage; nil for that.
+    init(_ settings: SessionSettings, _ task: Facts, ownCookies: (any CookieJar)? = nil) {
+        let cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
         let beginDate = task.isPutOff ? BeginDateStep() : nil
         let stream = task.sendsStream ? StreamStep() : nil
         let upload = task.upload.flatMap { try? $0.get() }

@@ -27,8 +27,84 @@ extension BackgroundTests {
             #expect(Set(text.components(separatedBy: "; ")) == ["own=c", "answer=b"])
         }
 
-        private static func cookie(_ name: String, _ value: String) -> HTTPCookie? {
-            HTTPCookie(properties: [.name: name, .value: value, .domain: "127.0.0.1", .path: "/"])
+        private static func cookie(
+            _ name: String,
+            _ value: String,
+            _ more: [HTTPCookiePropertyKey: Any] = [:]
+        ) -> HTTPCookie? {
+            let properties: [HTTPCookiePropertyKey: Any] = [
+                .name: name, .value: value, .domain: "127.0.0.1", .path: "/",
+            ]
+            return HTTPCookie(properties: properties.merging(more) { $1 })
+        }
+
+        @Test("A response sets cookies by the rules of every session: for no other domain, with its own path and end")
+        func rules() async throws {
+            let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+            let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { _ in
+                .text("").headers([
+                    "Set-Cookie": "bank=1; Domain=bank.example", "Set-Cookie": "top=1; Domain=com",
+                    "Set-Cookie": "secure=1; Secure", "Set-Cookie": "__Host-a=1; Path=/",
+                    "Set-Cookie": "gone=; Max-Age=0; Path=/", "Set-Cookie": "aged=1; Max-Age=1000",
+                    "Set-Cookie": "dated=1; Expires=Fri, 31 Dec 2100 23:59:59 GMT", "Set-Cookie": "own=1; HttpOnly",
+                ])
+            }
+            defer { rig.end() }
+            storage.setCookie(try #require(Self.cookie("gone", "1")))
+            try await rig.delegate.success(of: rig.download("/a/b"))
+            let cookies = (storage.cookies ?? []).sorted { $0.name < $1.name }
+            #expect(cookies.map(\.name) == ["aged", "dated", "own"])
+            #expect(cookies.allSatisfy { $0.path == "/a" && $0.domain == "127.0.0.1" })
+            #expect(cookies.map { $0.expiresDate == nil } == [false, false, true])
+            #expect(cookies.map(\.isHTTPOnly) == [false, false, true])
+        }
+
+        @Test("Cookies that the request may not carry stay in the storage: secure by their comment, expired, elsewhere")
+        func unsent() async throws {
+            let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+            let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { request in
+                .text(request.header("Cookie") ?? "none")
+            }
+            defer { rig.end() }
+            // As it is read from the storage's file.
+            storage.setCookie(try #require(Self.cookie("login", "x", [.comment: "Secure"])))
+            storage.setCookie(try #require(Self.cookie("elsewhere", "x", [.path: "/elsewhere"])))
+            let task = rig.download()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == Data("none".utf8))
+        }
+
+        @Test("A cookie that the program has deleted is in no later request, whoever had set it")
+        func deleted() async throws {
+            let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+            let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { request in
+                .text(request.header("Cookie") ?? "none").header("Set-Cookie", "answer=b; Path=/")
+            }
+            defer { rig.end() }
+            storage.setCookie(try #require(Self.cookie("own", "a")))
+            try await rig.delegate.success(of: rig.download())
+            for cookie in storage.cookies ?? [] { storage.deleteCookie(cookie) }
+            let task = rig.download()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == Data("none".utf8))
+        }
+
+        @Test("What a redirect sets is for the task's next request, and neither for other tasks nor for the storage")
+        func redirect() async throws {
+            let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
+            let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { request in
+                request.path == "/"
+                    ? .redirect(to: "/there").header("Set-Cookie", "hop=1; Path=/")
+                    : .text(request.header("Cookie") ?? "none")
+            }
+            defer { rig.end() }
+            let first = rig.download()
+            try await rig.delegate.success(of: first)
+            #expect(rig.delegate.body(of: first) == Data("hop=1".utf8))
+            let second = rig.download("/there")
+            try await rig.delegate.success(of: second)
+            #expect(rig.delegate.body(of: second) == Data("none".utf8))
+            #expect(storage.cookies?.isEmpty != false)
         }
 
         @Test("The metrics have all hops: a redirect, a lost connection, and the rest of the file")

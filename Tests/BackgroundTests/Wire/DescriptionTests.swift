@@ -57,6 +57,24 @@ struct DescriptionTests {
         #expect(same.curl.temporaryDirectory == folder)
     }
 
+    @Test("A cookie comes out as it is to be sent: also one that is secure by its comment, or for some ports")
+    func cookie() throws {
+        let date = Date(timeIntervalSince1970: 4_000_000_000)
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "a", .value: "b", .domain: ".example.com", .path: "/p", .comment: "Secure", .expires: date,
+        ]
+        let cookie = StoredCookie(try #require(HTTPCookie(properties: properties)), ports: [80, 8080])
+        let same = try #require(try copy(CookieDescription(cookie)).stored)
+        #expect(same.equals(cookie))
+        #expect(same.isSecure && same.ports == [80, 8080] && same.expires == date)
+        let plain = StoredCookie(
+            try #require(HTTPCookie(properties: [.name: "a", .value: "b", .domain: "example.com", .path: "/"]))
+        )
+        let other = try #require(try copy(CookieDescription(plain)).stored)
+        #expect(other.equals(plain))
+        #expect(!other.isSecure && other.ports.isEmpty && other.expires == nil)
+    }
+
     @Test("Every option goes to the agent, or is known not to")
     func everyOption() throws {
         func names(_ value: Any) -> Set<String> { Set(Mirror(reflecting: value).children.compactMap(\.label)) }

@@ -272,25 +272,17 @@ final class AgentSession: @unchecked Sendable {
     // MARK: - Tasks
 
     /// The task that transfers for one that has this record.
-    func makeTask(for record: TaskRecord) throws(URLError) -> URLSessionTask {
+    func makeTask(for record: TaskRecord, _ cookies: TaskCookies) throws(URLError) -> URLSessionTask {
         let session = try transferSession()
         let submission = record.submission
-        if let storage = session.core.configuration.httpCookieStorage {
-            for cookie in submission.cookies.compactMap(\.cookie) { storage.setCookie(cookie) }
-        }
         let request = submission.request.request
         let task: URLSessionTask
         switch submission.kind {
         case .upload(let file):
-            let resumed = record.upload.flatMap { session.makeUploadTask(request, fromFile: file.url, resuming: $0) }
-            task = resumed ?? session.uploadTask(with: request, fromFile: file.url)
+            task = session.makeUploadTask(request, fromFile: file.url, resuming: record.upload, cookies)
         case .download:
-            if let data = record.resumeData, let resumeData = try? ResumeData(decoding: data) {
-                // With the request's own fields: resume data has no credentials.
-                task = session.makeDownloadTask(request, resuming: resumeData)
-            } else {
-                task = session.downloadTask(with: request)
-            }
+            let resumeData = record.resumeData.flatMap { try? ResumeData(decoding: $0) }
+            task = session.makeDownloadTask(request, resuming: resumeData, cookies)
         }
         running[task.taskIdentifier] = submission.key
         return task

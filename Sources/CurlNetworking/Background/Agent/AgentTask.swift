@@ -27,6 +27,8 @@ final class AgentTask: @unchecked Sendable {
     private var wait = 0
     private var clock: TimeoutClock
     private var hasExpired = false
+    /// Those of the program's and those of its own responses: of all attempts, and no other task's.
+    private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
     /// Of all attempts.
     private var metrics: MetricsDescription?
 
@@ -147,7 +149,7 @@ final class AgentTask: @unchecked Sendable {
         }
         let task: URLSessionTask
         do {
-            task = try session.makeTask(for: record)
+            task = try session.makeTask(for: record, cookies)
         } catch {
             return end(error, resumeData: nil)
         }
@@ -283,6 +285,7 @@ final class AgentTask: @unchecked Sendable {
         defer { attempt.discard() }
         progress.response = ResponseDescription(task.response)
         if let current = task.currentRequest, current.url != record.submission.request.url {
+        progress.response?.setCookies = (task.response?.url).flatMap(cookies.fields(ofResponseFrom:))
             progress.currentRequest = RequestDescription(current)
         }
         if let failure = attempt.failure { return end(failure, resumeData: nil) }

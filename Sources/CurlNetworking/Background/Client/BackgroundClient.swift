@@ -168,7 +168,22 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     func submit(_ engine: BackgroundEngine, _ channel: Channel) {
-        guard let submission = engine.submission() else {
+        guard let cookies = engine.sentCookies, let url = engine.originalRequest?.url else {
+            return submit(engine, with: [], channel)
+        }
+        cookies.findCookies(for: url) { [self] found in
+            queue.async {
+                // Whoever has attached since has submitted it, too.
+                guard case .attached(let current) = self.phase, current === channel,
+                    self.engines[engine.key] === engine, !self.isOver(engine)
+                else { return }
+                self.submit(engine, with: found ?? [], channel)
+            }
+        }
+    }
+
+    private func submit(_ engine: BackgroundEngine, with cookies: [StoredCookie], _ channel: Channel) {
+        guard let submission = engine.submission(with: cookies) else {
             return engine.fail(URLError(.badURL, nil, "The request has no URL."))
         }
         if !channel.send(.submit(submission)) {
@@ -184,7 +199,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func checkpoint(_ engine: BackgroundEngine, _ completion: @escaping @Sendable (Data?) -> Void) {
         queue.async {
-            guard case .attached(let channel) = self.phase, self.engines[engine.key] != nil else {
+            guard case .attached(let channel) = self.phase, self.accepted.contains(engine.key) else {
                 return completion(engine.resumeData)
             }
             self.lastCheckpoint += 1

@@ -85,7 +85,7 @@ extension BackgroundEngine {
         } else {
             outcome = result(ending.file, files, temporaryDirectory)
         }
-        storeCookies(ending.progress.response)
+        if let response = ending.progress.response { storeCookies(of: response) }
         let schedules = shared.withLock { shared in
             shared.outcome = outcome
             shared.metrics = ending.metrics?.metrics
@@ -163,15 +163,21 @@ extension BackgroundEngine {
         return URLError(.cannotOpenFile, originalRequest?.url, text)
     }
 
-    /// Those of redirects and of other tasks stay in the agent.
-    private func storeCookies(_ response: ResponseDescription?) {
-        let configuration = session.configuration
-        guard let response, let storage = configuration.httpCookieStorage,
-            configuration.httpCookieAcceptPolicy != .never,
+    /// The delegate hears nothing more until they are stored. Those of redirects stay in the agent.
+    private func storeCookies(of response: ResponseDescription) {
+        guard let store = session.settings.storedCookies, let fields = response.setCookies,
             originalRequest?.httpShouldHandleCookies != false
         else { return }
-        for cookie in HTTPCookie.cookies(withResponseHeaderFields: response.fields, for: response.url) {
-            storage.setCookie(cookie)
+        shared.withLock { $0.mailbox.hold() }
+        store.store(
+            fields,
+            from: response.url,
+            mainDocument: originalRequest?.mainDocumentURL,
+            policy: session.settings.cookieAcceptPolicy
+        ) { [self] in
+            client.queue.async {
+                if self.shared.withLock({ $0.mailbox.release() }) { self.scheduleDelivery() }
+            }
         }
     }
 

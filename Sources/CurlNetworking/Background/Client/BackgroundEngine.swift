@@ -154,10 +154,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     }
 
     /// The new task as the agent is told of it; nil for a request that can't be.
-    func submission() -> TaskSubmission? {
+    func submission(with cookies: [StoredCookie]) -> TaskSubmission? {
         guard let originalRequest, let request = RequestDescription(originalRequest) else { return nil }
-        let storage = originalRequest.httpShouldHandleCookies ? session.configuration.httpCookieStorage : nil
-        let cookies = session.configuration.httpShouldSetCookies ? storage?.cookies(for: request.url) ?? [] : []
         return TaskSubmission(
             key: key,
             identifier: identifier,

@@ -41,6 +41,8 @@ struct ResponseDescription: Codable, Sendable, Equatable {
     var url: URL
     var status: Int
     var fields: [String: String]
+    /// Those of `Set-Cookie`, one by one; nil if there is none, or cookies aren't stored.
+    var setCookies: [String]?
 
     /// nil for what isn't HTTP.
     init?(_ response: URLResponse?) {
@@ -111,23 +113,29 @@ struct CookieDescription: Codable, Sendable, Equatable {
     var isSecure: Bool
     var isHTTPOnly: Bool
     var expires: Date?
+    /// nil for all.
+    var ports: [Int]?
 
-    init(_ cookie: HTTPCookie) {
+    init(_ stored: StoredCookie) {
+        let cookie = stored.cookie
         name = cookie.name
         value = cookie.value
         domain = cookie.domain
         path = cookie.path
-        isSecure = cookie.isSecure
+        isSecure = stored.isSecure
         isHTTPOnly = cookie.isHTTPOnly
-        expires = cookie.expiresDate
+        expires = stored.expires
+        ports = stored.ports.isEmpty ? nil : stored.ports
     }
 
-    var cookie: HTTPCookie? {
+    /// nil for what can't be a cookie.
+    var stored: StoredCookie? {
         var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: domain, .path: path]
         if isSecure { properties[.secure] = "TRUE" }
         if isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
         properties[.expires] = expires
-        return HTTPCookie(properties: properties)
+        // The stock cookie has no list of ports beside a date.
+        return HTTPCookie(properties: properties).map { StoredCookie($0, ports: ports) }
     }
 }
 

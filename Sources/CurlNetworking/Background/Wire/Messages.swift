@@ -85,7 +85,7 @@ struct TaskSubmission: Codable, Sendable {
     var resumeData: Data?
     /// Where an upload goes on.
     var upload: UploadResource?
-    /// Those that the program's storage has for the request, and that the agent's session is to have.
+    /// Those that the program's storage has for the request.
     var cookies: [CookieDescription]
     var wish: TaskWish
     /// Whether no delegate has a method for the task's metrics, which then needn't be kept nor sent. nil for no.

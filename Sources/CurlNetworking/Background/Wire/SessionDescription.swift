@@ -81,6 +81,7 @@ struct SessionDescription: Codable, Sendable {
         configuration.httpShouldSetCookies = usesCookies
         if !acceptsCookies { configuration.httpCookieAcceptPolicy = .never }
         if !usesCookies, !acceptsCookies { configuration.httpCookieStorage = nil }
+        // That there is a storage says that tasks have cookies: each has its own.
         // Only what the program has in its storage is a credential of its own; the agent asks for it.
         configuration.urlCredentialStorage = nil
         var curl = options.options

@@ -33,12 +33,13 @@ struct StoredCookie: Sendable {
     /// False while only the index has it: the storage gets it with the next batch, unless it is removed before.
     var isInStorage: Bool
 
-    init(_ cookie: HTTPCookie, isInStorage: Bool = false) {
+    /// - Parameter ports: Other ones than the cookie's; nil for those.
+    init(_ cookie: HTTPCookie, isInStorage: Bool = false, ports: [Int]? = nil) {
         self.cookie = cookie
         key = CookieKey(cookie)
         isSecure = cookie.isSecure || cookie.comment == Self.secureComment
         expires = cookie.expiresDate
-        ports = cookie.portList?.map(\.intValue) ?? []
+        self.ports = ports ?? cookie.portList?.map(\.intValue) ?? []
         pair = Self.pair(key.name, cookie.value)
         created = cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
         self.isInStorage = isInStorage

@@ -11,7 +11,7 @@ import CurlNetworkingLocks
 ///
 /// `@unchecked Sendable`: `shared` guards what any thread may use. The rest never changes, or is used on the indexing queue only. `storage`
 /// guards itself.
-final class CookieStore: @unchecked Sendable {
+final class CookieStore: CookieJar, @unchecked Sendable {
     let storage: HTTPCookieStorage
 
     /// Parses `Set-Cookie` fields, one response after the other.
@@ -80,14 +80,8 @@ final class CookieStore: @unchecked Sendable {
 
     // MARK: - Look-ups
 
-    enum Lookup: Equatable {
-        case found(String?)
-        /// The storage must be read first: call `findCookieField`.
-        case busy
-    }
-
-    /// The value of the `Cookie` field for a request to `url`. Loop; never blocks for a file.
-    func cookieField(for url: URL) -> Lookup {
+    /// `.busy` where the storage must be read first.
+    func cookieField(for url: URL) -> CookieLookup {
         switch shared.withLock({ $0.phase }) {
         case .unread, .comparable(onLoop: false): return .busy
         case .writing: break
@@ -98,12 +92,11 @@ final class CookieStore: @unchecked Sendable {
         return .found(indexedField(for: url))
     }
 
-    /// The same, including the program's changes of the storage. `completion` is called on the store's queue.
+    /// Includes the program's changes of the storage. `completion` is called on the store's queue.
     func findCookieField(for url: URL, completion: @escaping @Sendable (String?) -> Void) {
         whenCurrent { completion(self.indexedField(for: url)) }
     }
 
-    /// The same, after all fields passed to `store` so far have been processed.
     func findCookieField(afterStoringFor url: URL, completion: @escaping @Sendable (String?) -> Void) {
         parsing.async {
             self.indexing.async {
@@ -114,10 +107,10 @@ final class CookieStore: @unchecked Sendable {
     }
 
     /// The cookies for a request to `url`, in order; nil if it isn't an http or https URL. `completion` is called on the store's queue.
-    func findCookies(for url: URL, completion: @escaping @Sendable ([HTTPCookie]?) -> Void) {
+    func findCookies(for url: URL, completion: @escaping @Sendable ([StoredCookie]?) -> Void) {
         whenCurrent {
             guard let target = CookieTarget(url) else { return completion(nil) }
-            completion(self.index.cookies(for: target, now: Date()).map(\.cookie))
+            completion(self.index.cookies(for: target, now: Date()))
         }
     }
 
@@ -190,8 +183,6 @@ final class CookieStore: @unchecked Sendable {
 
     // MARK: - Storing
 
-    /// Stores the cookies in `fields`, the `Set-Cookie` fields of a response from `url`, that `policy` accepts.
-    ///
     /// `completion` is called on the store's queue, once look-ups find the cookies and, if that doesn't take long, the program finds them in
     /// the storage.
     func store(
@@ -203,10 +194,8 @@ final class CookieStore: @unchecked Sendable {
     ) {
         parsing.async { [self] in
             let strictest = storage.cookieAcceptPolicy == .always ? policy : stricter(policy)
-            let acceptance = CookieAcceptance(policy: strictest) { domain in
-                PublicSuffixList.system?.contains(domain) ?? PublicSuffixList.isProbablySuffix(domain)
-            }
-            let cookies = acceptance.cookies(from: fields, at: url, mainDocument: mainDocument, now: Date())
+            let cookies = CookieAcceptance(policy: strictest)
+                .cookies(from: fields, at: url, mainDocument: mainDocument, now: Date())
             guard !cookies.isEmpty, let target = CookieTarget(url) else { return completion() }
             indexing.async { [self] in
                 compare()

@@ -1,0 +1,38 @@
+import Foundation
+
+/// Where the cookies of a task's requests come from, and those of its responses go.
+protocol CookieJar: AnyObject, Sendable {
+    /// The value of the `Cookie` field for a request to `url`. Loop; never blocks for a file.
+    func cookieField(for url: URL) -> CookieLookup
+
+    /// The same, also where that isn't known at once. `completion` is called on any queue.
+    func findCookieField(for url: URL, completion: @escaping @Sendable (String?) -> Void)
+
+    /// The same, after all fields passed to `store` so far have been processed.
+    func findCookieField(afterStoringFor url: URL, completion: @escaping @Sendable (String?) -> Void)
+
+    /// Stores the cookies in `fields`, the `Set-Cookie` fields of a response from `url`, that `policy` accepts. `completion` is called on any
+    /// queue, once look-ups find them.
+    func store(
+        _ fields: [String],
+        from url: URL,
+        mainDocument: URL?,
+        policy: HTTPCookie.AcceptPolicy,
+        completion: @escaping @Sendable () -> Void
+    )
+}
+
+enum CookieLookup: Equatable {
+    case found(String?)
+    /// Not known at once: call `findCookieField`.
+    case busy
+}
+
+extension CookieAcceptance {
+    /// With the system's list of public suffixes. The first look at it reads a file.
+    init(policy: HTTPCookie.AcceptPolicy) {
+        self.init(policy: policy) { domain in
+            PublicSuffixList.system?.contains(domain) ?? PublicSuffixList.isProbablySuffix(domain)
+        }
+    }
+}
