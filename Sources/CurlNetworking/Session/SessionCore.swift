@@ -147,8 +147,9 @@ final class SessionCore: @unchecked Sendable {
         set { remoteTasks.withLock { $0 = newValue } }
     }
 
-    /// Later tasks get higher numbers.
+    /// Later tasks get higher numbers. A number so high that nobody can have come to it by counting is none to count on from.
     func reserveTaskIdentifiers(through last: Int) {
+        guard last <= 1 << 31 else { return }
         shared.withLock { $0.lastTaskIdentifier = max($0.lastTaskIdentifier, last) }
     }
 

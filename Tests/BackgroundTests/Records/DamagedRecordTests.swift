@@ -10,7 +10,7 @@ extension BackgroundTests {
         /// What somebody may do to a record.
         enum Damage: String, CaseIterable {
             case torn, empty, otherVersion, nested, fileElsewhere, uploadElsewhere, otherScheme, link, readable,
-                otherName
+                otherName, farTime, highNumber, highName
         }
 
         @Test("A record that is wrong is set aside, and costs no other task anything", arguments: Damage.allCases)
@@ -38,6 +38,8 @@ extension BackgroundTests {
             #expect(rig.file("two") == Data("hello".utf8))
             #expect(rig.log.contains("set aside"))
             #expect(!rig.stateFiles.contains { $0.contains("/1-") && !$0.contains("/set-aside/") })
+            second.say("download \(rig.url("/")) three")
+            try await second.line(beginningWith: "completed three ok")
             await second.crash()
         }
 
@@ -64,6 +66,13 @@ extension BackgroundTests {
             case .readable: chmod(file.path, 0o644)
             case .otherName:
                 let other = file.deletingLastPathComponent().appendingPathComponent("1-\(UUID().uuidString).task")
+                try FileManager.default.moveItem(at: file, to: other)
+            case .farTime: try rewrite(file, content.replacing(#/"elapsed":[0-9.e-]+/#, with: "\"elapsed\":1e300"))
+            case .highNumber:
+                try rewrite(file, content.replacing(#/"identifier":1\b/#, with: "\"identifier\":\(Int.max)"))
+            case .highName:
+                let name = "\(Int.max)" + file.lastPathComponent.dropFirst()
+                let other = file.deletingLastPathComponent().appendingPathComponent(name)
                 try FileManager.default.moveItem(at: file, to: other)
             }
         }

@@ -38,6 +38,14 @@ struct TimeoutClockTests {
         #expect(clock.elapsed(at: after(20)) == 1)
     }
 
+    @Test("Whatever was counted before, there is an end to what is left", arguments: [1e300, .infinity, .nan, -1e300])
+    func extremes(earlier: Double) {
+        var clock = TimeoutClock(earlier: earlier)
+        _ = clock.start(at: start)
+        let century = Duration(timeInterval: .infinity)
+        #expect(clock.remaining(of: 60, at: start) == (earlier < 0 ? century : .zero))
+    }
+
     @Test("A record of it has no date: what the system's clock is set to means nothing to another agent")
     func record() throws {
         let url = try #require(URL(string: "http://h/"))

@@ -75,8 +75,7 @@ final class AgentSession: @unchecked Sendable {
 
     func after(_ delay: Duration, _ body: @escaping () -> Void) {
         nonisolated(unsafe) let body = body
-        let seconds = min(delay / .seconds(1), 10 * 365 * 24 * 60 * 60)
-        queue.asyncAfter(deadline: .now() + seconds) { body() }
+        queue.asyncAfter(deadline: .after(delay)) { body() }
     }
 
     // MARK: - Before and after

@@ -1,5 +1,12 @@
 import Dispatch
 
+extension DispatchTime {
+    /// In `delay`, or in ten years if that is longer: "never".
+    static func after(_ delay: Duration) -> DispatchTime {
+        .now() + min(delay / .seconds(1), 10 * 365 * 24 * 60 * 60)
+    }
+}
+
 /// Calls back about many things, each at a time of its own. However many there are, the queue waits for one time only. Used on its queue alone.
 ///
 /// `@unchecked Sendable`: see above.
@@ -21,8 +28,7 @@ final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
 
     /// In place of an earlier alarm for `key`.
     func set(_ key: Key, after delay: Duration) {
-        let seconds = min(delay / .seconds(1), 10 * 365 * 24 * 60 * 60)
-        let exact = (DispatchTime.now() + seconds).uptimeNanoseconds
+        let exact = DispatchTime.after(delay).uptimeNanoseconds
         let time = DispatchTime(uptimeNanoseconds: (exact / Self.grain + 1) * Self.grain)
         times[key] = time
         wait(for: time)

@@ -276,7 +276,7 @@ final class BackgroundAgent: @unchecked Sendable {
         reviews += 1
         let review = reviews
         guard isIdle else { return }
-        queue.asyncAfter(deadline: .now() + (max(idleTime, arrivalTime) / .seconds(1))) { [self] in
+        queue.asyncAfter(deadline: .after(max(idleTime, arrivalTime))) { [self] in
             guard review == reviews, isIdle else { return }
             // A program may just have connected.
             if let listener { accept(Int32(listener.handle)) }

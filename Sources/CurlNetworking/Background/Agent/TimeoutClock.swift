@@ -34,7 +34,8 @@ struct TimeoutClock {
 
     /// What is left of `timeout` seconds.
     func remaining(of timeout: TimeInterval, at now: DispatchTime = .now()) -> Duration {
-        max(Duration(timeInterval: timeout) - .seconds(elapsed(at: now)), .zero)
+        let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now)
+        return left > 0 ? Duration(timeInterval: left) : .zero
     }
 
     private func running(at now: DispatchTime) -> TimeInterval {

@@ -105,6 +105,8 @@ struct StateFolder: Sendable, Hashable {
 struct RecordName: Hashable {
     static let suffix = ".task"
     static let batchSuffix = ".tasks"
+    /// The numbers that a task may have. No session comes near the last one by counting.
+    static let identifiers = 1...(1 << 32)
 
     var identifier: Int
     var key: UUID
@@ -127,7 +129,7 @@ struct RecordName: Hashable {
     private init?(_ name: String, suffix: String) {
         guard name.hasSuffix(suffix) else { return nil }
         let parts = name.dropLast(suffix.count).split(separator: "-", maxSplits: 1)
-        guard parts.count == 2, let identifier = Int(parts[0]), identifier > 0,
+        guard parts.count == 2, let identifier = Int(parts[0]), Self.identifiers.contains(identifier),
             let key = UUID(uuidString: String(parts[1]))
         else { return nil }
         self.init(identifier: identifier, key: key)

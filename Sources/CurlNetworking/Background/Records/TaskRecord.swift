@@ -37,12 +37,14 @@ struct TaskRecord: Codable, Sendable {
     /// Why this can't be a record of ours, whoever has written it; nil if it may be.
     var fault: String? {
         if version != Self.currentVersion { return "version \(version)" }
-        if submission.identifier < 1 { return "no number" }
         if let fault = submission.fault { return fault }
         if let file = ending?.file, !SessionFolder.isFileName(file) { return "a file elsewhere" }
         if let upload, !submission.mayGoOn(at: upload) { return "an upload elsewhere" }
-        return elapsed.isFinite && elapsed >= 0 ? nil : "a time that makes no sense"
+        return (0...Self.longest).contains(elapsed) ? nil : "a time that makes no sense"
     }
+
+    /// In seconds: a century, which is as long as a time-out may be.
+    private static let longest: TimeInterval = 100 * 366 * 24 * 60 * 60
 }
 
 extension TaskSubmission {
@@ -53,7 +55,7 @@ extension TaskSubmission {
         default: return "a URL that is neither http nor https"
         }
         if Origin(request.url)?.isUnixSocket != false { return "no host" }
-        return identifier < 1 ? "no number" : nil
+        return RecordName.identifiers.contains(identifier) ? nil : "no number"
     }
 
     /// Whether an upload can be resumed there: the request's credentials go to its own origin alone.
