@@ -75,6 +75,10 @@ extension TaskEvent: Codable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         if let offset = try container.decodeIfPresent(Int64.self, forKey: .resumed) {
+            guard offset >= 0 else {
+                let description = "An offset is negative."
+                throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: description))
+            }
             self = .resumed(offset: offset, expectedTotalBytes: try container.decode(Int64.self, forKey: .expected))
         } else if let sent = try container.decodeIfPresent(SentBytes.self, forKey: .sent) {
             self = .sent(sent)

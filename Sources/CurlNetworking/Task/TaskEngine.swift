@@ -88,6 +88,22 @@ struct TaskCounters: Sendable, Hashable, Codable {
     }
 }
 
+extension TaskCounters {
+    /// Throws where another process has counted less than nothing: differences between two of its numbers must not overflow.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        received = try container.decode(Int64.self, forKey: .received)
+        sent = try container.decode(Int64.self, forKey: .sent)
+        expectedToReceive = try container.decode(Int64.self, forKey: .expectedToReceive)
+        expectedToSend = try container.decode(Int64.self, forKey: .expectedToSend)
+        requests = try container.decode(Int.self, forKey: .requests)
+        guard received >= 0, sent >= 0, requests >= 0 else {
+            let description = "A count of bytes or requests is negative."
+            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: description))
+        }
+    }
+}
+
 /// What a program has set on a task.
 struct TaskSettings: Sendable, Hashable, Codable {
     var description: String?

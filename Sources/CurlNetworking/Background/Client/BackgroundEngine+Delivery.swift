@@ -7,38 +7,11 @@ extension BackgroundEngine {
     // MARK: - What the agent tells (client's queue)
 
     func apply(_ progress: TaskProgress) {
-        let schedules = shared.withLock { shared in
-            let old = shared.counters
-            shared.show(progress)
-            let new = shared.counters
-            var schedules = shared.noteProgress()
-            if new.sent != old.sent || new.requests != old.requests && new.sent > 0 {
-                let sent = TaskEvent.SentBytes(total: new.sent, expected: new.expectedToSend, request: new.requests)
-                schedules = shared.mailbox.post(.event(.sent(sent))) || schedules
-            }
-            if case .downloadDelegate = shared.consumer, new.received != old.received {
-                schedules = shared.mailbox.post(.event(.wrote(new.received))) || schedules
-            }
-            return schedules
-        }
-        if schedules { scheduleDelivery() }
+        if shared.withLock({ $0.apply(progress) }) { scheduleDelivery() }
     }
 
     func apply(_ event: TaskEvent) {
-        switch event {
-        case .resumed(let offset, let expected):
-            shared.withLock { shared in
-                shared.counters.received = offset
-                shared.counters.expectedToReceive = expected
-            }
-            post(.event(event))
-        case .isWaitingForConnectivity, .informational: post(.event(event))
-        // Counted in the progress, not for other processes, or of no background task.
-        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote,
-            .openedWebSocket,
-            .closedWebSocket:
-            break
-        }
+        if shared.withLock({ $0.apply(event) }) { scheduleDelivery() }
     }
 
     /// The agent has a record of the task: the data that it was made from isn't needed any more, and what it names goes.

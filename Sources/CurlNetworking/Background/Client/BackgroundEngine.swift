@@ -75,26 +75,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         upload = nil
         endedUnattended = listing.ending != nil
         originalRequest = submission.request.request
-        var state = TaskState(
-            consumer: kind == .download ? .downloadDelegate : .delegate,
-            currentRequest: originalRequest
-        )
-        state.settings = submission.wish.settings
-        // It was resumed once: before that, no agent hears of a task.
-        _ = state.machine.resume()
-        if submission.wish.isSuspended { _ = state.machine.suspend() }
-        switch submission.wish.cancellation {
-        case .discardingBody: _ = state.machine.cancel(.discardingBody)
-        case .keepingPartialFile: _ = state.machine.cancel(.keepingPartialFile)
-        case nil: break
-        }
-        state.show(listing.progress)
-        // What came before is no news.
-        _ = state.mailbox.reportWritten(state.counters.received)
-        _ = state.mailbox.reportSent(
-            .init(total: state.counters.sent, expected: state.counters.expectedToSend, request: state.counters.requests)
-        )
-        shared = Mutex(state)
+        shared = Mutex(TaskState(listing))
     }
 
     func withState<Result>(_ body: (inout sending TaskState) -> sending Result) -> sending Result {
@@ -153,6 +134,11 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         }
     }
 
+    /// The store that has cookies for the request; nil if it is to carry none.
+    var sentCookies: CookieStore? {
+        originalRequest?.httpShouldHandleCookies == true ? session.settings.sentCookies : nil
+    }
+
     /// The new task as the agent is told of it; nil for a request that can't be.
     func submission(with cookies: [StoredCookie]) -> TaskSubmission? {
         guard let originalRequest, let request = RequestDescription(originalRequest) else { return nil }
@@ -173,13 +159,4 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     private var ignoresMetrics: Bool { !session.measuresTasks && shared.withLock { $0.delegates.task } == nil }
 
     var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest } }
-}
-
-extension TaskState {
-    /// What the agent has told.
-    mutating func show(_ progress: TaskProgress) {
-        counters = progress.counters
-        if let current = progress.currentRequest { currentRequest = current.request }
-        if let response = progress.response?.response { self.response = response }
-    }
 }

@@ -26,9 +26,11 @@ struct MetricsDescription: Codable, Sendable, Equatable {
     }
 
     var metrics: TaskMetrics {
-        TaskMetrics(
+        // Dates may be anything that is a number, or not even that.
+        let duration = end.timeIntervalSince(start)
+        return TaskMetrics(
             hops: hops.map(\.hop),
-            interval: DateInterval(start: start, end: max(start, end)),
+            interval: DateInterval(start: start, duration: duration > 0 ? duration : 0),
             redirectCount: max(0, redirectCount)
         )
     }

@@ -1,0 +1,67 @@
+import Foundation
+
+// What an agent tells of a task, as the program shows it. No number of the agent's is believed further than that it isn't negative.
+
+extension TaskState {
+    /// That of a task that an earlier program has made.
+    init(_ listing: TaskListing) {
+        let submission = listing.submission
+        self.init(
+            consumer: submission.kind == .download ? .downloadDelegate : .delegate,
+            currentRequest: submission.request.request
+        )
+        settings = submission.wish.settings
+        // It was resumed once: before that, no agent hears of a task.
+        _ = machine.resume()
+        if submission.wish.isSuspended { _ = machine.suspend() }
+        switch submission.wish.cancellation {
+        case .discardingBody: _ = machine.cancel(.discardingBody)
+        case .keepingPartialFile: _ = machine.cancel(.keepingPartialFile)
+        case nil: break
+        }
+        show(listing.progress)
+        // What came before is no news.
+        _ = mailbox.reportWritten(counters.received)
+        _ = mailbox.reportSent(
+            .init(total: counters.sent, expected: counters.expectedToSend, request: counters.requests)
+        )
+    }
+
+    private mutating func show(_ progress: TaskProgress) {
+        counters = progress.counters
+        if let current = progress.currentRequest { currentRequest = current.request }
+        if let response = progress.response?.response { self.response = response }
+    }
+
+    /// Posts what is new in `progress`. True if the caller must schedule a delivery.
+    mutating func apply(_ progress: TaskProgress) -> Bool {
+        let old = counters
+        show(progress)
+        let new = counters
+        var schedules = noteProgress()
+        if new.sent != old.sent || new.requests != old.requests && new.sent > 0 {
+            let sent = TaskEvent.SentBytes(total: new.sent, expected: new.expectedToSend, request: new.requests)
+            schedules = mailbox.post(.event(.sent(sent))) || schedules
+        }
+        if case .downloadDelegate = consumer, new.received != old.received {
+            schedules = mailbox.post(.event(.wrote(new.received))) || schedules
+        }
+        return schedules
+    }
+
+    /// The same with an event.
+    mutating func apply(_ event: TaskEvent) -> Bool {
+        switch event {
+        case .resumed(let offset, let expected):
+            counters.received = offset
+            counters.expectedToReceive = expected
+            return mailbox.post(.event(event))
+        case .isWaitingForConnectivity, .informational:
+            return mailbox.post(.event(event))
+        // Counted in the progress, not for other processes, or of no background task.
+        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote,
+            .openedWebSocket, .closedWebSocket:
+            return false
+        }
+    }
+}

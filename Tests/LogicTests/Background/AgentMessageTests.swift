@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What a program makes of an agent's messages")
+struct AgentMessageTests {
+    private func progress(_ counters: TaskCounters = TaskCounters()) -> TaskProgress {
+        TaskProgress(key: UUID(), counters: counters)
+    }
+
+    private func listing(_ counters: TaskCounters = TaskCounters()) throws -> TaskListing {
+        let submission = TaskSubmission(
+            key: UUID(),
+            identifier: 1,
+            kind: .download,
+            request: try #require(RequestDescription(Sample.request())),
+            cookies: [],
+            wish: TaskWish(isSuspended: false, settings: TaskSettings())
+        )
+        return TaskListing(submission: submission, progress: progress(counters))
+    }
+
+    private func decoded<Value: Decodable>(_ type: Value.Type, _ json: String) throws -> Value {
+        try WireCoding.decoder.decode(type, from: Data(json.utf8))
+    }
+
+    /// What the delegate is told, and how much more that is than it knew.
+    private func told(_ state: inout TaskState) -> [Int64] {
+        var growth: [Int64] = []
+        while let message = state.mailbox.next() {
+            switch message {
+            case .event(.wrote(let total)): growth.append(state.mailbox.reportWritten(total))
+            case .event(.sent(let sent)): growth.append(state.mailbox.reportSent(sent))
+            case .event(.resumed(let offset, _)): _ = state.mailbox.reportWritten(offset)
+            default: break
+            }
+            _ = state.mailbox.delivered()
+        }
+        return growth
+    }
+
+    @Test("The delegate hears of progress since the program before, and of nothing earlier")
+    func growth() throws {
+        var state = TaskState(try listing(TaskCounters(received: 10)))
+        #expect(told(&state) == [])
+        _ = state.apply(progress(TaskCounters(received: 25)))
+        #expect(told(&state) == [15])
+        _ = state.apply(.resumed(offset: 5, expectedTotalBytes: 100))
+        _ = state.apply(progress(TaskCounters(received: 12)))
+        #expect(told(&state) == [7])
+    }
+
+    @Test("The largest numbers that there are can follow the smallest ones, and these those")
+    func extremes() throws {
+        var state = TaskState(try listing())
+        let most = TaskCounters(
+            received: .max,
+            sent: .max,
+            expectedToReceive: .min,
+            expectedToSend: .min,
+            requests: .max
+        )
+        for counters in [most, TaskCounters(), most] { _ = state.apply(progress(counters)) }
+        #expect(told(&state) == [.max, .max, 0, 0, .max, .max])
+    }
+
+    @Test(
+        "Counters below zero can't be read",
+        arguments: ["received", "sent", "requests"],
+        ["-1", "-9223372036854775808"]
+    )
+    func negative(name: String, number: String) throws {
+        let json = #"{"received":0,"sent":0,"expectedToReceive":-1,"expectedToSend":-1,"requests":0}"#
+        #expect(try decoded(TaskCounters.self, json).expectedToReceive == -1)
+        let wrong = json.replacing("\"\(name)\":0", with: "\"\(name)\":\(number)")
+        #expect(throws: DecodingError.self) { try decoded(TaskCounters.self, wrong) }
+    }
+
+    @Test("Nor can an offset below zero")
+    func negativeOffset() throws {
+        guard case .resumed(0, 1) = try decoded(TaskEvent.self, #"{"resumed":0,"expected":1}"#) else {
+            Issue.record("It is another event")
+            return
+        }
+        #expect(throws: DecodingError.self) {
+            try decoded(TaskEvent.self, #"{"resumed":-9223372036854775808,"expected":1}"#)
+        }
+    }
+
+    @Test("Metrics whose dates make no sense have no duration", arguments: [Double.nan, .infinity])
+    func metrics(date: Double) throws {
+        var description = MetricsDescription(
+            TaskMetrics(hops: [], interval: DateInterval(start: Date(), duration: 1), redirectCount: 0)
+        )
+        #expect(description.metrics.interval.duration > 0.9)
+        description.start = Date(timeIntervalSinceReferenceDate: date)
+        description.end = Date(timeIntervalSinceReferenceDate: date)
+        #expect(description.metrics.interval.duration == 0)
+    }
+}
