@@ -43,7 +43,7 @@ extension FuzzTarget {
         FuzzTarget("background-record") { bytes in
             guard let record = try? WireCoding.decoder.decode(TaskRecord.self, from: Data(bytes)), record.fault == nil
             else { return }
-            precondition(record.elapsed >= 0 && record.submission.identifier > 0)
+            AgentTalk.load(record)
             guard let written = try? WireCoding.encoder.encode(record) else { return }
             precondition((try? WireCoding.decoder.decode(TaskRecord.self, from: written))?.fault == nil)
         },
@@ -53,11 +53,15 @@ extension FuzzTarget {
         },
         FuzzTarget("agent-messages") { bytes in
             var reader = FrameReader()
+            var talk = AgentTalk()
             bytes.inTwoPieces { piece in
                 reader.append(piece)
                 while let frame = try? reader.next() {
-                    _ = try? WireCoding.decoder.decode(ClientMessage.self, from: frame)
-                    _ = try? WireCoding.decoder.decode(AgentMessage.self, from: frame)
+                    if let message = try? WireCoding.decoder.decode(ClientMessage.self, from: frame) {
+                        talk.receive(message)
+                    } else if let message = try? WireCoding.decoder.decode(AgentMessage.self, from: frame) {
+                        talk.receive(message)
+                    }
                 }
             }
         },
