@@ -212,7 +212,7 @@ final class AgentTask: @unchecked Sendable {
         progress.counters.received = total
         progress.counters.expectedToReceive = expected
         note(task)
-        backoff.reset()
+        backoff.noteProgress(to: total)
         guard case .running(let attempt) = phase, attempt.wrote(total, resumableSize: session.resumableSize) else {
             return
         }
@@ -241,6 +241,7 @@ final class AgentTask: @unchecked Sendable {
         progress.counters.sent = total
         progress.counters.expectedToSend = expected
         note(task)
+        backoff.noteProgress(to: total)
     }
 
     /// A server has answered for the time being. If that lets the attempt's upload be resumed, other attempts and other agents make use of it: once
@@ -284,8 +285,8 @@ final class AgentTask: @unchecked Sendable {
         guard case .running(let attempt) = phase else { return }
         defer { attempt.discard() }
         progress.response = ResponseDescription(task.response)
-        if let current = task.currentRequest, current.url != record.submission.request.url {
         progress.response?.setCookies = (task.response?.url).flatMap(cookies.fields(ofResponseFrom:))
+        if let current = task.currentRequest, current.url != record.submission.request.url {
             progress.currentRequest = RequestDescription(current)
         }
         if let failure = attempt.failure { return end(failure, resumeData: nil) }

@@ -1,6 +1,8 @@
 /// How long to wait before the next attempt: longer each time up to a limit, with jitter.
 struct RetryBackoff: Sendable {
     private(set) var failures = 0
+    /// How far the work has ever come.
+    private var furthest: Int64 = 0
 
     static let shortest = Duration.milliseconds(500)
     static let longest = Duration.seconds(60)
@@ -16,5 +18,13 @@ struct RetryBackoff: Sendable {
     /// The next attempt is likely to succeed.
     mutating func reset() {
         failures = 0
+    }
+
+    /// The work has come as far as `position`, in whatever unit: if never before, attempts are worth making again. One that begins anew and
+    /// ends where others did changes nothing.
+    mutating func noteProgress(to position: Int64) {
+        guard position > furthest else { return }
+        furthest = position
+        reset()
     }
 }

@@ -35,4 +35,17 @@ struct RetryBackoffTests {
         backoff.reset()
         #expect(backoff.delay(jitter: 0) == .milliseconds(500))
     }
+
+    @Test("Coming further than ever is reason to hope; beginning anew and coming no further is none")
+    func progress() {
+        var backoff = RetryBackoff()
+        for position in [Int64(10), 20, .max] {
+            for _ in 0..<5 { _ = backoff.delay(jitter: 0) }
+            backoff.noteProgress(to: position)
+            #expect(backoff.failures == 0)
+        }
+        _ = backoff.delay(jitter: 0)
+        for position in [Int64.min, 0, 5, 20, .max] { backoff.noteProgress(to: position) }
+        #expect(backoff.delay(jitter: 0) == .seconds(1))
+    }
 }
