@@ -107,11 +107,12 @@ measure-build: setup-build
 	@.ci/install time binutils
 	Tests/Deployment/measure-build
 
-## swift-format's strict lint, whether folders use only what they may (Sources/CurlNetworking/arrows.txt), and whether types stay small.
+## swift-format's strict lint, whether folders use only what they may (Sources/CurlNetworking/arrows.txt), whether types stay small, and more.
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 	.ci/arrows
 	.ci/sizes
+	.ci/stock-cookies
 
 ## Mends what it can of what lint says.
 format:
