@@ -39,7 +39,8 @@ struct CapturedConnectionTests {
     }
 
     /// Calls `body` on a thread of its own, which may block.
-    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value
+    {
         try await withCheckedThrowingContinuation { continuation in
             Thread { continuation.resume(with: Result(catching: body)) }.start()
         }
@@ -93,8 +94,9 @@ struct CapturedConnectionTests {
 
     @Test("Whoever waits for bytes hears of the end when reading is closed")
     func closeReading() async throws {
+        let connection = connection
         let begins = DispatchSemaphore(value: 0)
-        async let text = Self.onThread { [connection] in
+        async let text = Self.onThread {
             begins.signal()
             return try Self.read(connection)
         }
@@ -110,12 +112,13 @@ struct CapturedConnectionTests {
         let zeros = [UInt8](repeating: 0, count: 4096)
         var filling = 0
         while case let count = zeros.withUnsafeBytes({ socket.send($0) }), count > 0 { filling += count }
+        let (connection, sockets) = (connection, sockets)
         let begins = DispatchSemaphore(value: 0)
-        async let closed: Void = Self.onThread { [connection] in
+        async let closed: Void = Self.onThread {
             begins.signal()
             connection.closeWriting()
         }
-        let received = try await Self.onThread { [sockets] in
+        let received = try await Self.onThread {
             begins.wait()
             return sockets.readToEnd()
         }

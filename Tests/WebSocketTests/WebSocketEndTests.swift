@@ -117,7 +117,10 @@ struct WebSocketEndTests {
                 return frames
             }
             return switch frame.opcode {
-            case Frame.Opcode.close: seen.filter { $0.opcode == Frame.Opcode.ping }.map { .frame(.pong($0.payload)) } + [.frame(.ping("there?"))]
+            case Frame.Opcode.close:
+                seen.filter { $0.opcode == Frame.Opcode.ping }.map { .frame(.pong($0.payload)) } + [
+                    .frame(.ping("there?"))
+                ]
             case Frame.Opcode.pong: [.frame(.close(1000)), .close]
             default: []
             }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Lets a program's own protocol classes load a request instead of the network. What the session says to resume an upload isn't a request of the
-/// program's: no class had a use for that upload, or none would be resumed.
+/// Lets a program's own protocol classes load a request instead of the network. The requests by which the session resumes an upload aren't the
+/// program's, and are offered to no class.
 final class ProtocolClassStep: Step, @unchecked Sendable {
     private weak var host: (any StepHost)?
 

@@ -22,7 +22,11 @@ extension TaskHandle: WebSocketExchangeOwner {
     }
 
     func deliverCalls() {
-        if let delivery { session.deliveryQueue.add([delivery]) } else { session.deliveryQueue.addOperation(deliverCall) }
+        if let delivery {
+            session.deliveryQueue.add([delivery])
+        } else {
+            session.deliveryQueue.addOperation(deliverCall)
+        }
     }
 
     /// Makes a call that was added when the session had forgotten the task. Delegate queue.

@@ -118,7 +118,7 @@ extension BackgroundTests {
                 try await rig.waitForRecord(of: task) { $0.contains(#"\/uploads\/1"#) }
                 try await rig.server.waitForBodyBytesReceived(Self.cut)
                 let data = try #require(await task.cancelByProducingResumeData())
-                let error = try await rig.delegate.completion(of: task) as? URLError
+                let error = try await rig.delegate.completion(of: task)
                 #expect(error?.code == .cancelled && error?.uploadTaskResumeData == data)
                 let place = rig.directory.content.filter { $0.hasPrefix("CurlNetworkingUpload_") }
                 #expect(place.count == 1)

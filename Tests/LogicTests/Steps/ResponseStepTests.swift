@@ -242,7 +242,7 @@ struct CacheStepUploadTests {
             settings: rig.session.settings,
             keepsCredentials: true
         )
-        upload.encode(&plan, rig)
+        try upload.encode(&plan, rig)
         let key = "http://example.com/file"
         rig.session.settings.cache?.store(try Sample.stored("old", at: key))
         let received = ReceivedHead(head: head, request: try Sample.request(url, method))

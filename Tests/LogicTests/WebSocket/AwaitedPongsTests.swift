@@ -18,7 +18,10 @@ struct AwaitedPongsTests {
         #expect(pongs.removeAll() == [])
     }
 
-    @Test("A pong that nobody has asked for answers none", arguments: [[], [0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 3], [1, 0, 0, 1]] as [[UInt8]])
+    @Test(
+        "A pong that nobody has asked for answers none",
+        arguments: [[], [0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 3], [1, 0, 0, 1]] as [[UInt8]]
+    )
     func unasked(payload: [UInt8]) {
         var pongs = AwaitedPongs<String>()
         _ = (pongs.append("a"), pongs.append("b"))

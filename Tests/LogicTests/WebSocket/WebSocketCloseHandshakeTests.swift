@@ -116,7 +116,9 @@ struct WebSocketCloseHandshakeTests {
         #expect(sent <= 1 && finished <= 1)
         for _ in 0..<3 {
             _ = handshake.handle(.close(normal))
-            for action in handshake.handle(.timeIsUp(afterProgress: false)) { if case .finish = action { finished += 1 } }
+            for action in handshake.handle(.timeIsUp(afterProgress: false)) {
+                if case .finish = action { finished += 1 }
+            }
         }
         // Whoever cancels needs no telling.
         #expect(finished == (isCancelled ? 0 : 1))

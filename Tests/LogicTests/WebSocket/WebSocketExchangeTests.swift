@@ -144,7 +144,10 @@ struct WebSocketExchangeTests {
         #expect(results.value == ["task 1", "handler 2", "late 3", "later -1"])
     }
 
-    @Test("Whoever cancels a web socket needn't hear that it was open, and a connection that fails isn't announced", arguments: [false, true])
+    @Test(
+        "Whoever cancels a web socket needn't hear that it was open, and a connection that fails isn't announced",
+        arguments: [false, true]
+    )
     func endWithoutAnnouncement(isOpen: Bool) {
         let owner = Owner(announces: true)
         if isOpen { open(owner) } else { exchange.join(owner) }
@@ -168,7 +171,10 @@ struct WebSocketExchangeTests {
         #expect(!exchange.isFull)
     }
 
-    @Test("Handlers of what comes too late are called after those of what was sent before, connected or not", arguments: [false, true])
+    @Test(
+        "Handlers of what comes too late are called after those of what was sent before, connected or not",
+        arguments: [false, true]
+    )
     func refusals(isOpen: Bool) {
         let owner = Owner()
         if isOpen { open(owner) } else { exchange.join(owner) }

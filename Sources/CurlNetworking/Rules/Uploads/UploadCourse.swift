@@ -53,8 +53,8 @@ struct UploadCourse: Equatable, Sendable {
     private(set) var length: Int64?
     /// How much of the body the transport has been given, at most: by this task, and by earlier ones that have left resume data.
     private(set) var sent: Int64 = 0
-    /// How many bytes the task has handed over, whatever servers say of them. None counts twice, not even where the upload begins anew: so it
-    /// stays below the length of the body.
+    /// How many bytes the task has handed over, whatever servers say of them. None counts twice, not even where the upload begins anew: it
+    /// never exceeds the length of the body.
     private(set) var gained: Int64 = 0
     /// Where in the body the last of them was.
     private var furthest: Int64 = 0

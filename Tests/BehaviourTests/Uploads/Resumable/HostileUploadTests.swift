@@ -43,16 +43,17 @@ struct HostileUploadTests {
 
     @Test("A server that claims ever more of a file than was sent isn't asked for ever")
     func claimsOfFile() async throws {
+        let length = 10_000_000
         let rig = try UploadRig(cuts: [300_000]) { request in
             switch request.method {
-            case "HEAD": .status(204).header("Upload-Offset", "\((1 << 40) - 1000 + request.ordinal)")
-            case "PATCH": .status(409)
+            case "HEAD": .status(204).header("Upload-Offset", "\(length - 1000 + request.ordinal)")
+            case "PATCH": .status(409).after([.waitForBody])
             default: nil
             }
         }
         defer { rig.stop() }
         let file = try rig.directory.file(UploadRig.content)
-        try FileHandle(forWritingTo: file).truncate(atOffset: 1 << 40)
+        try FileHandle(forWritingTo: file).truncate(atOffset: UInt64(length))
         rig.session.uploadTask(with: rig.request(), fromFile: file).resume()
         let error = try #require(try await rig.delegate.completion())
         #expect(error.code == .networkConnectionLost && error.localizedDescription.contains("interrupted too often"))
@@ -105,12 +106,12 @@ struct HostileUploadTests {
     @Test("A server that announces itself without end while it gets the rest is stopped, too")
     func endlessDuringRest() async throws {
         let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
-        let rig = try UploadRig(cuts: [300_000]) { request in
+        let rig = try UploadRig(cuts: [300]) { request in
             request.method == "PATCH"
-                ? .raw([.bytes(String(repeating: offer, count: 20_000)), .never]) : nil
+                ? .raw([.waitForBody, .bytes(String(repeating: offer, count: 20_000)), .never]) : nil
         }
         defer { rig.stop() }
-        try rig.task(.data).resume()
+        rig.session.uploadTask(with: rig.request(), from: Data(count: 1000)).resume()
         let error = try #require(try await rig.delegate.completion())
         #expect(error.code == .badServerResponse)
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"])
@@ -125,13 +126,15 @@ struct HostileUploadTests {
         try rig.task(.data).resume()
         let error = try #require(try await rig.delegate.completion())
         #expect(error.code == .badServerResponse && error.uploadTaskResumeData == nil)
-        #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1"])
+        // A rest that was lost on a kept connection may have been sent again on another one.
+        #expect(rig.requests.starts(with: ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"]))
+        #expect(rig.requests.last == "HEAD /uploads/1")
     }
 
     @Test("A server that refuses every rest as one that doesn't fit isn't asked for ever")
     func endlessConflicts() async throws {
         let body = Data(count: 1000)
-        let rig = try UploadRig(cuts: [300]) { $0.method == "PATCH" ? .status(409) : nil }
+        let rig = try UploadRig(cuts: [300]) { $0.method == "PATCH" ? .status(409).after([.waitForBody]) : nil }
         defer { rig.stop() }
         let task = rig.session.uploadTask(with: rig.request(), from: body)
         task.resume()

@@ -216,7 +216,7 @@ struct ResumableUploadTests {
         }
         defer { rig.stop() }
         let session = URLSession.forTest(delegate: rig.delegate) {
-            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         }
         defer { session.invalidateAndCancel() }
         let url = rig.server.url("/files")

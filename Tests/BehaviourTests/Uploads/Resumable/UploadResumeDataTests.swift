@@ -79,7 +79,8 @@ struct UploadResumeDataTests {
                 !String(decoding: data, as: UTF8.self).contains(rig.directory.url.appendingPathComponent("file").path)
             )
             #expect(try await resume(data, rig).error == nil)
-            await Task.detached { while rig.directory.content.contains(where: all.contains) { await Task.yield() } }.value
+            await Task.detached { while rig.directory.content.contains(where: all.contains) { await Task.yield() } }
+                .value
         }
     }
 
@@ -93,7 +94,7 @@ struct UploadResumeDataTests {
         defer { session.invalidateAndCancel() }
         let task = session.uploadTask(withResumeData: first)
         task.resume()
-        try await rig.server.waitForBodyBytesReceived(700_000)
+        _ = try await rig.server.requestHead(number: 3)
         let second = try #require(await task.cancelByProducingResumeData())
         #expect(first != second)
         #expect(String(decoding: second, as: UTF8.self).contains("<integer>300000</integer>"))
@@ -105,7 +106,7 @@ struct UploadResumeDataTests {
             ]
         )
         let offset = try #require(Int64(rig.server.requests[4].header("Upload-Offset") ?? ""))
-        #expect(offset > 300_000 && last.record.value.streams == (kind == .stream ? [offset] : []))
+        #expect(offset >= 300_000 && last.record.value.streams == (kind == .stream ? [offset] : []))
     }
 
     @Test("A task that was never begun gives its resume data back")

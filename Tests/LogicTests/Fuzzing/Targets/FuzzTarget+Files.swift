@@ -80,22 +80,23 @@ private struct UploadFolder {
 
     private init() {
         do {
-            directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             let url = directory.appendingPathComponent("file")
             try Data("body".utf8).write(to: url)
-            file = UploadedFile(url)!
-            destination = UploadDestination(
-                request: URL(string: "https://example.com/files")!,
-                resource: URL(string: "https://example.com/uploads/1")!
-            )
-            let kept = KeptUpload(destination: destination, body: .program(file))
-            upload = try kept.write(in: directory)
             let sent = try DownloadFile(in: directory)
-            try Data(contentsOf: directory.appendingPathComponent(upload.name)).withUnsafeBytes { bytes in
+            guard let file = UploadedFile(url), let request = URL(string: "https://example.com/files"),
+                let resource = URL(string: "https://example.com/uploads/1")
+            else { fatalError("The file can't be described") }
+            let destination = UploadDestination(request: request, resource: resource)
+            upload = try KeptUpload(destination: destination, body: .program(file)).write(in: directory)
+            let description = try Data(contentsOf: directory.appendingPathComponent(upload.name))
+            try description.withUnsafeBytes { bytes in
                 try Result { () throws(URLError) in try sent.write(bytes) }.get()
             }
-            download = sent.keep()!
+            guard let download = sent.keep() else { fatalError("The download can't be kept") }
+            (self.directory, self.file, self.download) = (directory, file, download)
+            self.destination = destination
         } catch {
             fatalError("The folder can't be made: \(error)")
         }

@@ -18,7 +18,9 @@ struct UploadResumeDataFormatTests {
         )
     }
 
-    func resumeData(_ body: KeptBody, acknowledged: Int64 = 2, sent: Int64? = nil, length: Int64? = 4) throws -> UploadResumeData {
+    func resumeData(_ body: KeptBody, acknowledged: Int64 = 2, sent: Int64? = nil, length: Int64? = 4) throws
+        -> UploadResumeData
+    {
         let url = try Sample.url("https://user:password@example.com/uploads/1")
         return UploadResumeData(
             request: StoredRequest(request, to: try #require(request.url)),
@@ -70,7 +72,9 @@ struct UploadResumeDataFormatTests {
 
     private func destination() throws -> UploadDestination { try resumeData(.stream).destination }
 
-    private func keptFile(_ content: String = "body") throws -> (kept: KeptBody, partial: PartialFile, file: UploadedFile) {
+    private func keptFile(_ content: String = "body") throws -> (
+        kept: KeptBody, partial: PartialFile, file: UploadedFile
+    ) {
         let file = try #require(UploadedFile(try directory.file("report.pdf", Data(content.utf8))))
         let kept = try KeptBody(KeptUpload(destination: try destination(), body: .program(file)), in: directory.url)
         guard case .file(let partial) = kept else { throw URLError(.cannotOpenFile) }
