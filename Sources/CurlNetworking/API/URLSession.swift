@@ -267,7 +267,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// know it any more, or the file has changed.
     ///
     /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body has gone, with
-    /// `.cannotOpenFile` or `.fileDoesNotExist`. The body of a streamed upload comes from the delegate's
+    /// `.cannotOpenFile` or `.fileDoesNotExist`. A background session resumes uploads from files alone. The body of a streamed upload comes from the delegate's
     /// `urlSession(_:task:needNewBodyStreamFrom:)`. See <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withresumedata:)>

@@ -45,9 +45,8 @@ struct RecordingUpload: Sendable {
 
     private final class Watcher: NSObject, URLSessionDataDelegate, Sendable {
         private struct Progress {
-            var sent: Int64 = 0
-            /// Whether the request sends only the rest.
-            var isRest = false
+            /// Where the last request with a rest of the body began, as it says itself.
+            var offset: String?
             var body = Data()
         }
 
@@ -73,13 +72,14 @@ struct RecordingUpload: Sendable {
             totalBytesSent: Int64,
             totalBytesExpectedToSend: Int64
         ) {
-            let start = totalBytesSent - bytesSent
-            let isRest = task.currentRequest?.httpMethod == "PATCH"
-            let isResumed = progress.withLock { progress in
-                defer { (progress.sent, progress.isRest) = (totalBytesSent, isRest) }
-                return isRest && (!progress.isRest || start != progress.sent)
+            // The request says where it continues. What is sent again, because it was lost, doesn't count.
+            let request = task.currentRequest
+            let offset = request?.httpMethod == "PATCH" ? request?.value(forHTTPHeaderField: "Upload-Offset") : nil
+            let resumed = progress.withLock { progress in
+                defer { progress.offset = offset }
+                return offset == progress.offset ? nil : offset.flatMap { Int64($0) }
             }
-            if isResumed { report(.resumed(at: start)) }
+            if let resumed { report(.resumed(at: resumed)) }
             report(.sent(totalBytesSent))
         }
 
