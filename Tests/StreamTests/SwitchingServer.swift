@@ -67,7 +67,12 @@ final class SwitchingServer: Sendable {
                     connection = connection.unwrap()
                     kind = b"plain: "
                 elif text == b"drop\\n":
-                    socket.socket(fileno=connection.detach()).close()
+                    # No reset: that would destroy what the client has yet to read.
+                    plain = socket.socket(fileno=connection.detach())
+                    plain.shutdown(socket.SHUT_WR)
+                    while plain.recv(4096):
+                        pass
+                    plain.close()
                     return
 
         listener = socket.socket()
