@@ -21,8 +21,6 @@ final class AgentTask: @unchecked Sendable {
     private unowned let session: AgentSession
     private var phase = Phase.idle
     private var backoff = RetryBackoff()
-    /// How much of an upload any attempt has sent, in bytes.
-    private var furthestSent: Int64 = 0
     /// Of the waits for another attempt: the end of an earlier one means nothing.
     private var wait = 0
     private var clock: TimeoutClock
@@ -234,10 +232,6 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func sent(_ total: Int64, of expected: Int64, _ task: URLSessionTask) {
-        if total > furthestSent {
-            furthestSent = total
-            backoff.reset()
-        }
         progress.counters.sent = total
         progress.counters.expectedToSend = expected
         note(task)
