@@ -74,7 +74,7 @@ extension BackgroundEngine {
         guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
             let origin = Origin(url), Origin(resource.url) == origin
         else { return nil }
-        var resumeData = UploadResumeData(
+        let resumeData = UploadResumeData(
             request: StoredRequest(originalRequest, to: url),
             resource: resource,
             acknowledged: 0,
@@ -82,14 +82,7 @@ extension BackgroundEngine {
             length: file.length,
             body: .stream
         )
-        let upload = KeptUpload(destination: resumeData.destination, body: .program(UploadedFile(file)))
-        guard let kept = try? KeptBody(upload, in: directory) else { return nil }
-        resumeData.body = kept
-        guard let encoded = resumeData.encoded() else {
-            kept.remove(in: directory)
-            return nil
-        }
-        return encoded
+        return resumeData.encoded(with: .program(UploadedFile(file)), in: directory)
     }
 
     /// The task ends without the agent.
