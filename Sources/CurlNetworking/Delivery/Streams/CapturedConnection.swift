@@ -106,23 +106,21 @@ final class CapturedConnection: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    private func wait(for event: Int32) {
-        var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
-        poll(&entry, 1, -1)
-    }
-
     /// False where time is up.
     private func wait(for event: Int32, until end: MonotonicTime) -> Bool {
         let now = MonotonicTime.now
         guard now < end else { return false }
-        var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
-        poll(&entry, 1, Int32((end - now).count(of: .milliseconds(1))))
+        wait(for: event, upTo: Int32((end - now).count(of: .milliseconds(1))))
         return true
     }
 
-    private func isReady(for event: Int32) -> Bool {
+    private func isReady(for event: Int32) -> Bool { wait(for: event, upTo: 0) }
+
+    /// True if the event, or an error, has come within so many milliseconds; negative for however long it takes.
+    @discardableResult
+    private func wait(for event: Int32, upTo milliseconds: Int32 = -1) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
-        return poll(&entry, 1, 0) > 0
+        return poll(&entry, 1, milliseconds) > 0
     }
 }
 
