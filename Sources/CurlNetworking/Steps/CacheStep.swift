@@ -58,9 +58,8 @@ final class CacheStep: Step, @unchecked Sendable {
         }
         let settings = host.session.settings
         let cache = settings.cache
-        let policy = settings.cachePolicy(for: request)
-        guard cache != nil || policy == .returnCacheDataDontLoad else { return .pass }
-        var demand = CacheDemand(request, policy: policy, additional: settings.additionalCacheHeaders)
+        guard cache != nil || settings.cachePolicy(for: request) == .returnCacheDataDontLoad else { return .pass }
+        var demand = settings.cacheDemand(of: request)
         // Responses over a Unix socket are local, and not cached.
         if Self.isConcerned(host), !scheme.isUnixSocket {
             self.demand = demand
@@ -97,8 +96,7 @@ final class CacheStep: Step, @unchecked Sendable {
     static func demand(of request: URLRequest, _ host: any StepHost) -> CacheDemand? {
         let settings = host.session.settings
         guard settings.cache != nil, isConcerned(host) else { return nil }
-        let policy = settings.cachePolicy(for: request)
-        let demand = CacheDemand(request, policy: policy, additional: settings.additionalCacheHeaders)
+        let demand = settings.cacheDemand(of: request)
         return demand.mayStore ? demand : nil
     }
 
@@ -395,5 +393,12 @@ final class CacheStep: Step, @unchecked Sendable {
             data: body,
             storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : entry.storagePolicy
         )
+    }
+}
+
+extension SessionSettings {
+    /// What `request` wants from the cache, by its own fields and those of the session.
+    fileprivate func cacheDemand(of request: URLRequest) -> CacheDemand {
+        CacheDemand(request, policy: cachePolicy(for: request), additional: additionalCacheHeaders)
     }
 }
