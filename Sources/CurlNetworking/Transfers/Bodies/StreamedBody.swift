@@ -39,15 +39,12 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
 
         mutating func append(_ bytes: UnsafePointer<UInt8>, count: Int) {
             // A stream may give its bytes one by one.
-            var isAdded = false
-            if !pieces.isEmpty {
-                pieces.updateLast { last in
-                    guard last.count + count <= StreamedBody.readSize else { return }
-                    last.append(bytes, count: count)
-                    isAdded = true
-                }
+            let hasRoom = pieces.last.map { $0.count + count <= StreamedBody.readSize } ?? false
+            if hasRoom {
+                pieces.updateLast { $0.append(bytes, count: count) }
+            } else {
+                pieces.append(Data(bytes: bytes, count: count))
             }
-            if !isAdded { pieces.append(Data(bytes: bytes, count: count)) }
             self.count += count
         }
 
