@@ -84,9 +84,6 @@ final class TLSMemoryConnection {
     /// What has arrived after the end of TLS, and isn't part of it.
     func takeInput() -> [UInt8] { take(input) }
 
-    var hasInput: Bool { functions.memoryCount(input) > 0 }
-    var hasOutput: Bool { functions.memoryCount(output) > 0 }
-
     private func take(_ memory: OpenSSL.Pointer) -> [UInt8] {
         let size = min(functions.memoryCount(memory), Int(Int32.max))
         guard size > 0 else { return [] }
