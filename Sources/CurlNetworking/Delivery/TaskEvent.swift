@@ -76,8 +76,7 @@ extension TaskEvent: Codable {
         let container = try decoder.container(keyedBy: Key.self)
         if let offset = try container.decodeIfPresent(Int64.self, forKey: .resumed) {
             guard offset >= 0 else {
-                let description = "An offset is negative."
-                throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: description))
+                throw DecodingError.dataCorruptedError(forKey: .resumed, in: container, debugDescription: "negative")
             }
             self = .resumed(offset: offset, expectedTotalBytes: try container.decode(Int64.self, forKey: .expected))
         } else if let sent = try container.decodeIfPresent(SentBytes.self, forKey: .sent) {

@@ -92,15 +92,18 @@ extension TaskCounters {
     /// Throws where another process has counted less than nothing: differences between two of its numbers must not overflow.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        received = try container.decode(Int64.self, forKey: .received)
-        sent = try container.decode(Int64.self, forKey: .sent)
+        func count(_ key: CodingKeys) throws -> Int64 {
+            let count = try container.decode(Int64.self, forKey: key)
+            guard count >= 0 else {
+                throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: "negative")
+            }
+            return count
+        }
+        received = try count(.received)
+        sent = try count(.sent)
         expectedToReceive = try container.decode(Int64.self, forKey: .expectedToReceive)
         expectedToSend = try container.decode(Int64.self, forKey: .expectedToSend)
-        requests = try container.decode(Int.self, forKey: .requests)
-        guard received >= 0, sent >= 0, requests >= 0 else {
-            let description = "A count of bytes or requests is negative."
-            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: description))
-        }
+        requests = Int(try count(.requests))
     }
 }
 
