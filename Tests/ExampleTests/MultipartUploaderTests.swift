@@ -52,8 +52,7 @@ struct MultipartUploaderTests {
         defer { server.stop() }
         let directory = try TemporaryDirectory()
         let length: Int64 = 600 << 20
-        let file = try directory.file("sparse", Data())
-        try FileHandle(forWritingTo: file).truncate(atOffset: UInt64(length))
+        let file = try directory.sparseFile(length: length)
         let uploader = try ExampleProgram.start(
             "multipart-uploader",
             server.url.absoluteString,

@@ -136,9 +136,7 @@ struct SecureStreamTests {
         try await task.write("plain\n")
         #expect(try await task.line() == "plain: plain")
         for round in 1...2 {
-            try await task.write("start\n")
-            #expect(try await task.line() == "plain: start")
-            task.startSecureConnection()
+            try await task.beginTLS()
             try await task.write("secret \(round)\n")
             #expect(try await task.line() == "TLS: secret \(round)")
             try await task.write("stop\n")
@@ -213,13 +211,12 @@ struct SecureStreamTests {
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
-        try await task.write("start\n")
-        #expect(try await task.line() == "plain: start")
-        task.startSecureConnection()
+        try await task.beginTLS()
         try await task.write("drop\n")
         #expect(try await task.line() == "TLS: drop")
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
     }
+
     @Test("A server that closes the connection instead of ending TLS is one, too, after what came before")
     func truncationOfEnd() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)
@@ -228,9 +225,7 @@ struct SecureStreamTests {
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
-        try await task.write("start\n")
-        #expect(try await task.line() == "plain: start")
-        task.startSecureConnection()
+        try await task.beginTLS()
         try await task.write("drop\n")
         task.stopSecureConnection()
         #expect(try await task.line() == "TLS: drop")

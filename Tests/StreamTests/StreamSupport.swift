@@ -2,6 +2,7 @@ import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
+import Testing
 
 /// Writes down what it hears of stream tasks, in order.
 final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDelegate {
@@ -127,6 +128,13 @@ extension URLSessionStreamTask {
             if isAtEnd { break }
         }
         return String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Has a `SwitchingServer` begin TLS, and begins it as well.
+    func beginTLS(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await write("start\n")
+        #expect(try await line() == "plain: start", sourceLocation: sourceLocation)
+        startSecureConnection()
     }
 
     /// Reads to the end, as text.

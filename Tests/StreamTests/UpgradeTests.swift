@@ -208,9 +208,7 @@ struct UpgradeTests {
         }
         defer { rig.stop() }
         let (task, recorder) = (rig.task, rig.recorder)
-        try await task.write("start\n")
-        #expect(try await task.line() == "plain: start")
-        task.startSecureConnection()
+        try await task.beginTLS()
         try await task.write("secret\n")
         #expect(try await task.line() == "TLS: secret")
         task.captureStreams()

@@ -40,6 +40,15 @@ package final class TemporaryDirectory: Sendable {
         return file
     }
 
+    /// Writes a file of zeros that takes no room on the disk, and returns where it is.
+    package func sparseFile(length: Int64) throws -> URL {
+        let file = try file("sparse", Data())
+        let handle = try FileHandle(forWritingTo: file)
+        defer { try? handle.close() }
+        try handle.truncate(atOffset: UInt64(length))
+        return file
+    }
+
     /// The names of the files in it.
     package var content: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: url.path).sorted()) ?? []

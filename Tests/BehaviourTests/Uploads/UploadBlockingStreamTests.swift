@@ -132,8 +132,7 @@ struct UploadBlockingStreamTests {
     @Test("The longest files have their length told, though nobody reads them", arguments: [(5 as Int64) << 30])
     func longFile(length: Int64) async throws {
         let directory = try TemporaryDirectory()
-        let file = try directory.file(Data())
-        try FileHandle(forWritingTo: file).truncate(atOffset: UInt64(length))
+        let file = try directory.sparseFile(length: length)
         let delegate = RecordingDelegate()
         let rig = try Rig(answering: .atHead, delegate: delegate) { _ in .text("no", status: 413).closing() }
         defer { rig.stop() }
@@ -148,13 +147,10 @@ struct UploadBlockingStreamTests {
     @Test("A stream that is faster than the network passes through little memory")
     func fastStream() async {
         await #expect(processExitsWith: .success) {
-            var options = LoopbackServer.Options()
-            options.bodyLimit = 0
-            let server = try LoopbackServer(options: options) { .text("\($0.bodyLength)") }
+            let server = try LoopbackServer.counting()
             defer { server.stop() }
             let directory = try TemporaryDirectory()
-            let file = try directory.file(Data())
-            try FileHandle(forWritingTo: file).truncate(atOffset: 1 << 30)
+            let file = try directory.sparseFile(length: 1 << 30)
             let session = URLSession.forTest()
             var request = URLRequest(server.url("/"), method: "PUT")
             request.httpBodyStream = InputStream(data: Data(count: 1 << 20))
@@ -171,13 +167,10 @@ struct UploadBlockingStreamTests {
     @Test("Three gigabytes pass through little memory to a reader that only counts")
     func largeFile() async {
         await #expect(processExitsWith: .success) {
-            var options = LoopbackServer.Options()
-            options.bodyLimit = 0
-            let server = try LoopbackServer(options: options) { .text("\($0.bodyLength)") }
+            let server = try LoopbackServer.counting()
             defer { server.stop() }
             let directory = try TemporaryDirectory()
-            let file = try directory.file(Data())
-            try FileHandle(forWritingTo: file).truncate(atOffset: 3 << 30)
+            let file = try directory.sparseFile(length: 3 << 30)
             let session = URLSession.forTest()
             let request = URLRequest(server.url("/"), method: "PUT")
             _ = try await session.upload(for: request, from: Data(count: 1 << 20))

@@ -44,9 +44,7 @@ struct UploadFileTests {
     @Test("A large file is sent as it is read, never held in memory")
     func largeFile() async {
         await #expect(processExitsWith: .success) {
-            var options = LoopbackServer.Options()
-            options.bodyLimit = 0
-            let server = try LoopbackServer(options: options) { .text("\($0.bodyLength)") }
+            let server = try LoopbackServer.counting()
             defer { server.stop() }
             let directory = try TemporaryDirectory()
             let file = try directory.file(length: 50 << 20, seed: 3)

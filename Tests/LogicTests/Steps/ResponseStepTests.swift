@@ -389,16 +389,22 @@ struct HandshakeStepTests {
         #expect(rig.error?.code == .serverCertificateUntrusted && rig.proceeded == 0)
     }
 
-    @Test("While another task asks about the host, the one that is to open the next connection waits for the answer")
-    func waitsForAnswer() throws {
-        let delegate = Delegate()
-        rig.ownDelegates = DelegateSet(delegate)
+    /// Another task's step, which asks about the host.
+    private func asking() throws -> HandshakeStep {
         let request = try #require(rig.request)
         var ending = TransferEnding(URLError(.serverCertificateUntrusted))
         ending.handshakeQuestion = .serverTrust(chain: [[1]], result: 18, reason: "")
         let asking = HandshakeStep()
-        #expect(step.complete(rig).isPass)
         #expect(asking.end(ending, of: request, rig).isWait)
+        return asking
+    }
+
+    @Test("While another task asks about the host, the one that is to open the next connection waits for the answer")
+    func waitsForAnswer() throws {
+        let delegate = Delegate()
+        rig.ownDelegates = DelegateSet(delegate)
+        #expect(step.complete(rig).isPass)
+        let asking = try asking()
         #expect(!step.complete(rig).isPass)
         #expect(!step.complete(rig).isPass, "asked again, it still waits")
         let ticket = try #require(rig.ticket)
@@ -414,11 +420,7 @@ struct HandshakeStepTests {
     func waitEnds() throws {
         let delegate = Delegate()
         rig.ownDelegates = DelegateSet(delegate)
-        let request = try #require(rig.request)
-        var ending = TransferEnding(URLError(.serverCertificateUntrusted))
-        ending.handshakeQuestion = .serverTrust(chain: [[1]], result: 18, reason: "")
-        let asking = HandshakeStep()
-        #expect(asking.end(ending, of: request, rig).isWait)
+        let asking = try asking()
         #expect(!step.complete(rig).isPass)
         step.stop(rig)
         asking.stop(rig)
