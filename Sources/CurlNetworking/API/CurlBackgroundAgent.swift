@@ -16,7 +16,7 @@ public enum CurlBackgroundAgent {
         AgentLauncher.ownProgram.withLock { $0 = program }
     }
 
-    /// Ends all transfers of the background session that `configuration` describes, whatever program is attached to it, like a user who
+    /// Cancels all transfers of the background session that `configuration` describes, whichever program is attached to it, like a user who
     /// force-quits a program: they end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` says why.
     ///
     /// Does nothing if no agent runs and there are no transfers. Throws `URLError` if the agent can't be reached.

@@ -23,7 +23,7 @@ extension CurlOptions {
         public var launchCommand: [String] = []
 
         /// The size in bytes from which a download is resumed, not restarted, after the agent was killed. Smaller ones aren't worth a
-        /// record, and neither is their end if the program takes it within a second.
+        /// record, and neither is their result if the program takes it within a second.
         public var resumableSize: Int64 = 256 * 1024
 
         /// How long an agent without tasks and programs keeps running. It waits at least ten seconds for the program that starts it.

@@ -1,31 +1,31 @@
 extension CurlOptions {
     /// Options of web sockets; see <doc:WebSockets>.
     public struct WebSocketOptions: Sendable, Hashable {
-        /// What a web socket offers its server about compressing messages (RFC 7692, permessage-deflate). The server decides whether and how
-        /// messages are compressed.
+        /// The compression of messages that a web socket offers its server (RFC 7692, permessage-deflate). The server decides whether and
+        /// how messages are compressed.
         public struct Compression: Sendable, Hashable {
             /// Whether the server is asked to compress each message by itself: that takes less memory, and compresses less.
             public var serverNoContextTakeover = false
             /// Whether this side compresses each message by itself.
             public var clientNoContextTakeover = false
-            /// How far the server may look back, as the power of 2: 8 to 15. The default, nil, leaves that to it.
+            /// The largest window that the server may use, as a power of 2 in bytes: 8 to 15. The default, nil, leaves that to the server.
             public var serverMaxWindowBits: Int?
-            /// How far this side looks back, as the power of 2: 9 to 15. The default, nil, leaves that to the server.
+            /// The largest window that this side uses, as a power of 2 in bytes: 9 to 15. The default, nil, leaves that to the server.
             public var clientMaxWindowBits: Int?
 
-            /// Compression with the parameters that the server likes.
+            /// Compression with parameters of the server's choice.
             public init() {}
         }
 
-        /// What is offered; nil for no compression. Without zlib (`libz.so.1`), nothing is offered.
+        /// The compression that is offered; nil for none. Without zlib (`libz.so.1`), none is offered.
         public var compression: Compression? = Compression()
 
         /// Whether an open web socket takes one of its host's places: see ``URLSessionConfiguration/httpMaximumConnectionsPerHost``. The default
-        /// is false, since web sockets are open for long. Their handshakes count in any case.
+        /// is false, since web sockets stay open for a long time. Their handshakes count in any case.
         public var countInConnectionLimits = false
 
-        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)`` and, while messages still have to be sent before
-        /// that, how long it may take none of them. Then the connection is closed, and the task fails. The default is 10 seconds.
+        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)`` and, while messages still have to be sent
+        /// before that, how long it may accept nothing of them. Then the connection is closed, and the task fails. The default is 10 seconds.
         public var closeTimeout = Duration.seconds(10)
 
         /// The default options.

@@ -92,14 +92,15 @@ public struct CurlOptions: Sendable {
     /// How connections are made and kept, and how fast transfers may be.
     public var connections = ConnectionOptions()
 
-    /// How web sockets compress their messages, and whether they count towards the connection limits. See <doc:WebSockets>.
+    /// How web sockets compress their messages, whether they count towards the connection limits, and how long closing one may take. See
+    /// <doc:WebSockets>.
     public var webSockets = WebSocketOptions()
 
     /// The version of the IETF's draft on resumable uploads with which an upload task offers to be resumed, 3 to 8; nil for no offer.
     ///
     /// The number is the draft's interoperability version. The default is 6, which most servers know; Apple's clients have sent 3 (iOS 17),
-    /// 5 (iOS 18.0), 6 (iOS 18.1) and 8 (iOS 26). The server may answer in another of these versions. The offer is two or three header fields; a
-    /// server that doesn't know them sees an ordinary upload. See <doc:ResumableUploads>.
+    /// 5 (iOS 18.0), 6 (iOS 18.1) and 8 (iOS 26). The server may answer with another version from 3 to 8. The offer is two or three header
+    /// fields; a server that doesn't know them sees an ordinary upload. See <doc:ResumableUploads>.
     public var uploadInteropVersion: Int? = 6
 
     /// Where a background session keeps its state, and who does its transfers; see <doc:BackgroundSessions>. No effect in other sessions.

@@ -4,19 +4,19 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
-    /// Nothing more is read from the connection: a read has come upon the other side's end, or the program has closed the read side. There
-    /// may still be bytes for further reads.
+    /// Nothing more is read from the connection: a read has met the end of the other side's stream, or the program has closed the read side.
+    /// There may still be bytes for further reads.
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
 
     /// Nothing more is written to the connection: the program has closed the write side, or a write has timed out.
     func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
 
-    /// There is a better way to the host than that of the connection. Never called on Linux, which doesn't tell.
+    /// There is a better route to the host than the connection's. Never called on Linux, which doesn't report such routes.
     func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
 
-    /// The task's connection is these two streams now: the last message about the task. See ``URLSessionStreamTask/captureStreams()``.
+    /// The task's connection has become these two streams: the last message about the task. See ``URLSessionStreamTask/captureStreams()``.
     ///
-    /// Neither is open yet. The connection is closed when both are, or when nobody keeps them any more.
+    /// Neither stream is open yet. The connection is closed when both have been closed, or are no longer referenced.
     func urlSession(
         _ session: URLSession,
         streamTask: URLSessionStreamTask,

@@ -196,7 +196,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.multipathServiceType = newValue } }
     }
 
-    /// Whether the system may choose when to run background transfers. No effect on other sessions.
+    /// Whether the system may choose when to run background transfers. No effect: Linux has no service that does.
     open var isDiscretionary: Bool {
         get { current.isDiscretionary }
         set { lock.withLock { values.isDiscretionary = newValue } }
@@ -364,8 +364,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.curl = newValue } }
     }
 
-    /// The name of the folder with the state of background transfers, in place of the program's own name: several programs that set the
-    /// same one may take over each other's sessions. No effect where ``CurlOptions/Background/folder`` is set.
+    /// The name of the folder with the state of background transfers, in place of the program's own name: programs that set the
+    /// same one can take over each other's sessions. No effect if ``CurlOptions/Background/folder`` is set.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/sharedcontaineridentifier>
     open var sharedContainerIdentifier: String? {

@@ -2,20 +2,21 @@ import Foundation
 
 /// A connection over TCP that the program reads from and writes to, plain or over TLS.
 ///
-/// Made by ``URLSession/streamTask(withHostName:port:)``, or out of a data task whose delegate answers with
-/// ``URLSession/ResponseDisposition/becomeStream``. Proxies, host entries, TLS settings and time-outs of the session's configuration are
-/// those of its requests: see <doc:StreamTasks>.
+/// Made by ``URLSession/streamTask(withHostName:port:)``, or from a data task whose delegate answers with
+/// ``URLSession/ResponseDisposition/becomeStream``. The session's proxies, host overrides, TLS settings and time-outs apply as they do to
+/// requests: see <doc:StreamTasks>.
 ///
-/// Reads are carried out in their order, and so are writes; neither waits for the other. They may be queued before the task is resumed. Every
-/// handler is called exactly once, on the session's delegate queue: before the task completes, or soon if the call comes after that. Only
-/// those of a task that is dropped without having been resumed or cancelled are never called. Any thread may call any method; none blocks.
+/// Reads are carried out in the order of the calls, and so are writes; neither waits for the other. They may be queued before the task is
+/// resumed. Every handler is called exactly once, on the session's delegate queue: before the task completes, or soon if the call comes after
+/// that. The exception is a task that is dropped without having been resumed or cancelled: its handlers are never called. Any thread may call
+/// any method; none blocks.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
-    /// nil where the task was made for a host: there is no request.
+    /// nil if the task was made for a host: there is no request.
     open override var originalRequest: URLRequest? { Self.shown(super.originalRequest) }
 
-    /// nil where the task was made for a host: there is no request.
+    /// nil if the task was made for a host: there is no request.
     open override var currentRequest: URLRequest? { Self.shown(super.currentRequest) }
 
     private static func shown(_ request: URLRequest?) -> URLRequest? {
@@ -27,7 +28,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         engine.add(wish)
     }
 
-    /// Zero, and what is no time, for "as long as it takes".
+    /// nil for no time-out: for zero, and for values that aren't an interval.
     private static func timeout(_ seconds: TimeInterval) -> Duration? {
         seconds > 0 && seconds.isFinite ? Duration(timeInterval: seconds) : nil
     }
@@ -38,11 +39,11 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - minBytes: 0 counts as 1.
-    ///   - maxBytes: What comes beyond that is the next read's.
+    ///   - maxBytes: Bytes beyond that go to the next read.
     ///   - timeout: In seconds, from when the read's turn has come and there is a connection; 0 for none. A read that takes longer fails with
-    ///     `URLError.timedOut`, and the bytes that came for it are the next read's.
+    ///     `URLError.timedOut`, and the bytes that came for it go to the next read.
     ///   - completionHandler: Gets the bytes, whether the other side has ended and these were the last, and an error. At the end there may
-    ///     be fewer bytes than the minimum, or none. After a failure of the connection, it gets what came before.
+    ///     be fewer bytes than the minimum, or none. If the connection fails, it gets the bytes that came before, and the error.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/readdata(ofminlength:maxlength:timeout:completionhandler:)>
     open func readData(
@@ -77,8 +78,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// - Parameters:
     ///   - data: Written after the data of earlier calls.
     ///   - timeout: In seconds, from when the write's turn has come and there is a connection; 0 for none. After a write that takes
-    ///     longer nobody can tell how much of it has gone, so that no other may follow: later writes fail as well. Reading goes on.
-    ///   - completionHandler: Called with nil once the system has all of the bytes; that the other side has them is another matter.
+    ///     longer it isn't known how much of it was sent, so later writes fail as well. Reading continues.
+    ///   - completionHandler: Called with nil once the system has all of the bytes; the other side may not have them yet.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/write(_:timeout:completionhandler:)>
     open func write(
@@ -99,45 +100,45 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
 
     // MARK: - The connection
 
-    /// Completes the reads and writes so far, and gives the connection away: the delegate gets two streams in
-    /// `urlSession(_:streamTask:didBecome:outputStream:)`. The task is over with that, and hears nothing more; reads and writes that come
-    /// later fail.
+    /// Completes the reads and writes so far, and hands the connection over: the delegate gets two streams in
+    /// `urlSession(_:streamTask:didBecome:outputStream:)`. That ends the task: no further messages are sent about it, and later reads and
+    /// writes fail.
     ///
-    /// The streams work with blocking calls, without and with a run loop; over TLS as well. A connection that goes to its proxy over TLS
-    /// can't be given away: the task fails then.
+    /// The streams work with blocking calls, with or without a run loop, and over TLS as well. A connection on which libcurl itself speaks
+    /// TLS, such as one to a proxy over TLS, can't be handed over: then the task fails.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/capturestreams()>
     open func captureStreams() {
         add(.transition(.capture))
     }
 
-    /// Completes the writes so far, and tells the other side that there are no more. Reading goes on.
+    /// Completes the writes so far, and tells the other side that there are no more. Reading continues.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/closewrite()>
     open func closeWrite() {
         add(.closeWrite)
     }
 
-    /// Completes the reads so far, and reads nothing more. Writing goes on.
+    /// Completes the reads so far, and reads nothing more. Writing continues.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/closeread()>
     open func closeRead() {
         add(.closeRead)
     }
 
-    /// Completes the reads and writes so far, and goes on over TLS, as the client: at once, or amid a conversation as with STARTTLS. Reads and
-    /// writes that come later wait for it.
+    /// Completes the reads and writes so far, and continues over TLS, as the client: from the beginning, or in the middle of a conversation, as
+    /// with STARTTLS. Later reads and writes wait for the handshake.
     ///
-    /// The server's certificate is verified as that of an https server is, its name included; the delegate gets the same challenges,
-    /// about a connection. If TLS can't begin, the task fails. Needs a libcurl that uses OpenSSL.
+    /// The server's certificate, including its name, is verified like an https server's, and the delegate gets the same challenges
+    /// about the connection. If TLS can't begin, the task fails. Needs a libcurl that uses OpenSSL.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/startsecureconnection()>
     open func startSecureConnection() {
         add(.transition(.startTLS))
     }
 
-    /// Completes the reads and writes so far, ends TLS, and goes on in plain text once the other side has ended it, too. Nothing happens
-    /// without TLS.
+    /// Completes the reads and writes so far, ends TLS, and continues in plain text once the other side has ended it, too. Without TLS,
+    /// nothing happens.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/stopsecureconnection()>
     open func stopSecureConnection() {
@@ -148,7 +149,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
 extension URLSession {
     /// A task for a connection over TCP to `hostname`, a name or an address, and `port`.
     ///
-    /// The task connects when it is resumed. If the host or the port is none, it fails with `URLError.badURL`.
+    /// The task connects when it is resumed. If the host or the port isn't valid, it fails with `URLError.badURL`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/streamtask(withhostname:port:)>
     public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {

@@ -154,7 +154,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Bytes of the response's body received so far; for a resumed download, in total.
     open var countOfBytesReceived: Int64 { engine?.snapshot.counters.received ?? 0 }
 
-    /// Bytes of the request's body sent so far, counted from zero for each request that the task makes.
+    /// Bytes of the request's body sent so far, counted from zero for each request that the task makes; when an upload is resumed, from its
+    /// offset.
     open var countOfBytesSent: Int64 { engine?.snapshot.counters.sent ?? 0 }
 
     /// The length of the response's body in bytes, or `NSURLSessionTransferSizeUnknown`.
@@ -197,8 +198,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     /// Cancels the upload so that it can be resumed later.
     ///
     /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the server hasn't offered to resume
-    /// the upload. The data is valid in other processes of the same user. It contains the request without credentials, and the body's place;
-    /// see <doc:ResumableUploads>.
+    /// the upload. The data is valid in other processes of the same user. It contains the request without credentials, and says where the body
+    /// is; see <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
     open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Messages about web-socket tasks. Their end is told by `urlSession(_:task:didCompleteWithError:)`, too: without an error where the close
+/// Messages about web socket tasks. Their end is also reported by `urlSession(_:task:didCompleteWithError:)`: without an error if the close
 /// handshake was completed.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsocketdelegate>
@@ -12,8 +12,8 @@ public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
         didOpenWithProtocol protocol: String?
     )
 
-    /// The server has sent a close frame, first or in answer to the task's. Called at most once: not where the connection was lost, or the task
-    /// cancelled. For a status that ``URLSessionWebSocketTask/CloseCode`` doesn't have, see ``URLSessionWebSocketTask/closeStatus``.
+    /// The server has sent a close frame, first or in answer to the task's. Called at most once, and not if the connection was lost or the task
+    /// was cancelled. For a status that ``URLSessionWebSocketTask/CloseCode`` doesn't have, see ``URLSessionWebSocketTask/closeStatus``.
     func urlSession(
         _ session: URLSession,
         webSocketTask: URLSessionWebSocketTask,

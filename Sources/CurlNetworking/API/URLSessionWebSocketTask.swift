@@ -2,15 +2,15 @@ import Foundation
 
 /// A connection over which messages go in both directions (RFC 6455).
 ///
-/// Everything may be called from any thread at any time, before the task is resumed, too: what is sent waits until the web socket is open. When the
-/// task is over, everything fails with the same error. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
+/// Everything may be called from any thread at any time, even before the task is resumed: messages wait until the web socket is open. When the
+/// task is over, all calls fail with the same error. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // @unchecked is true because this never changes.
     private let exchange: WebSocketExchange?
 
-    /// A task on no session: a stand-in, for tests that override what they need.
+    /// A task without a session: a stand-in, for tests that override what they need.
     public override init() {
         exchange = nil
         super.init()
@@ -34,15 +34,15 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Servers and programs have statuses of their own, from 3000 to 4999: see ``URLSessionWebSocketTask/closeStatus`` and
     /// ``URLSessionWebSocketTask/cancel(withStatus:reason:)``.
     public enum CloseCode: Int, Sendable {
-        /// It is open, or its status is none of these.
+        /// The web socket is open, or its status is none of these.
         case invalid = 0
-        /// It has served its purpose.
+        /// The web socket has served its purpose.
         case normalClosure = 1000
-        /// One side goes away: a server is stopped, or a program ends.
+        /// One side is going away: a server is stopped, or a program exits.
         case goingAway = 1001
         /// One side has broken the protocol.
         case protocolError = 1002
-        /// One side can't take data of that kind.
+        /// One side can't accept data of that kind.
         case unsupportedData = 1003
         /// The close frame had no status. Never sent.
         case noStatusReceived = 1005
@@ -50,13 +50,13 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         case abnormalClosure = 1006
         /// Text was not UTF-8, or compressed data was damaged.
         case invalidFramePayloadData = 1007
-        /// A message was against the rules.
+        /// A message violated a policy.
         case policyViolation = 1008
-        /// A message was too big.
+        /// A message was too large.
         case messageTooBig = 1009
-        /// The server lacks an extension.
+        /// The server didn't agree to an extension that the client needs.
         case mandatoryExtensionMissing = 1010
-        /// The server has met an error of its own.
+        /// The server encountered an error of its own.
         case internalServerError = 1011
         /// The TLS handshake has failed. Never sent.
         case tlsHandshakeFailure = 1015
@@ -64,17 +64,17 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     // MARK: - Messages
 
-    /// Sends a message, after those that were sent before. `completionHandler` is called once all of it is with the system, or with the error for
-    /// which it couldn't be; calls come in the order of the messages.
+    /// Sends a message, after those that were sent before. `completionHandler` is called once the system has all of it, or with the error that
+    /// prevented that; handlers are called in the order of the messages.
     ///
-    /// Messages wait for the network in memory: a program that waits for the handler before it sends the next keeps that to one message, and
-    /// 320 KiB for its frames.
+    /// Messages wait for the network in memory: a program that waits for the handler before it sends the next one limits that to one message
+    /// and 320 KiB for its frames.
     open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
         guard let exchange else { return completionHandler(Self.noSession) }
         exchange.send(message.content, isHandler: true) { completionHandler($0.error) }
     }
 
-    /// Sends a message, and returns when all of it is with the system.
+    /// Sends a message, and returns when the system has all of it.
     open func send(_ message: Message) async throws {
         guard let exchange else { throw Self.noSession }
         try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
@@ -82,9 +82,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// Passes the next message to `completionHandler`. Calls are answered in their order.
+    /// Passes the next message to `completionHandler`. Messages are handed out in the order of the calls.
     ///
-    /// Nothing is read from the server once 256 KiB of messages wait for their receivers, until half of them are received: it is held back then.
+    /// Once 256 KiB of messages wait to be received, nothing more is read, which holds the server back, until no more than half of that is left.
     open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
         guard let exchange else { return completionHandler(.failure(Self.noSession)) }
         exchange.receive(exchange.makeReceiver(), isHandler: true) { completionHandler($0.map(Message.init)) }
@@ -104,13 +104,13 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// The messages, as they come. An addition of this module.
+    /// The messages, as they arrive. An addition of this module.
     ///
     /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001; otherwise it
-    /// throws the task's error, or `networkConnectionLost` where that has none. It has no messages of its own: several iterators share them.
+    /// throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one receiver: several iterators share them.
     public var messages: Messages { Messages(task: self) }
 
-    /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error for which it can't any more.
+    /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error because of which it no longer can.
     open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
         guard let exchange else { return pongReceiveHandler(Self.noSession) }
         exchange.sendPing(isHandler: true) { pongReceiveHandler($0.error) }
@@ -124,7 +124,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// The largest message that is received, in bytes, fragments and what compression has saved included; a larger one fails the task. The default is
+    /// The largest message that is received, in bytes: all of its fragments together, uncompressed. A larger one fails the task. The default is
     /// 1 MiB.
     open var maximumMessageSize: Int {
         get { exchange?.maximumMessageSize ?? 1024 * 1024 }
@@ -133,12 +133,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Closes the web socket, once everything is sent that was to be sent before. The task is over when the server has answered, or hasn't within
-    /// ``CurlOptions/WebSocketOptions/closeTimeout``, or has taken nothing for so long; nothing is received meanwhile, and what is sent after this call fails when the task is over. One
-    /// that isn't open yet is cancelled.
+    /// Closes the web socket, once all earlier messages are sent. The task is over when the server has answered, when it hasn't answered within
+    /// ``CurlOptions/WebSocketOptions/closeTimeout``, or when it has accepted nothing for that long. Nothing is received meanwhile, and messages
+    /// that are sent after this call fail when the task is over. A web socket that isn't open yet is cancelled.
     ///
-    /// A status that may not stand in a frame, such as `.abnormalClosure`, is left out, and the reason with it. A reason is at most 123 bytes of UTF-8;
-    /// what is more is cut off.
+    /// A status that must not be sent, such as `.abnormalClosure`, is left out, and the reason with it. A reason is at most 123 bytes of UTF-8;
+    /// the rest is cut off.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         cancel(withStatus: closeCode.rawValue, reason: reason)
     }
@@ -148,7 +148,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         if exchange?.close(WebSocketClosing(sending: status, reason)) == false { cancel() }
     }
 
-    /// The status of the server's close frame or, before that has come, of the task's own; `.invalid` for none, and for one that isn't a case of
+    /// The status of the server's close frame or, before that has arrived, of the task's own; `.invalid` if there is none, or it isn't a case of
     /// ``CloseCode``.
     open var closeCode: CloseCode { closeStatus.flatMap(CloseCode.init(rawValue:)) ?? .invalid }
 
@@ -158,7 +158,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// The reason in that close frame.
     open var closeReason: Data? { exchange?.closeReason }
 
-    /// A stand-in has no server: its `closeCode` alone tells.
+    /// A stand-in has no server: only its `closeCode` counts.
     fileprivate var wasClosedAsItShould: Bool {
         guard exchange?.wasClosedByServer != false else { return false }
         return closeCode == .normalClosure || closeCode == .goingAway
@@ -196,7 +196,7 @@ extension URLSessionWebSocketTask {
         public struct Iterator: AsyncIteratorProtocol {
             let task: URLSessionWebSocketTask
 
-            /// The next message; nil when the web socket was closed as it should be.
+            /// The next message; nil once the web socket was closed with the status 1000 or 1001.
             public mutating func next() async throws -> Message? {
                 do {
                     return try await task.receive()
