@@ -24,8 +24,9 @@ extension CurlOptions {
         /// is false, since web sockets stay open for a long time. Their handshakes count in any case.
         public var countInConnectionLimits = false
 
-        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)`` and, while messages still have to be sent
-        /// before that, how long it may accept nothing of them. Then the connection is closed, and the task fails. The default is 10 seconds.
+        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)`` and, while messages still have to be
+        /// sent before that, how long it may accept nothing of them. Then the connection is closed, and the task fails. The default is 10
+        /// seconds.
         public var closeTimeout = Duration.seconds(10)
 
         /// The default options.

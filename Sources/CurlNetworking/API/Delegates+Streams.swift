@@ -4,8 +4,8 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
-    /// Nothing more is read from the connection: a read has met the end of the other side's stream, or the program has closed the read side.
-    /// There may still be bytes for further reads.
+    /// Nothing more is read from the connection: a read has met the end of the other side's stream, or the program has closed the read
+    /// side. There may still be bytes for further reads.
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
 
     /// Nothing more is written to the connection: the program has closed the write side, or a write has timed out.

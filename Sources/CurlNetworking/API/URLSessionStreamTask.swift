@@ -7,9 +7,9 @@ import Foundation
 /// requests: see <doc:StreamTasks>.
 ///
 /// Reads are carried out in the order of the calls, and so are writes; neither waits for the other. They may be queued before the task is
-/// resumed. Every handler is called exactly once, on the session's delegate queue: before the task completes, or soon if the call comes after
-/// that. The exception is a task that is dropped without having been resumed or cancelled: its handlers are never called. Any thread may call
-/// any method; none blocks.
+/// resumed. Every handler is called exactly once, on the session's delegate queue: before the task completes, or soon if the call comes
+/// after that. The exception is a task that is dropped without having been resumed or cancelled: its handlers are never called. Any
+/// thread may call any method; none blocks.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
@@ -126,8 +126,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         add(.closeRead)
     }
 
-    /// Completes the reads and writes so far, and continues over TLS, as the client: from the beginning, or in the middle of a conversation, as
-    /// with STARTTLS. Later reads and writes wait for the handshake.
+    /// Completes the reads and writes so far, and continues over TLS, as the client: from the beginning, or in the middle of a
+    /// conversation, as with STARTTLS. Later reads and writes wait for the handshake.
     ///
     /// The server's certificate, including its name, is verified like an https server's, and the delegate gets the same challenges
     /// about the connection. If TLS can't begin, the task fails. Needs a libcurl that uses OpenSSL.

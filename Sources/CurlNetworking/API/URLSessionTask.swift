@@ -197,9 +197,9 @@ open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     /// Cancels the upload so that it can be resumed later.
     ///
-    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the server hasn't offered to resume
-    /// the upload. The data is valid in other processes of the same user. It contains the request without credentials, and says where the body
-    /// is; see <doc:ResumableUploads>.
+    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the server hasn't offered to
+    /// resume the upload. The data is valid in other processes of the same user. It contains the request without credentials, and says
+    /// where the body is; see <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
     open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {

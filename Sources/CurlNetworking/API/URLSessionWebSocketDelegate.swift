@@ -12,8 +12,9 @@ public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
         didOpenWithProtocol protocol: String?
     )
 
-    /// The server has sent a close frame, first or in answer to the task's. Called at most once, and not if the connection was lost or the task
-    /// was cancelled. For a status that ``URLSessionWebSocketTask/CloseCode`` doesn't have, see ``URLSessionWebSocketTask/closeStatus``.
+    /// The server has sent a close frame, first or in answer to the task's. Called at most once, and not if the connection was lost or
+    /// the task was cancelled. For a status that ``URLSessionWebSocketTask/CloseCode`` doesn't have, see
+    /// ``URLSessionWebSocketTask/closeStatus``.
     func urlSession(
         _ session: URLSession,
         webSocketTask: URLSessionWebSocketTask,

@@ -2,8 +2,8 @@ import Foundation
 
 /// A connection over which messages go in both directions (RFC 6455).
 ///
-/// Everything may be called from any thread at any time, even before the task is resumed: messages wait until the web socket is open. When the
-/// task is over, all calls fail with the same error. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
+/// Everything may be called from any thread at any time, even before the task is resumed: messages wait until the web socket is open.
+/// When the task is over, all calls fail with the same error. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
@@ -64,11 +64,11 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     // MARK: - Messages
 
-    /// Sends a message, after those that were sent before. `completionHandler` is called once the system has all of it, or with the error that
-    /// prevented that; handlers are called in the order of the messages.
+    /// Sends a message, after those that were sent before. `completionHandler` is called once the system has all of it, or with the error
+    /// that prevented that; handlers are called in the order of the messages.
     ///
-    /// Messages wait for the network in memory: a program that waits for the handler before it sends the next one limits that to one message
-    /// and 320 KiB for its frames.
+    /// Messages wait for the network in memory: a program that waits for the handler before it sends the next one limits that to one
+    /// message and 320 KiB for its frames.
     open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
         guard let exchange else { return completionHandler(Self.noSession) }
         exchange.send(message.content, isHandler: true) { completionHandler($0.error) }
@@ -84,7 +84,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// Passes the next message to `completionHandler`. Messages are handed out in the order of the calls.
     ///
-    /// Once 256 KiB of messages wait to be received, nothing more is read, which holds the server back, until no more than half of that is left.
+    /// Once 256 KiB of messages wait to be received, nothing more is read, which holds the server back, until no more than half of that
+    /// is left.
     open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
         guard let exchange else { return completionHandler(.failure(Self.noSession)) }
         exchange.receive(exchange.makeReceiver(), isHandler: true) { completionHandler($0.map(Message.init)) }
@@ -106,8 +107,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// The messages, as they arrive. An addition of this module.
     ///
-    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001; otherwise it
-    /// throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one receiver: several iterators share them.
+    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001;
+    /// otherwise it throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one receiver: several
+    /// iterators share them.
     public var messages: Messages { Messages(task: self) }
 
     /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error because of which it no longer can.
@@ -124,8 +126,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// The largest message that is received, in bytes: all of its fragments together, uncompressed. A larger one fails the task. The default is
-    /// 1 MiB.
+    /// The largest message that is received, in bytes: all of its fragments together, uncompressed. A larger one fails the task. The
+    /// default is 1 MiB.
     open var maximumMessageSize: Int {
         get { exchange?.maximumMessageSize ?? 1024 * 1024 }
         set { exchange?.maximumMessageSize = newValue }
@@ -133,12 +135,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Closes the web socket, once all earlier messages are sent. The task is over when the server has answered, when it hasn't answered within
-    /// ``CurlOptions/WebSocketOptions/closeTimeout``, or when it has accepted nothing for that long. Nothing is received meanwhile, and messages
-    /// that are sent after this call fail when the task is over. A web socket that isn't open yet is cancelled.
+    /// Closes the web socket, once all earlier messages are sent. The task is over when the server has answered, when it hasn't answered
+    /// within ``CurlOptions/WebSocketOptions/closeTimeout``, or when it has accepted nothing for that long. Nothing is received
+    /// meanwhile, and messages that are sent after this call fail when the task is over. A web socket that isn't open yet is cancelled.
     ///
-    /// A status that must not be sent, such as `.abnormalClosure`, is left out, and the reason with it. A reason is at most 123 bytes of UTF-8;
-    /// the rest is cut off.
+    /// A status that must not be sent, such as `.abnormalClosure`, is left out, and the reason with it. A reason is at most 123 bytes of
+    /// UTF-8; the rest is cut off.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         cancel(withStatus: closeCode.rawValue, reason: reason)
     }
@@ -148,8 +150,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         if exchange?.close(WebSocketClosing(sending: status, reason)) == false { cancel() }
     }
 
-    /// The status of the server's close frame or, before that has arrived, of the task's own; `.invalid` if there is none, or it isn't a case of
-    /// ``CloseCode``.
+    /// The status of the server's close frame or, before that has arrived, of the task's own; `.invalid` if there is none, or it isn't a
+    /// case of ``CloseCode``.
     open var closeCode: CloseCode { closeStatus.flatMap(CloseCode.init(rawValue:)) ?? .invalid }
 
     /// The same as a number; nil for none. An addition of this module.

@@ -3,11 +3,12 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A connection that a program has taken from its stream task: it has the socket to itself, and needs neither session nor event loop.
+/// A connection that a program has taken from its stream task: it has the socket to itself, and needs neither the session nor its event
+/// loop.
 ///
-/// Calls block as a socket's do. Any thread; one reader and one writer at a time.
+/// Calls block as on a socket. Any thread; one reader and one writer at a time.
 ///
-/// `@unchecked Sendable`: `state` is guarded, and the descriptor, which doesn't block by itself, never changes.
+/// `@unchecked Sendable`: `state` is guarded, and the descriptor, which is non-blocking itself, never changes.
 final class CapturedConnection: @unchecked Sendable {
     enum Result {
         case count(Int)
@@ -15,26 +16,26 @@ final class CapturedConnection: @unchecked Sendable {
         case failed(URLError)
     }
 
-    /// The program's own, closed with the connection: what libcurl closes is another.
+    /// A duplicate of libcurl's descriptor, closed with the connection.
     let descriptor: Int32
     private let state: Mutex<State>
 
     /// `@unchecked Sendable`: TLS is this connection's alone.
     fileprivate struct State: @unchecked Sendable {
-        /// Read, and not the program's yet.
+        /// Bytes that were read and haven't been handed to the program yet.
         var surplus: Data
-        /// What a look for bytes has found instead; nothing is read after it.
+        /// The end or error that looking for bytes has found; nothing is read after it.
         var ending: Result?
-        /// Somebody waits in `read`: what comes is theirs.
+        /// A thread waits in `read`: bytes that arrive go to it.
         var isAwaited = false
         let tls: TLSClient?
-        /// Encrypted, and not with the system yet.
+        /// Encrypted bytes that the system hasn't taken yet.
         var unsent: [UInt8] = []
         var isReadClosed = false
         var isWriteClosed = false
     }
 
-    /// nil where there are no descriptors left. `socket` stays its owner's.
+    /// nil if no descriptors are left. The caller still owns `socket`.
     init?(_ socket: Int32, _ tls: TLSClient?, surplus: Data) {
         let descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }
@@ -48,7 +49,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// Waits until there is something.
+    /// Waits until there are bytes, the end, or an error.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Result {
         guard !buffer.isEmpty else { return .count(0) }
         // The caller's, until this returns.
@@ -64,12 +65,12 @@ final class CapturedConnection: @unchecked Sendable {
         }
     }
 
-    /// Whether a read would find something at once, an end or an error among them.
+    /// Whether a read would return at once, possibly with the end or an error.
     var mayRead: Bool {
         state.withLock { $0.lookForBytes(on: descriptor) } ?? isReady(for: POLLIN)
     }
 
-    /// Nothing more is read. Whoever waits in `read` hears of the end.
+    /// Nothing more is read. A thread that waits in `read` gets the end.
     func closeReading() {
         state.withLock { $0.isReadClosed = true }
         shutdown(descriptor, Int32(SHUT_RD))
@@ -77,7 +78,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     // MARK: - Writing
 
-    /// Waits until some of the bytes are with the system; over TLS up to a record of them.
+    /// Waits until the system has taken some of the bytes; over TLS, at most one record of them.
     func write(_ bytes: UnsafeRawBufferPointer) -> Result {
         guard !bytes.isEmpty else { return .count(0) }
         nonisolated(unsafe) let bytes = bytes
@@ -94,19 +95,19 @@ final class CapturedConnection: @unchecked Sendable {
 
     var mayWrite: Bool { isReady(for: POLLOUT) }
 
-    /// The other side hears that nothing more comes. Over TLS this waits until the system has room for saying so, but not for long.
+    /// Tells the other side that nothing more follows. Over TLS this waits until the system has room for the alert, but not for long.
     func closeWriting() {
         let end = MonotonicTime.now + Self.closingTime
         while case nil = state.withLock({ $0.close(descriptor) }), wait(for: POLLOUT, until: end) {}
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// How long the end of TLS may wait for another side that reads nothing.
+    /// How long ending TLS may take if the other side reads nothing.
     private static let closingTime = Duration.seconds(5)
 
     // MARK: - Waiting
 
-    /// False where time is up.
+    /// False when the time is up.
     private func wait(for event: Int32, until end: MonotonicTime) -> Bool {
         let now = MonotonicTime.now
         guard now < end else { return false }
@@ -116,7 +117,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     private func isReady(for event: Int32) -> Bool { wait(for: event, upTo: 0) }
 
-    /// True if the event, or an error, has come within so many milliseconds; negative for however long it takes.
+    /// True if the event, or an error, occurred within that many milliseconds; a negative number waits for as long as it takes.
     @discardableResult
     private func wait(for event: Int32, upTo milliseconds: Int32 = -1) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
@@ -125,11 +126,11 @@ final class CapturedConnection: @unchecked Sendable {
 }
 
 extension CapturedConnection.State {
-    /// What one call carries, in bytes: a record of TLS (RFC 8446 §5.1).
+    /// The most that one call carries, in bytes: a TLS record (RFC 8446 §5.1).
     private static let recordSize = 16 * 1024
 
-    /// Whether there is something to read; nil where the socket can tell. Over TLS it can't: a record may have come in part, carry nothing
-    /// for the program, or have been received with the one before it.
+    /// Whether there is something to read; nil if only the socket can tell. Over TLS it can't: a record may have arrived in part, carry
+    /// nothing for the program, or have been received with the one before it.
     fileprivate mutating func lookForBytes(on descriptor: Int32) -> Bool? {
         guard surplus.isEmpty, ending == nil else { return true }
         guard tls != nil, !isAwaited else { return nil }
@@ -142,7 +143,7 @@ extension CapturedConnection.State {
         return true
     }
 
-    /// nil where nothing is there yet.
+    /// nil if nothing is there yet.
     fileprivate mutating func read(
         into buffer: UnsafeMutableRawBufferPointer,
         from descriptor: Int32
@@ -199,7 +200,7 @@ extension CapturedConnection.State {
         return count == 0 ? .end : failureUnlessBlocked()
     }
 
-    /// nil where nothing could be written yet. Over TLS the bytes are on their way once `written` says how many: then `flush` goes on.
+    /// nil if nothing could be written yet. Over TLS, once `written` says how many bytes, they are encrypted: then `flush` sends them.
     fileprivate mutating func write(
         _ bytes: UnsafeRawBufferPointer,
         to descriptor: Int32,
@@ -220,14 +221,14 @@ extension CapturedConnection.State {
         return finishWriting(piece.count, to: descriptor)
     }
 
-    /// nil where some is left.
+    /// nil if some is left.
     fileprivate mutating func finishWriting(_ count: Int, to descriptor: Int32) -> CapturedConnection.Result? {
         guard let flushed = flush(to: descriptor) else { return nil }
         if case .failed = flushed { return flushed }
         return .count(count)
     }
 
-    /// Ends TLS; nil where some of what that takes is left.
+    /// Ends TLS; nil if some of the alert has yet to be sent.
     fileprivate mutating func close(_ descriptor: Int32) -> CapturedConnection.Result? {
         if let tls, !isWriteClosed {
             tls.close()
@@ -237,7 +238,7 @@ extension CapturedConnection.State {
         return flush(to: descriptor)
     }
 
-    /// Sends what is encrypted already; nil where some is left.
+    /// Sends what is encrypted already; nil if some is left.
     fileprivate mutating func flush(to descriptor: Int32) -> CapturedConnection.Result? {
         while !unsent.isEmpty {
             switch unsent.withUnsafeBytes({ Self.send($0, to: descriptor) }) {

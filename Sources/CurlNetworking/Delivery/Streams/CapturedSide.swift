@@ -3,8 +3,8 @@ import CurlTransport
 import Dispatch
 import Foundation
 
-/// What the two captured streams have in common: their status, and the events for their delegate, which come on the run loops that they are
-/// scheduled in.
+/// What the two captured streams have in common: their status, and the events for their delegate, which are delivered on the run loops in
+/// which they are scheduled.
 ///
 /// `@unchecked Sendable`: `state` is guarded, and nothing else changes.
 final class CapturedSide: @unchecked Sendable {
@@ -20,20 +20,20 @@ final class CapturedSide: @unchecked Sendable {
     private struct Place: @unchecked Sendable {
         let runLoop: RunLoop
         let mode: RunLoop.Mode
-        /// Delivers an event. Always there, if far away: a run loop without anything in it doesn't wait.
+        /// Delivers an event. Always scheduled, if only far in the future: a run loop with nothing in it doesn't wait.
         let timer: Timer
     }
 
-    /// `@unchecked Sendable`: the program's delegate and stream are only handed through.
+    /// `@unchecked Sendable`: the program's delegate and stream are only passed through.
     private struct State: @unchecked Sendable {
         var status = Stream.Status.notOpen
         var error: URLError?
         weak var delegate: (any StreamDelegate)?
         weak var stream: Stream?
         var places: [Place] = []
-        /// Those that the delegate has yet to hear, in order.
+        /// Events that the delegate hasn't been sent yet, in order.
         var events: [Stream.Event] = []
-        /// Watches for the next event; there is none between that and the next call of the program.
+        /// Watches for the next event; nil from an event until the program's next call.
         var watch: DescriptorWatch?
     }
 
@@ -61,7 +61,7 @@ final class CapturedSide: @unchecked Sendable {
         watch()
     }
 
-    /// False where it was closed before.
+    /// False if it was closed before.
     func close() -> Bool {
         let (closes, watch, places) = state.withLock { state in
             defer {
@@ -75,7 +75,7 @@ final class CapturedSide: @unchecked Sendable {
         return closes
     }
 
-    /// What a call has come to; returns what the stream's method does.
+    /// Notes the outcome of a call; returns what the stream's method returns.
     func note(_ result: CapturedConnection.Result) -> Int {
         switch result {
         case .count(let count):
@@ -105,7 +105,7 @@ final class CapturedSide: @unchecked Sendable {
 
     func setDelegate(_ delegate: (any StreamDelegate)?, of stream: Stream) {
         state.withLock { state in
-            // The stream itself is the default, as with others: it does nothing.
+            // The stream itself is the default delegate, as with other streams: it does nothing.
             state.delegate = delegate
             state.stream = stream
         }
@@ -133,7 +133,7 @@ final class CapturedSide: @unchecked Sendable {
         for place in removed { place.timer.invalidate() }
     }
 
-    /// Has the delegate hear once of what it may read or write, if there is somebody to hear it.
+    /// Has the delegate told once when it can read or write, if it is scheduled and has a delegate.
     private func watch() {
         let result = state.withLock { state -> Result<DescriptorWatch, SystemError>? in
             guard state.status == .open, state.watch == nil, state.delegate != nil, !state.places.isEmpty else {
@@ -145,7 +145,7 @@ final class CapturedSide: @unchecked Sendable {
         }
         switch result {
         case .success:
-            // What was read before shows at no descriptor.
+            // Bytes that were read before don't make the descriptor readable.
             if direction == .read { becameReady() }
         case .failure(let error):
             let failure = URLError(.cannotOpenFile, nil, "The stream can't be watched: \(error).", error)
@@ -164,7 +164,7 @@ final class CapturedSide: @unchecked Sendable {
             ) { [weak self] in
                 self?.becameReady()
             } released: { [connection] in
-                // The descriptor is closed with the connection, and not before.
+                // The descriptor is closed with the connection, not before.
                 withExtendedLifetime(connection) {}
             }
         }
@@ -183,13 +183,13 @@ final class CapturedSide: @unchecked Sendable {
         wake()
     }
 
-    /// Has the next event delivered, if there is one and somebody to hear it: in whichever place comes round first.
+    /// Delivers the next event, if there is one and a delegate for it, in whichever run loop comes round first.
     private func wake() {
         let places = state.withLock { $0.events.isEmpty || $0.delegate == nil ? [] : $0.places }
         for place in places { place.timer.fireDate = Date() }
     }
 
-    /// On a run loop.
+    /// Called on a run loop.
     private func deliver() {
         let next = state.withLock { state -> (Stream, any StreamDelegate, Stream.Event)? in
             guard let stream = state.stream, let delegate = state.delegate, !state.events.isEmpty else { return nil }

@@ -3,7 +3,7 @@ import Foundation
 
 /// The two streams that a captured connection becomes.
 ///
-/// `@unchecked Sendable`: they are on their way to the delegate, and nobody else has them.
+/// `@unchecked Sendable`: they are on their way to the delegate, and nothing else refers to them.
 struct CapturedStreams: @unchecked Sendable {
     let input: InputStream
     let output: OutputStream
@@ -82,7 +82,7 @@ final class CapturedOutputStream: OutputStream {
         super.init(toMemory: ())
     }
 
-    /// Foundation wants it of every output stream: one without a connection, which is closed.
+    /// Foundation requires it of every output stream: one without a connection, which is closed.
     required init(toMemory: ()) {
         content = nil
         super.init(toMemory: ())

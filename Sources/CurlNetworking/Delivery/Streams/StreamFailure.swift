@@ -1,10 +1,10 @@
 import Foundation
 
-/// What came of a read.
+/// The outcome of a read.
 enum StreamReading: Sendable, Equatable {
     /// Fewer bytes than the minimum only at the end.
     case read(Data, isAtEnd: Bool)
-    /// With the bytes that came before, which are lost to later reads.
+    /// With the bytes that arrived before, which later reads don't get.
     case failed(StreamFailure, Data)
 }
 
@@ -13,13 +13,13 @@ enum StreamFailure: Error, Sendable, Equatable {
     case timedOut
     /// The minimum is above the maximum.
     case invalidLength
-    /// The program wanted no more to be read.
+    /// The program has closed the read side.
     case readClosed
-    /// The program wanted no more to be written.
+    /// The program has closed the write side.
     case writeClosed
-    /// The streams are somebody else's now.
+    /// The program has captured the streams.
     case captured
-    /// With the task.
+    /// The task has failed.
     case task(URLError)
 }
 

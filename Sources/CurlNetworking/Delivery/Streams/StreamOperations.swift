@@ -1,9 +1,9 @@
 import Foundation
 
-/// What a stream task is to do and hasn't begun. A value.
+/// Operations of a stream task that haven't begun. A value.
 ///
-/// Reads follow each other, and so do writes, but a read holds up no write and no write a read. A transition waits for everything before it, and
-/// everything after waits for it.
+/// Reads are carried out one after the other, and so are writes, but neither waits for the other. A transition waits for everything
+/// before it, and everything after it waits for the transition.
 struct StreamOperations<Reader, Writer> {
     /// What happens to the connection between reads and writes.
     enum Transition: Sendable {
@@ -18,7 +18,7 @@ struct StreamOperations<Reader, Writer> {
         /// nil for none.
         let timeout: Duration?
         let reader: Reader
-        /// What has come for it.
+        /// The bytes that have arrived for it.
         var bytes = Data()
     }
 
@@ -27,7 +27,7 @@ struct StreamOperations<Reader, Writer> {
         /// nil for none.
         let timeout: Duration?
         let writer: Writer
-        /// How much of the data is written.
+        /// How many bytes of the data are written.
         var count = 0
     }
 
@@ -41,13 +41,13 @@ struct StreamOperations<Reader, Writer> {
 
     private var reads = Fifo<Operation>()
     private var writes = Fifo<Operation>()
-    /// A transition, and what came after it.
+    /// A transition, and the operations after it.
     private var waiting = Fifo<Operation>()
 
     var hasReads: Bool { !reads.isEmpty }
     var hasWrites: Bool { !writes.isEmpty }
 
-    /// What has its turn after all reads and writes so far.
+    /// The transition to begin once all reads and writes before it are done.
     var transition: Transition? {
         if case .transition(let transition) = waiting.first { transition } else { nil }
     }
@@ -57,10 +57,10 @@ struct StreamOperations<Reader, Writer> {
         sort()
     }
 
-    /// `.read` or `.closeRead`; nil for none whose turn it may be.
+    /// `.read` or `.closeRead`; nil if none may begin.
     mutating func takeRead() -> Operation? { reads.popFirst() }
 
-    /// `.write` or `.closeWrite`; nil for none whose turn it may be.
+    /// `.write` or `.closeWrite`; nil if none may begin.
     mutating func takeWrite() -> Operation? { writes.popFirst() }
 
     /// `transition` has begun, or never will.
@@ -79,7 +79,7 @@ struct StreamOperations<Reader, Writer> {
         return all
     }
 
-    /// Has operations take their turn that needn't wait for a transition.
+    /// Releases the operations that don't have to wait for a transition.
     private mutating func sort() {
         while let operation = waiting.first {
             switch operation {

@@ -2,10 +2,10 @@ import CurlTransport
 import Foundation
 
 extension StreamPort {
-    /// What a program wants, until the loop takes it.
+    /// The program's wishes, until the loop takes them.
     struct Inbox {
         var wishes = Fifo<Wish>()
-        /// Lent by the loop until a wish comes that is for it.
+        /// Lent by the loop, until a wish comes that only the loop can carry out.
         private var sockets: (reading: PlainSocket?, writing: PlainSocket?)
 
         /// Lets other threads read and write, if nothing is ahead of them.
@@ -13,7 +13,7 @@ extension StreamPort {
             self.sockets = wishes.isEmpty ? sockets : (nil, nil)
         }
 
-        /// Carries the wish out, if that needs no waiting, and returns what tells the program so. Otherwise it is the loop's.
+        /// Carries the wish out if that needs no waiting, and returns a call that tells the program; otherwise leaves it to the loop.
         mutating func add(_ wish: Wish, for owner: any StreamOwner) -> (@Sendable () -> Void)? {
             switch wish {
             case .read(let minimum, let maximum, _, let reader):
@@ -37,10 +37,10 @@ extension StreamPort {
             return nil
         }
 
-        /// At once, in bytes.
+        /// The most that is moved at once, in bytes.
         private static let mostMoved = 64 * 1024
 
-        /// Fewer bytes than the minimum if the socket has no more.
+        /// Returns fewer bytes than the minimum if the socket has no more.
         private static func read(_ minimum: Int, _ maximum: Int, from socket: PlainSocket) -> Data {
             let capacity = min(maximum, mostMoved)
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
@@ -50,7 +50,7 @@ extension StreamPort {
                 guard received > 0 else { break }
                 count += received
             } while count < minimum
-            // Handed over as it is, unless that would hold on to much more memory than it has bytes.
+            // Handed over without a copy, unless that would keep much more memory than there are bytes.
             guard let start = buffer.baseAddress, count > capacity / 2 else {
                 defer { buffer.deallocate() }
                 return Data(buffer[..<count])
@@ -61,7 +61,7 @@ extension StreamPort {
 }
 
 extension StreamReader {
-    /// What tells the program of bytes that were read on its own thread.
+    /// The call that tells the program of bytes read on its own thread.
     fileprivate func answer(_ data: Data, _ owner: any StreamOwner) -> @Sendable () -> Void {
         switch self {
         case .handler(let handler): { owner.call { handler(data, false, nil) } }
@@ -71,7 +71,7 @@ extension StreamReader {
 }
 
 extension StreamWriter {
-    /// What tells the program that the system has all of what it wrote.
+    /// The call that tells the program that the system has everything it wrote.
     fileprivate func answer(_ owner: any StreamOwner) -> @Sendable () -> Void {
         switch self {
         case .handler(let handler): { owner.call { handler(nil) } }

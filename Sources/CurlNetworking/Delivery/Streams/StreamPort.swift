@@ -2,7 +2,7 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// Who reads from a stream task: a handler on the delegate queue, or a Swift task.
+/// Who waits for a read of a stream task: a handler on the delegate queue, or a Swift task.
 enum StreamReader: Sendable {
     case handler(@Sendable (Data?, Bool, (any Error)?) -> Void)
     case continuation(UnsafeContinuation<(Data?, Bool), any Error>)
@@ -16,40 +16,41 @@ enum StreamWriter: Sendable {
 
 /// Carries the bytes of a stream task, over a connection or from a response. Loop only; the port calls it.
 protocol StreamCarrier: AnyObject {
-    /// What other threads may read from and write to while nothing else does; nil where only the carrier can.
+    /// The sockets that other threads may use while nothing else does; nil if only the carrier can.
     var sockets: (reading: PlainSocket?, writing: PlainSocket?) { get }
     /// What the port wants to read or to write may have changed.
     func portChanged()
     func closeWriting()
-    /// Ends with the port's `transitionEnded()`, unless the task does.
+    /// Reports the end by the port's `transitionEnded()`, unless the task ends first.
     func begin(_ transition: StreamPort.Queue.Transition)
-    /// The transition has taken longer than the carrier has said it may.
+    /// The transition has taken longer than the limit that the carrier set.
     func transitionTimedOut()
     /// Both directions are closed.
     func end()
 }
 
-/// The task whose streams they are. On its loop, but for what says otherwise.
+/// The task to which the streams belong. Called on its loop, unless a method says otherwise.
 protocol StreamOwner: AnyObject, Sendable {
     var loop: EventLoop { get }
     var shownURL: URL? { get }
     var delegates: DelegateSet { get }
     func tell(_ event: TaskEvent)
     func ask(_ question: TaskQuestion)
-    /// Has `body` run on the task's loop. Any thread.
+    /// Runs `body` on the task's loop. Any thread.
     func submit(_ body: @escaping @Sendable () -> Void)
     /// Calls the program's handler on the delegate queue, in order with the task's messages.
     func reply(_ handler: @escaping @Sendable () -> Void)
-    /// The same on any thread.
+    /// The same, from any thread.
     func call(_ handler: @escaping @Sendable () -> Void)
 }
 
 /// A stream task's reads and writes, between the program and what carries its bytes.
 ///
-/// A read that finds its bytes on the socket, and a write for which that has room, are carried out on the caller's thread, if nothing is ahead
-/// of them. The others, and everything else, are the loop's.
+/// A read whose bytes are already at the socket, and a write for which the socket has room, are carried out on the caller's thread if
+/// nothing is ahead of them. The loop does everything else.
 ///
-/// `@unchecked Sendable`: `inbox` is guarded; all else is the loop's, but for `owner`, which is set before anybody else sees the port.
+/// `@unchecked Sendable`: `inbox` is guarded; all else belongs to the loop, except `owner`, which is set before anything else sees the
+/// port.
 final class StreamPort: @unchecked Sendable {
     typealias Queue = StreamQueue<StreamReader, StreamWriter>
 
@@ -71,12 +72,12 @@ final class StreamPort: @unchecked Sendable {
     // MARK: Loop only
 
     weak var owner: (any StreamOwner)?
-    /// From its opening to the end of the stream.
+    /// Set from opening the stream until its end.
     private var carrier: (any StreamCarrier)?
     private var queue: Queue
     private var deadline: Deadline?
     private var isServing = false
-    /// The streams are the program's now: the task's end is told to nobody.
+    /// The streams belong to the program now: nobody is told of the task's end.
     private(set) var wasCaptured = false
 
     /// - Parameter writes: Whether there is anything to write to.
@@ -84,8 +85,8 @@ final class StreamPort: @unchecked Sendable {
         queue = Queue(writes: writes)
     }
 
-    /// Notes a wish. Any thread; the order of the calls is the order in which they are carried out.
-    /// A suspended task's waits for the loop, which may have yet to hear of that.
+    /// Notes a wish. Any thread; wishes are carried out in the order of the calls. A suspended task's wishes wait for the loop, which may
+    /// not know of the suspension yet.
     func add(_ wish: Wish, for owner: any StreamOwner, isSuspended: Bool) {
         let answer = inbox.withLock { inbox in
             if isSuspended { inbox.lend((nil, nil)) }
@@ -113,7 +114,7 @@ final class StreamPort: @unchecked Sendable {
 
     // MARK: - For the carrier
 
-    /// There is a connection, which `carrier` speaks on.
+    /// There is a connection, on which `carrier` speaks.
     func open(over carrier: any StreamCarrier) {
         self.carrier = carrier
         change { $0.opened(at: $1) }
@@ -138,7 +139,7 @@ final class StreamPort: @unchecked Sendable {
         change { $0.transitionEnded(at: $1) }
     }
 
-    /// How long the transition under way may take from here on, while the task isn't suspended; nil for as long as it likes.
+    /// How long the current transition may take from here on, not counting time in which the task is suspended; nil for no limit.
     func limitTransition(to limit: Duration?) {
         change { $0.limitTransition(to: limit, at: $1) }
     }
@@ -149,21 +150,21 @@ final class StreamPort: @unchecked Sendable {
         change { $0.setPaused(isPaused, at: $1) }
     }
 
-    /// The task is over, or its streams are somebody else's: whoever waits is told so.
+    /// The task is over, or its streams were captured: everybody who waits is told so.
     func fail(_ failure: StreamFailure) {
         carrier = nil
         change { queue, _ in queue.fail(failure) }
     }
 
-    /// Bytes that have come and that nobody has read.
+    /// Bytes that have arrived and haven't been read.
     var surplus: Data { queue.surplus }
 
-    /// The connection is the program's.
+    /// The connection belongs to the program.
     func noteCapture() {
         wasCaptured = true
     }
 
-    /// Why the task fails though both directions are closed; nil where it doesn't.
+    /// Why the task fails although both directions are closed; nil if it doesn't.
     var failure: URLError? {
         queue.hasWriteTimedOut ? StreamFailure.timedOut.error(about: owner?.shownURL) : nil
     }
@@ -176,7 +177,7 @@ final class StreamPort: @unchecked Sendable {
         serve()
     }
 
-    /// What is done may change the queue: then this goes on with that.
+    /// An action may change the queue: then the loop continues with the new actions.
     private func serve() {
         guard !isServing else { return }
         isServing = true
@@ -187,7 +188,7 @@ final class StreamPort: @unchecked Sendable {
         lendSockets()
     }
 
-    /// Lets other threads read and write, as far as nothing waits for that.
+    /// Lets other threads read and write, in each direction in which nothing waits.
     private func lendSockets() {
         var sockets = carrier?.sockets ?? (reading: nil, writing: nil)
         if !queue.awaitsRead { sockets.reading = nil }

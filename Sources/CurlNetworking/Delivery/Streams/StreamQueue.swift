@@ -1,14 +1,14 @@
 import CurlTransport
 import Foundation
 
-/// What a stream task is to do, in order: its reads, its writes, and what waits for both. A value without side effects: calls and what came
-/// of the connection go in, one `Action` after the other comes out.
+/// The order in which a stream task's reads, writes and transitions are carried out. A value without side effects: calls and the
+/// connection's events go in, `Action`s come out.
 ///
 /// `closeRead` takes its turn among the reads and `closeWrite` among the writes; see `StreamOperations` for the order.
 ///
-/// `Reader` and `Writer` are whoever waits for a read or a write; each comes out exactly once.
+/// `Reader` and `Writer` stand for those that wait for a read or a write; each is finished exactly once.
 struct StreamQueue<Reader, Writer> {
-    /// What there is to do. The queue takes it as done.
+    /// Something for the port to do. The queue assumes that it is done.
     enum Action {
         case finishRead(Reader, StreamReading)
         case finishWrite(Writer, StreamFailure?)
@@ -17,7 +17,7 @@ struct StreamQueue<Reader, Writer> {
         /// Nothing more is read, because the other side has ended or the program wants no more.
         case tellReadClosed
         case tellWriteClosed
-        /// Reads and writes stand still until `transitionEnded`.
+        /// Reads and writes wait until `transitionEnded`.
         case begin(Transition)
         /// The transition has taken too long.
         case timeOutTransition
@@ -34,9 +34,9 @@ struct StreamQueue<Reader, Writer> {
         case awaited
         case open
         case inTransition
-        /// In both directions, and whoever it concerns has been told.
+        /// In both directions, and everybody concerned has been told.
         case closed
-        /// Nothing is done any more.
+        /// Nothing is carried out any more.
         case over(StreamFailure)
     }
 
@@ -50,7 +50,7 @@ struct StreamQueue<Reader, Writer> {
     private enum WriteSide {
         case open
         case closed
-        /// A write took too long, and nobody can tell how much of it has gone.
+        /// A write took too long, and it isn't known how much of it was sent.
         case timedOut
     }
 
@@ -58,9 +58,9 @@ struct StreamQueue<Reader, Writer> {
     private var readSide = ReadSide.open
     private var writeSide = WriteSide.open
     private var operations = StreamOperations<Reader, Writer>()
-    /// Those that have begun.
+    /// The operations that have begun.
     private var current = (read: Read?.none, write: Write?.none)
-    /// When the current ones will have taken too long.
+    /// When the current operations time out.
     private var ends = StreamTimeouts()
     /// Bytes that no read had room for, or whose read has timed out.
     private(set) var surplus = Data()
@@ -101,7 +101,7 @@ struct StreamQueue<Reader, Writer> {
 
     var isPaused: Bool { ends.isPaused }
 
-    /// The task is suspended, or goes on: meanwhile nothing is read or written, and the time-outs stand still.
+    /// The task is suspended or continues. While it is suspended, nothing is read or written, and the time-outs stand still.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
         ends.setPaused(isPaused, at: now)
         goOn(at: now)
@@ -115,7 +115,7 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    // MARK: - What became of the connection
+    // MARK: - What happens to the connection
 
     mutating func opened(at now: MonotonicTime) {
         guard case .awaited = connection else { return }
@@ -123,7 +123,7 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    /// The transition that had begun is over. After a capture, nothing is read or written any more.
+    /// The current transition is over. After a capture, nothing is read or written any more.
     mutating func transitionEnded(at now: MonotonicTime) {
         guard case .inTransition = connection else { return }
         connection = .open
@@ -131,13 +131,13 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    /// The transition that has begun may take so long from now on; nil for no time-out.
+    /// Limits the rest of the current transition; nil for no time-out.
     mutating func limitTransition(to limit: Duration?, at now: MonotonicTime) {
         guard case .inTransition = connection else { return }
         ends.limitTransition(to: limit, at: now)
     }
 
-    /// How many bytes are wanted just now; 0 for none.
+    /// How many bytes are wanted at the moment; 0 for none.
     var wantedCount: Int {
         guard moves, case .open = readSide, let read = current.read else { return 0 }
         return read.maximum - read.bytes.count
@@ -157,7 +157,7 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    /// What is to be written next; nil for nothing.
+    /// What to write next; nil for nothing.
     var unwritten: Data? {
         guard moves, case .open = writeSide, let write = current.write, write.count < write.data.count else {
             return nil
@@ -170,13 +170,13 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    /// Whether a read that came now would be the first, and find nothing that has come already.
+    /// Whether a read added now would be the first, with no bytes left over from earlier ones.
     var awaitsRead: Bool {
         guard isIdle, case .open = readSide else { return false }
         return current.read == nil && !operations.hasReads && surplus.isEmpty
     }
 
-    /// Whether a write that came now would be the first.
+    /// Whether a write added now would be the first.
     var awaitsWrite: Bool {
         guard isIdle, case .open = writeSide else { return false }
         return current.write == nil && !operations.hasWrites
@@ -187,7 +187,7 @@ struct StreamQueue<Reader, Writer> {
         if case .open = connection { moves && operations.transition == nil } else { false }
     }
 
-    /// When `timePassed` is to be called; nil for never.
+    /// When to call `timePassed`; nil for never.
     var nextEnd: MonotonicTime? {
         ends.isPaused ? nil : ends.next
     }
@@ -203,7 +203,7 @@ struct StreamQueue<Reader, Writer> {
         goOn(at: now)
     }
 
-    /// All is over: everybody who waits is told why, and so is whoever comes later.
+    /// Everything is over: all who wait are told why, and so are later callers.
     mutating func fail(_ failure: StreamFailure) {
         if case .over = connection { return }
         connection = .over(failure)
@@ -215,7 +215,7 @@ struct StreamQueue<Reader, Writer> {
 
     // MARK: - What there is to do
 
-    /// nil where nothing is left to do.
+    /// nil if nothing is left to do.
     mutating func next() -> Action? { actions.popFirst() }
 
     // MARK: - The rules
@@ -256,7 +256,7 @@ struct StreamQueue<Reader, Writer> {
         }
     }
 
-    /// Goes on with the read whose turn it is. True where that is over, and the next may have its turn.
+    /// Continues the current read, or begins the next. True if it is over, and the next may begin.
     private mutating func takeRead(at now: MonotonicTime) -> Bool {
         if current.read == nil {
             switch operations.takeRead() {
@@ -309,14 +309,14 @@ struct StreamQueue<Reader, Writer> {
         if case .open = readSide { actions.append(.tellReadClosed) }
     }
 
-    /// The bytes that have come are the next read's.
+    /// The bytes that have arrived go to the next read.
     private mutating func timeOutRead() {
         guard let read = current.read else { return }
         surplus = read.bytes + surplus
         finishRead(.failed(.timedOut, Data()))
     }
 
-    /// As with `takeRead`.
+    /// Like `takeRead`.
     private mutating func takeWrite(at now: MonotonicTime) -> Bool {
         if current.write == nil {
             switch operations.takeWrite() {
@@ -357,7 +357,7 @@ struct StreamQueue<Reader, Writer> {
         actions.append(.tellWriteClosed)
     }
 
-    /// Nobody can tell how much of it has gone: nothing may follow it.
+    /// It isn't known how much was sent, so nothing may follow.
     private mutating func timeOutWrite() {
         guard current.write != nil else { return }
         writeSide = .timedOut
@@ -375,7 +375,7 @@ struct StreamQueue<Reader, Writer> {
         }
     }
 
-    /// Whether a write took too long: the task fails with it when both directions are closed.
+    /// Whether a write took too long: then the task fails with that once both directions are closed.
     var hasWriteTimedOut: Bool {
         if case .timedOut = writeSide { true } else { false }
     }

@@ -1,16 +1,16 @@
 import CurlTransport
 
-/// When a stream task's current read, write and transition will have taken too long. A value: the caller supplies the time.
+/// When a stream task's current read, write and transition time out. A value: the caller supplies the time.
 struct StreamTimeouts {
     var read: MonotonicTime?
     var write: MonotonicTime?
     private(set) var transition: MonotonicTime?
-    /// Since when they stand still.
+    /// Since when the time-outs stand still.
     private var pause: MonotonicTime?
 
     var isPaused: Bool { pause != nil }
 
-    /// The earliest; nil for none.
+    /// The earliest time-out; nil for none.
     var next: MonotonicTime? { [read, write, transition].compactMap { $0 }.min() }
 
     /// May begin in a pause, unlike a read or a write.
@@ -18,7 +18,7 @@ struct StreamTimeouts {
         transition = limit.map { (pause ?? now) + $0 }
     }
 
-    /// What is left of the time is left afterwards.
+    /// After a pause, each has the time left that it had before.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
         if isPaused {
             pause = pause ?? now

@@ -2,10 +2,10 @@ import CurlTransport
 
 /// Compresses a web socket's messages, in their order: each may refer to those before it (RFC 7692 §7.2.1).
 ///
-/// `@unchecked Sendable`: it is used by whoever has the exchange's line.
+/// `@unchecked Sendable`: used only by whoever holds the exchange's line.
 final class WebSocketCompressor: @unchecked Sendable {
     private let compression: WebSocketCompression
-    /// nil until the first message that is to be compressed, and after zlib has failed.
+    /// nil until the first message to compress, and after zlib has failed.
     private var deflater: MessageDeflater?
     private var mayCompress: Bool
 
@@ -17,13 +17,13 @@ final class WebSocketCompressor: @unchecked Sendable {
         mayCompress = compression.canCompress
     }
 
-    /// nil where the payload is sent as it is.
+    /// nil if the payload is to be sent as it is.
     func compress(_ payload: UnsafeRawBufferPointer) -> [UInt8]? {
         guard mayCompress, payload.count >= Self.leastCompressed else { return nil }
         deflater =
             deflater ?? MessageDeflater(windowBits: compression.clientWindowBits, forgets: compression.clientForgets)
         let compressed = deflater?.deflate(payload)
-        // Part of the message may be in the deflater's window, which the server's hasn't got.
+        // Part of the message may be in the deflater's window, but not in the server's.
         if compressed == nil { (mayCompress, deflater) = (false, nil) }
         return compressed
     }

@@ -1,18 +1,18 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// What a program and a web socket's connection have for each other: messages, pings, and the wish to close. Any thread, but for what says
+/// What a program and a web socket's connection exchange: messages, pings, and the wish to close. Any thread, unless a method says
 /// otherwise.
 ///
-/// Handlers are called on the delegate queue, in the order of their results; Swift tasks are resumed without it. Nothing is called with the
+/// Handlers are called on the delegate queue, in the order of their results; Swift tasks are resumed directly. Nothing is called with the
 /// lock held.
 final class WebSocketExchange: Sendable {
     /// What the program set when it made the task.
     let offer: WebSocketHandshake.Offer
-    /// Its URL has a web socket's scheme, and not that of the request behind it.
+    /// Whether the program sees URLs with a web socket's scheme, and not those of the underlying requests.
     private let showsWebSocketURL: Bool
     private let state = Mutex(State())
-    /// Locked before `state`, never after it, and by the loop only when it has something to send.
+    /// Locked before `state`, never after it, and by the loop only if it has something to send.
     private let line = Mutex(WebSocketLine.held)
 
     init(_ offer: WebSocketHandshake.Offer, showsWebSocketURL: Bool = true) {
@@ -22,31 +22,31 @@ final class WebSocketExchange: Sendable {
     /// A request's URL as the program knows it.
     func shown(_ url: URL) -> URL { showsWebSocketURL ? WebSocketURL.shown(url) : url }
 
-    /// Somebody waits for a result. `isHandler` is false for a Swift task.
+    /// A caller that waits for a result. `isHandler` is false for a Swift task.
     struct Waiter<Value: Sendable>: Sendable {
         let number: Int
         let isHandler: Bool
         let resume: @Sendable (Result<Value, any Error>) -> Void
     }
 
-    /// A message that is to be sent, and who waits for that.
+    /// A message to send, and the caller that waits for it.
     struct Sending: Sendable {
         let message: WebSocketMessage
         let waiter: Waiter<Void>
     }
 
-    /// What has become of a message or ping that the program wants sent.
+    /// What became of a message or ping that the program wants to send.
     private enum Wish: Sendable {
-        /// `owner` is to tell the connection; nil where there is none yet.
+        /// `owner` has to tell the connection; nil if there is none yet.
         case noted(Waiter<Void>, owner: (any WebSocketExchangeOwner)?)
-        /// It comes too late. What remains to be done about that.
+        /// It came too late; the call that says so, if there is one to make.
         case refused(Delivery?)
     }
 
     private enum Phase {
         case connecting
         case open
-        /// Why everything fails from now on.
+        /// The error with which everything fails from now on.
         case ended(any Error)
     }
 
@@ -60,20 +60,20 @@ final class WebSocketExchange: Sendable {
         // To the server
         var sends = Fifo<Sending>()
         var pings = Fifo<Waiter<Void>>()
-        /// Whose messages and pings didn't come to their end before the connection did, or came too late.
+        /// The senders of messages and pings that were unfinished when the connection ended, or came too late.
         var unfinished: [Waiter<Void>] = []
-        /// The program wants to close, once everything before is sent.
+        /// The program wants to close once everything before is sent.
         var closing: WebSocketClosing?
 
         // The end
         var closeCode: Int?
         var closeReason: Data?
-        /// The server's close frame has come.
+        /// The server's close frame has arrived.
         var wasClosedByServer = false
 
         var isOpen: Bool { if case .open = phase { true } else { false } }
 
-        /// Why everything fails; nil before the end.
+        /// The error with which everything fails; nil before the end.
         var error: (any Error)? { if case .ended(let error) = phase { error } else { nil } }
 
         /// Adds a wish with `add`, unless it comes too late.
@@ -85,7 +85,7 @@ final class WebSocketExchange: Sendable {
             let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
             if let error { return .refused(WebSocketExchange.hand(.failure(error), to: waiter, owner)) }
             if closing != nil {
-                // Those before it have their results first.
+                // Earlier ones get their results first.
                 unfinished.append(waiter)
                 return .refused(nil)
             }
@@ -99,10 +99,10 @@ final class WebSocketExchange: Sendable {
         }
     }
 
-    /// Something to be done once the lock is free.
+    /// A call to make once the lock is released.
     typealias Delivery = @Sendable () -> Void
 
-    /// Called once, before the task is resumed. The task keeps the exchange, and not the other way round.
+    /// Called once, before the task is resumed. The task owns the exchange, not the other way round.
     func join(_ owner: any WebSocketExchangeOwner) {
         state.withLock { $0.owner = owner }
     }
@@ -117,11 +117,11 @@ final class WebSocketExchange: Sendable {
         set { state.withLock { $0.maximumMessageSize = max(0, newValue) } }
     }
 
-    /// nil while no close frame was sent or has come.
+    /// nil until a close frame has been sent or received.
     var closeCode: Int? { state.withLock { $0.closeCode } }
     var closeReason: Data? { state.withLock { $0.closeReason } }
 
-    /// Whether the server's close frame came before the end.
+    /// Whether the server's close frame arrived before the end.
     var wasClosedByServer: Bool { state.withLock { $0.wasClosedByServer } }
 
     // MARK: - The program's wishes
@@ -153,7 +153,7 @@ final class WebSocketExchange: Sendable {
         reader?.webSocketWishesChanged()
     }
 
-    /// The Swift task that waits for a message, or is about to, was cancelled.
+    /// The Swift task that waits for a message, or is about to wait, was cancelled.
     func cancelReceiver(_ number: Int) {
         state.withLock { $0.inbox.cancel(number) }?.resume(.failure(CancellationError()))
     }
@@ -163,7 +163,7 @@ final class WebSocketExchange: Sendable {
         state.withLock { $0.inbox.forget(number) }
     }
 
-    /// Sends a message at once, on this thread, if nothing is ahead of it; otherwise the connection does.
+    /// Sends a message at once, on this thread, if nothing is ahead of it; otherwise leaves it to the connection.
     func send(
         _ message: WebSocketMessage,
         isHandler: Bool,
@@ -181,7 +181,7 @@ final class WebSocketExchange: Sendable {
                 return Self.remains(of: wish)
             }
             let rest = sender.send(message)
-            // With the line held: handlers are called in the order of the messages.
+            // With the line held, so that handlers are called in the order of the messages.
             guard !rest.isEmpty else { return (Self.hand(.success(()), to: waiter, owner), nil) }
             line = .unfinished(WebSocketLine.Unfinished(rest: rest, waiter: waiter))
             return (nil, owner)
@@ -197,7 +197,7 @@ final class WebSocketExchange: Sendable {
         owner?.webSocketWishesChanged()
     }
 
-    /// What is to be done without a lock, and whose connection is to look.
+    /// The call to make without a lock, and the owner whose connection has to look.
     private static func remains(of wish: Wish) -> (Delivery?, (any WebSocketExchangeOwner)?) {
         switch wish {
         case .noted(_, let owner): (nil, owner)
@@ -205,7 +205,7 @@ final class WebSocketExchange: Sendable {
         }
     }
 
-    /// False where there is no open connection that could be told.
+    /// False if there is no open connection to tell.
     func close(_ closing: WebSocketClosing) -> Bool {
         let (isOpen, owner) = state.withLock { state in
             guard case .ended = state.phase else {
@@ -221,15 +221,15 @@ final class WebSocketExchange: Sendable {
         return isOpen
     }
 
-    /// The error of everything that a closed web socket can't do.
+    /// The error of calls on a closed web socket.
     static func closedError(_ description: String) -> URLError {
         URLError(.networkConnectionLost, nil, description)
     }
 
     // MARK: - Handing over
 
-    /// Has the result come to whoever waits for it. Called with the lock under which it was found, so that handlers are called in the order of
-    /// their results. Returns what is to be done without a lock.
+    /// Passes the result to the caller that waits for it. Called with the lock under which the result was found, so that handlers are
+    /// called in the order of their results. Returns the call to make once the lock is released.
     private static func hand<Value>(
         _ result: Result<Value, any Error>,
         to waiter: Waiter<Value>,
@@ -255,23 +255,23 @@ final class WebSocketExchange: Sendable {
         if hasDelegate, let owner, owner.addCall({ [weak self] in self?.announced() }) { owner.deliverCalls() }
     }
 
-    /// The delegate has heard that the web socket is open. Delegate queue.
+    /// The delegate has been told that the web socket is open. Delegate queue.
     private func announced() {
         let (receivers, error) = state.withLock { ($0.inbox.announce(), $0.error) }
-        // What the task's end has left to be done. At once: the task's completion is in the mailbox already.
+        // Receivers left over from the task's end. They are called at once, because the task's completion is in the mailbox already.
         for (receiver, message) in receivers {
             receiver.resume(message.map { .success($0) } ?? .failure(error ?? CancellationError()))
         }
         handOver(using: nil)
     }
 
-    /// A message has come. `atEndOfRound` has what wakes other threads done later.
+    /// A message has arrived. `atEndOfRound` defers calls that wake other threads.
     func received(_ message: WebSocketMessage, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
         state.withLock { $0.inbox.append(message) }
         handOver(using: atEndOfRound)
     }
 
-    /// Matches messages with those who wait for them. Any thread.
+    /// Hands messages to the receivers that wait for them. Any thread.
     private func handOver(using atEndOfRound: ((@escaping Delivery) -> Void)?) {
         var makesRoom = false
         while let (taken, delivery) = state.withLock({ state in
@@ -281,14 +281,14 @@ final class WebSocketExchange: Sendable {
             guard let delivery else { continue }
             if let atEndOfRound { atEndOfRound(delivery) } else { delivery() }
         }
-        // On the loop, the connection looks for itself.
+        // On the loop, the connection looks by itself.
         if makesRoom, atEndOfRound == nil { owner?.webSocketWishesChanged() }
     }
 
-    /// Nothing more is to be read before the program has taken some.
+    /// Nothing more may be read until the program has taken some messages.
     var isFull: Bool { state.withLock { $0.inbox.isFull } }
 
-    /// Nor anything that was read already, though nothing comes after it.
+    /// Not even bytes that were read already may be parsed, although nothing follows them.
     var isOverfull: Bool { state.withLock { $0.inbox.isOverfull } }
 
     func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
@@ -296,7 +296,7 @@ final class WebSocketExchange: Sendable {
         if !isPaused { handOver(using: atEndOfRound) }
     }
 
-    /// Lets anybody who has a message send it with `sender`, unless something waits to be sent.
+    /// Lets callers send their messages with `sender`, unless something is waiting to be sent.
     func lendLine(_ sender: WebSocketSender) -> Bool {
         line.withLock { line in
             let isIdle = state.withLock {
@@ -306,7 +306,7 @@ final class WebSocketExchange: Sendable {
         }
     }
 
-    /// Called before the connection sends anything. Returns what it has to send before that.
+    /// Called before the connection sends anything. Returns what it has to send first.
     func takeLine() -> WebSocketLine.Unfinished? { line.withLock { $0.take() } }
 
     func takeSend() -> Sending? { state.withLock { $0.sends.popFirst() } }
@@ -316,12 +316,12 @@ final class WebSocketExchange: Sendable {
     /// Whether the program wants to close.
     var isClosing: Bool { state.withLock { $0.closing != nil } }
 
-    /// What the program wants to close with, when nothing is left to be sent before that.
+    /// What the program wants to close with, once nothing has to be sent before it.
     var closing: WebSocketClosing? {
         state.withLock { $0.sends.isEmpty && $0.pings.isEmpty ? $0.closing : nil }
     }
 
-    /// Somebody's message or ping has come where it was to go, or couldn't.
+    /// The system has taken a message, a ping has been answered, or either has failed.
     func complete(
         _ waiter: Waiter<Void>,
         _ result: Result<Void, any Error>,
@@ -336,17 +336,17 @@ final class WebSocketExchange: Sendable {
         owner?.tell(.closedWebSocket(code: closing.code ?? 1005, reason: closing.reason))
     }
 
-    /// The connection is over, and these had no result. They get the task's.
+    /// The connection is over, and these have no result yet. They get the task's.
     func giveBack(_ waiters: [Waiter<Void>]) {
         state.withLock { $0.unfinished += waiters }
     }
 
-    /// A close frame has come, or the connection has failed so.
+    /// A close frame has arrived, or the connection has failed with this status.
     func noteClosing(_ code: Int, _ reason: Data?) {
         state.withLock { ($0.closeCode, $0.closeReason) = (code, reason) }
     }
 
-    /// The task is over: whoever waits for something gets `error`. What has come can still be received, unless the task was cancelled.
+    /// The task is over: callers that wait get `error`. Messages that have arrived can still be received, unless the task was cancelled.
     func end(_ error: any Error, isCancelled: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
         let deliveries = state.withLock { state -> [Delivery] in
             guard state.error == nil else { return [] }

@@ -1,10 +1,10 @@
-/// The task of a web socket, as its exchange knows it. Any thread, but for what says otherwise.
+/// The task of a web socket, as its exchange sees it. Any thread, unless a method says otherwise.
 protocol WebSocketExchangeOwner: AnyObject, Sendable {
-    /// The program wants something: the connection is to look.
+    /// The program wants something: the connection has to look.
     func webSocketWishesChanged()
 
-    /// Adds `body` to what the delegate queue calls, after everything that was added before, also when the task is over. Called with a lock held.
-    /// True if `deliverCalls()` has to follow.
+    /// Adds `body` to the calls that the delegate queue makes, after everything added before, even when the task is over. Called with a
+    /// lock held. Returns true if `deliverCalls()` has to follow.
     func addCall(_ body: @escaping @Sendable () -> Void) -> Bool
 
     /// Has the delegate queue make the calls. Called without a lock.
@@ -13,6 +13,6 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// Loop.
     func tell(_ event: TaskEvent)
 
-    /// Whether a delegate hears that the web socket opens.
+    /// Whether a delegate is told that the web socket is open.
     var announcesWebSocket: Bool { get }
 }

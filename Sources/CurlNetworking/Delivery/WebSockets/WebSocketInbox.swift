@@ -1,31 +1,31 @@
-/// Messages that have come over a web socket, and who waits for them. A value, which its exchange guards.
+/// Messages that have arrived over a web socket, and the receivers that wait for them. A value, guarded by its exchange.
 struct WebSocketInbox {
     typealias Receiver = WebSocketExchange.Waiter<WebSocketMessage>
 
-    /// A message for the program. With `makesRoom`, the connection has to look again: it stopped reading before.
+    /// A message for the program. With `makesRoom`, the connection, which had stopped reading, has to look again.
     struct Taken {
         let message: WebSocketMessage
         let makesRoom: Bool
     }
 
-    /// What becomes of somebody who asks for a message.
+    /// The answer to a receiver.
     enum Answer {
         case taken(Taken)
-        /// There is none yet: the receiver waits.
+        /// There is no message yet: the receiver waits.
         case wait
         /// The Swift task was cancelled before.
         case cancelled
-        /// There will be none.
+        /// There won't be any more messages.
         case over
     }
 
-    /// Why nobody gets a message now, or that everybody does.
+    /// Whether messages are handed out, and if not, why.
     private enum State {
         case connecting
-        /// The delegate has yet to hear that the web socket is open. With `isOver`, nothing more will come.
+        /// The delegate hasn't been told yet that the web socket is open. With `isOver`, nothing more will come.
         case unannounced(isOver: Bool)
         case open
-        /// What has come can be had, and nothing more will come.
+        /// Messages that have arrived can be received, and nothing more will come.
         case over
     }
 
@@ -37,18 +37,18 @@ struct WebSocketInbox {
     /// Receivers that were cancelled before they waited.
     private var cancelled: Set<Int> = []
 
-    /// Of the messages, in bytes.
+    /// The messages' cost, in bytes.
     private var cost = 0
-    /// Nothing more is to be read before the program has taken some.
+    /// Nothing more may be read until the program has taken some messages.
     private(set) var isFull = false
 
-    /// So many bytes of messages wait for the program before nothing more is read. Each counts 64 more than its payload.
+    /// The bytes of waiting messages from which on nothing more is read. Each message counts 64 more than its payload.
     static let highMark = 256 * 1024
-    /// Reading goes on when no more than that is left.
+    /// Reading continues when no more than this is left.
     static let lowMark = 128 * 1024
     private static let messageCost = 64
 
-    /// Not even what was read with the last of them is taken in.
+    /// Not even what was read together with the last message is parsed.
     var isOverfull: Bool { cost >= 2 * Self.highMark }
 
     private var handsOut: Bool {
@@ -59,12 +59,12 @@ struct WebSocketInbox {
         }
     }
 
-    /// The web socket is open, and its delegate, if it has one, has yet to hear of that.
+    /// The web socket is open, and its delegate, if it has one, hasn't been told yet.
     mutating func open(hasDelegate: Bool) {
         if case .connecting = state { state = hasDelegate ? .unannounced(isOver: false) : .open }
     }
 
-    /// The delegate has heard that the web socket is open. Returns the same as `end`.
+    /// The delegate has been told that the web socket is open. Returns the same as `end`.
     mutating func announce() -> [(Receiver, WebSocketMessage?)] {
         guard case .unannounced(let isOver) = state else { return [] }
         state = isOver ? .over : .open
@@ -89,7 +89,7 @@ struct WebSocketInbox {
         return Taken(message: message, makesRoom: true)
     }
 
-    /// The next message and who gets it; nil where one of them is missing.
+    /// The next message and its receiver; nil if either is missing.
     mutating func match() -> (Taken, Receiver)? {
         guard !receivers.isEmpty, let taken = takeMessage(), let receiver = receivers.popFirst() else { return nil }
         return (taken, receiver)
@@ -103,7 +103,7 @@ struct WebSocketInbox {
         return .wait
     }
 
-    /// Returns the receiver if it waits; otherwise it won't.
+    /// Returns the receiver if it waits; otherwise it won't begin to.
     mutating func cancel(_ number: Int) -> Receiver? {
         var others = Fifo<Receiver>()
         var found: Receiver?
@@ -120,10 +120,10 @@ struct WebSocketInbox {
         cancelled.remove(number)
     }
 
-    /// Nothing more will come. Returns who waits, each with the message that is still there for it; nobody while the delegate has yet to hear
-    /// that the web socket is open.
+    /// Nothing more will come. Returns the waiting receivers, each with its message if there is one left; none while the delegate hasn't
+    /// been told that the web socket is open.
     ///
-    /// - Parameter isCancelled: What has come is of no interest any more, nor what the delegate has heard.
+    /// - Parameter isCancelled: Drops the messages that have arrived, and doesn't wait for the delegate.
     mutating func end(isCancelled: Bool) -> [(Receiver, WebSocketMessage?)] {
         if isCancelled { (messages, cost, isFull) = (Fifo(), 0, false) }
         if case .unannounced = state, !isCancelled {

@@ -1,37 +1,37 @@
-/// Whose turn it is to send on a web socket's connection. A value, which its exchange guards.
+/// Whose turn it is to send on a web socket's connection. A value, guarded by its exchange.
 enum WebSocketLine {
-    /// A message of which the system hasn't taken all.
+    /// A message that the system has taken only in part.
     struct Unfinished: Sendable {
-        /// Of its frame.
+        /// The rest of its frame.
         let rest: [UInt8]
         let waiter: WebSocketExchange.Waiter<Void>
     }
 
-    /// The connection's.
+    /// It is the connection's turn.
     case held
-    /// Anybody's who has a message: nothing is ahead of it.
+    /// Any caller may send its message: nothing is ahead of it.
     case lent(WebSocketSender)
-    /// The connection's, which has yet to send that.
+    /// It is the connection's turn, which has to send this first.
     case unfinished(Unfinished)
 
-    /// nil where the connection has to send the message.
+    /// nil if the connection has to send the message.
     func sender(for message: WebSocketMessage) -> WebSocketSender? {
         if case .lent(let sender) = self, message.count <= WebSocketSender.largestMessage { sender } else { nil }
     }
 
-    /// False where the connection has something to send.
+    /// False if the connection has something to send.
     mutating func lend(_ sender: WebSocketSender) -> Bool {
         guard case .held = self else { return false }
         self = .lent(sender)
         return true
     }
 
-    /// It is the connection's turn.
+    /// Returns the turn to the connection.
     mutating func giveBack() {
         if case .lent = self { self = .held }
     }
 
-    /// It is the connection's turn, which takes what it has to send first.
+    /// Returns the turn to the connection, with what it has to send first.
     mutating func take() -> Unfinished? {
         defer { self = .held }
         if case .unfinished(let unfinished) = self { return unfinished }

@@ -1,22 +1,22 @@
 import CurlTransport
 
-/// Sends messages on the thread of whoever calls, each in one frame, while a web socket's connection has nothing to send.
+/// Sends messages on the caller's thread, each in one frame, while a web socket's connection has nothing to send.
 ///
-/// `@unchecked Sendable`: it is used by one thread at a time, which its exchange sees to.
+/// `@unchecked Sendable`: used by one thread at a time, which its exchange ensures.
 final class WebSocketSender: @unchecked Sendable {
     private let socket: PlainSocket
-    /// nil where nothing may be compressed.
+    /// nil if nothing may be compressed.
     private let compressor: WebSocketCompressor?
     private var keys = WebSocketMaskingKeys()
 
-    /// In bytes. A larger message goes in several frames, which is the connection's business.
+    /// In bytes. A larger message is split into several frames, which the connection does.
     static let largestMessage = 256 * 1024
 
     init(_ socket: PlainSocket, _ compressor: WebSocketCompressor? = nil) {
         (self.socket, self.compressor) = (socket, compressor)
     }
 
-    /// Returns what the system hasn't taken of the frame: all of it after a failure, which the connection will find as well.
+    /// Returns the part of the frame that the system hasn't taken: all of it after a failure, which the connection will notice as well.
     func send(_ message: WebSocketMessage) -> [UInt8] {
         switch message {
         case .text(var text): text.withUTF8 { send(.text, UnsafeRawBufferPointer($0)) }

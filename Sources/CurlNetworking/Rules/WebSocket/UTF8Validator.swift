@@ -1,13 +1,13 @@
-/// Checks text that comes in pieces: whether it is UTF-8 so far (RFC 3629 §4).
+/// Checks text that arrives in pieces: whether it is UTF-8 so far (RFC 3629 §4).
 struct UTF8Validator: Equatable {
-    /// How many bytes the character under way still needs, and what the next of them may be.
+    /// How many bytes the current character still needs, and the range of the next one.
     private var missing = 0
     private var next: ClosedRange<UInt8> = 0x80...0xBF
 
     /// No character is cut off.
     var isComplete: Bool { missing == 0 }
 
-    /// False where it isn't UTF-8, whatever follows.
+    /// False if it isn't UTF-8, whatever follows.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {
@@ -36,7 +36,7 @@ struct UTF8Validator: Equatable {
         return index
     }
 
-    /// Neither overlong forms nor surrogates nor what is beyond U+10FFFF.
+    /// Rejects overlong forms, surrogates, and code points beyond U+10FFFF.
     private mutating func begin(with byte: UInt8) -> Bool {
         switch byte {
         case 0xC2...0xDF: (missing, next) = (1, 0x80...0xBF)

@@ -1,8 +1,8 @@
 import CurlTransport
 import Foundation
 
-/// Puts a server's messages together from their fragments (RFC 6455 §5.4), inflates them where they are compressed (RFC 7692 §7.2.2), and
-/// sorts the control frames out that come in between.
+/// Assembles a server's messages from their fragments (RFC 6455 §5.4), inflates compressed ones (RFC 7692 §7.2.2), and separates the
+/// control frames between them.
 struct WebSocketAssembler: ~Copyable {
     enum Event: Equatable {
         case message(WebSocketMessage)
@@ -18,31 +18,31 @@ struct WebSocketAssembler: ~Copyable {
     private var inflater: MessageInflater?
     private var frame = WebSocketFrameHeader(opcode: .continuation, length: 0)
     private var message: Message?
-    /// Of the message under way.
+    /// Of the current message.
     private var payload = CollectedBytes()
     private var control: [UInt8] = []
 
-    /// A message of which the end is still to come.
+    /// A message whose end hasn't arrived yet.
     private struct Message {
         let isText: Bool
         let isCompressed: Bool
-        /// As it came, compressed or not; in bytes.
+        /// Its length as received, compressed or not; in bytes.
         var wireSize = 0
-        /// Looks at text that comes in several pieces.
+        /// Checks text that arrives in several pieces.
         var validator = UTF8Validator()
     }
 
-    /// - Parameter inflater: nil where nothing may be compressed.
+    /// - Parameter inflater: nil if nothing may be compressed.
     init(maximumMessageSize: Int, inflater: MessageInflater? = nil) {
         self.maximumMessageSize = maximumMessageSize
         parser = WebSocketFrameParser(allowsCompression: inflater != nil)
         self.inflater = inflater
     }
 
-    /// How much memory the message under way takes, in bytes.
+    /// How much memory the current message takes, in bytes.
     var waitingCount: Int { payload.count }
 
-    /// How the next input is best read, so that the payload of a large frame needn't be copied.
+    /// How to read the next input, so that the payload of a large frame needn't be copied.
     var nextReading: ChannelReading {
         mutating get {
             let missing = parser.missingCount
@@ -50,16 +50,16 @@ struct WebSocketAssembler: ~Copyable {
                 if payload.room.count < Self.leastDirect { payload.reserve(min(missing, Self.mostReserved)) }
                 return .into(UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(missing)))
             }
-            // After a large frame another is likely: its header comes first.
+            // After a large frame another one is likely, and its header comes first.
             return .upTo(missing == 0 && frame.length >= Self.leastDirect ? Self.mostOfHead : .max)
         }
     }
 
-    /// Frames with less payload gain nothing from that. In bytes.
+    /// Frames with a smaller payload gain nothing from reading directly. In bytes.
     private static let leastDirect = 16 * 1024
     private static let mostOfHead = 512
 
-    /// Takes the next event off the beginning of `input`; nil where more is needed, and then `input` is empty.
+    /// Takes the next event off the beginning of `input`; nil if more is needed, and then `input` is empty.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketViolation) -> Event? {
         while let element = try parser.next(&input) {
             switch element {
@@ -93,19 +93,19 @@ struct WebSocketAssembler: ~Copyable {
         try reserve(header)
     }
 
-    /// Room for the frame's payload, unless the message becomes too large with it.
+    /// Reserves room for the frame's payload. Throws if it would make the message too large.
     private mutating func reserve(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
         guard let message else { return }
         let (size, overflows) = message.wireSize.addingReportingOverflow(header.length)
-        // Compressing can make a message longer, by less than that.
+        // Compressing can make a message longer, but by less than this.
         let slack = message.isCompressed ? maximumMessageSize >> 8 + 1024 : 0
         guard !overflows, size - min(size, slack) <= maximumMessageSize else { throw Self.tooBig }
         self.message?.wireSize = size
-        // What the server announces, it has yet to send.
+        // Not all of it: the server has only announced the payload so far.
         if !message.isCompressed { payload.reserve(min(header.length, Self.mostReserved)) }
     }
 
-    /// What every compressed message ends with, and its sender leaves out (RFC 7692 §7.2.2).
+    /// The end of every compressed message, which its sender leaves out (RFC 7692 §7.2.2).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
     private static let mostReserved = 1024 * 1024
@@ -121,7 +121,7 @@ struct WebSocketAssembler: ~Copyable {
         var rest = bytes
         let most = min(32 * 1024, max(1024, 8 * bytes.count))
         while true {
-            // One byte more than there may be tells a message that is too large.
+            // One byte more than allowed reveals a message that is too large.
             let room = min(most, max(0, maximumMessageSize - payload.count)) + 1
             payload.reserve(room)
             let output = UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(room))
@@ -148,7 +148,7 @@ struct WebSocketAssembler: ~Copyable {
         payload.append(bytes)
     }
 
-    /// Whether the piece under way is all of the message: it is looked at when it becomes text.
+    /// Whether the current piece is the whole message: then it is checked when it becomes text.
     private var isWhole: Bool {
         frame.isFinal && parser.missingCount == 0 && payload.count == 0 && message?.isCompressed == false
     }

@@ -1,63 +1,63 @@
 import Foundation
 
-/// How a web socket comes to its end (RFC 6455 §7): events in, actions out.
+/// How a web socket ends (RFC 6455 §7): events in, actions out.
 struct WebSocketCloseHandshake: Equatable {
     enum State: Equatable {
         case open
-        /// The program wants to close, and the server has yet to take what was to be sent before.
+        /// The program wants to close, and the server hasn't taken everything that has to be sent first.
         case draining
-        /// Our close frame is sent, and the server's is awaited.
+        /// Our close frame has been sent, and the server's is awaited.
         case closing(WebSocketClosing)
-        /// Both have been sent, or there is no sense in waiting for the server's: it is to hang up.
+        /// Both have been sent, or waiting for the server's is pointless: the server has to close the connection.
         case leaving(Ending)
         case closed(Ending)
     }
 
-    /// What the connection's end came to.
+    /// How the connection ended.
     enum Ending: Equatable {
-        /// The server's close frame has come; what it says, and what ours has said if it was first.
+        /// The server's close frame arrived; its content, and ours if that was first.
         case closed(WebSocketClosing)
-        /// The server broke the rules, or sent too much.
+        /// The server violated the protocol, or sent too much.
         case failed(WebSocketViolation)
-        /// No close frame came: the connection was lost, or the server took too long.
+        /// No close frame arrived: the connection was lost, or the server took too long.
         case lost(sent: WebSocketClosing?)
     }
 
     enum Event: Equatable {
-        /// The program wants to close, and something has to be sent before.
+        /// The program wants to close, and something has to be sent first.
         case closeSoon
-        /// The program wants to close, and nothing has to be sent before.
+        /// The program wants to close, and nothing has to be sent first.
         case close(WebSocketClosing)
         case received(WebSocketClosing)
         case violation(WebSocketViolation)
-        /// The program has no more use for the connection, which is closed without waiting for anything.
+        /// The program no longer needs the connection, which is closed without waiting for anything.
         case cancelled
-        /// The server has hung up, or the connection is lost.
+        /// The server has closed the connection, or it is lost.
         case connectionEnded
-        /// With `afterProgress`, the server has taken some of what was to be sent meanwhile.
+        /// With `afterProgress`, the server has meanwhile taken some of what had to be sent.
         case timeIsUp(afterProgress: Bool)
     }
 
     enum Action: Equatable {
         /// Nothing but pongs is sent after that.
         case send(WebSocketClosing)
-        /// The server has that long for what is awaited; an earlier time no longer counts.
+        /// Limits the wait for the server; an earlier limit no longer applies.
         case wait(Duration)
         /// Close the connection; nothing more happens.
         case finish(Ending)
     }
 
     private(set) var state = State.open
-    /// For the server's close frame, and before ours is sent for taking anything.
+    /// How long the server may take to answer our close frame and, before that is sent, to take anything.
     let patience: Duration
-    /// For the server's hanging up.
+    /// How long the server may take to close the connection.
     let lingering: Duration
 
     init(patience: Duration, lingering: Duration) {
         (self.patience, self.lingering) = (patience, lingering)
     }
 
-    /// Whether messages that come still count.
+    /// Whether messages that arrive still count.
     var isReceiving: Bool { isSending }
 
     /// Whether messages and pings may be sent.
@@ -68,7 +68,7 @@ struct WebSocketCloseHandshake: Equatable {
         }
     }
 
-    /// Whether the server's pings are answered: until its close frame has come (§5.5.2). Ours forbids only data after it (§5.5.1).
+    /// Whether the server's pings are answered: until its close frame has arrived (§5.5.2). Ours forbids only data after it (§5.5.1).
     var answersPings: Bool {
         switch state {
         case .open, .draining, .closing: true

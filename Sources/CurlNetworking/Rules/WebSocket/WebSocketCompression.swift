@@ -1,17 +1,17 @@
-/// What is agreed on about compressing messages (RFC 7692 §7.1).
+/// The compression of messages that client and server have negotiated (RFC 7692 §7.1).
 struct WebSocketCompression: Equatable, Sendable {
-    /// What the client asks for, or says of itself.
+    /// What the client asks for, or declares about itself.
     struct Offer: Equatable, Sendable {
-        /// The server is to begin each message anew.
+        /// The server is asked to compress each message by itself.
         var serverForgets = false
-        /// The client will.
+        /// The client compresses each message by itself.
         var clientForgets = false
-        /// The server is to look no further back than 2 to the power of that many bytes; from 8 to 15, nil for any.
+        /// The server is asked for a window of no more than 2 to the power of this many bytes, from 8 to 15; nil for any.
         var serverWindowBits: Int?
-        /// The client won't; nil for what the server likes.
+        /// The same for the client's own window; nil for the server's choice.
         var clientWindowBits: Int?
 
-        /// For the field `Sec-WebSocket-Extensions`.
+        /// The value for the field `Sec-WebSocket-Extensions`.
         var field: String {
             var parts = [WebSocketCompression.name]
             if serverForgets { parts.append("server_no_context_takeover") }
@@ -29,16 +29,16 @@ struct WebSocketCompression: Equatable, Sendable {
 
     private static let name = "permessage-deflate"
 
-    /// zlib compresses with no smaller window.
+    /// zlib doesn't compress with a smaller window.
     private static let smallestWindow = 9
 
-    /// Whether the client can compress by these rules. It needn't.
+    /// Whether the client can compress within these limits. It needn't.
     var canCompress: Bool { clientWindowBits >= Self.smallestWindow }
 
-    /// What the server has agreed to, by its fields of the name `Sec-WebSocket-Extensions`; nil for no compression. `offer` is what it was
-    /// offered; nil for nothing.
+    /// What the server has agreed to, in its `Sec-WebSocket-Extensions` fields; nil for no compression. `offer` is what it was offered;
+    /// nil for nothing.
     ///
-    /// - Throws: A description of what the server may not say.
+    /// - Throws: A description of what the server must not answer.
     static func agreed(_ fields: [String], on offer: Offer?) throws(WebSocketRefusal) -> WebSocketCompression? {
         let extensions = fields.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
         guard !extensions.isEmpty else { return nil }
@@ -91,7 +91,7 @@ struct WebSocketCompression: Equatable, Sendable {
     }
 }
 
-/// Why an answer to the handshake opens no web socket.
+/// Why a response to the handshake doesn't open a web socket.
 struct WebSocketRefusal: Error, Equatable, Sendable {
     /// For people.
     let description: String

@@ -1,4 +1,4 @@
-/// What stands before a frame's payload (RFC 6455 §5.2).
+/// The header of a frame (RFC 6455 §5.2).
 struct WebSocketFrameHeader: Equatable, Sendable {
     enum Opcode: UInt8, Sendable {
         case continuation = 0x0
@@ -8,23 +8,23 @@ struct WebSocketFrameHeader: Equatable, Sendable {
         case ping = 0x9
         case pong = 0xA
 
-        /// Frames that say something of the connection, and may come between the fragments of a message (§5.5).
+        /// Whether frames concern the connection, and may come between the fragments of a message (§5.5).
         var isControl: Bool { rawValue & 0x8 != 0 }
     }
 
     var opcode: Opcode
-    /// It is the last frame of its message.
+    /// Whether it is the last frame of its message.
     var isFinal = true
     /// The first reserved bit: the message is compressed (RFC 7692 §6).
     var isCompressed = false
-    /// Of the payload, in bytes.
+    /// The payload's length, in bytes.
     var length: Int
 
-    /// A control frame's payload is no longer than that (§5.5).
+    /// The longest payload of a control frame (§5.5).
     static let mostOfControl = 125
 }
 
-/// What a peer does that the RFC forbids, or that can't be taken. It fails the connection (RFC 6455 §7.1.7).
+/// A peer's violation of the RFC, or something that can't be accepted. It fails the connection (RFC 6455 §7.1.7).
 struct WebSocketViolation: Error, Equatable, Sendable {
     /// The status with which the connection is closed (§7.4.1).
     enum Status: Int, Sendable {

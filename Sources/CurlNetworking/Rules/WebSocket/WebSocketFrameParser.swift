@@ -1,4 +1,4 @@
-/// Takes a server's bytes apart into frames, in whatever pieces they come (RFC 6455 §5.2). Keeps no payload.
+/// Splits a server's bytes into frames, in whatever pieces they arrive (RFC 6455 §5.2). Keeps no payload.
 struct WebSocketFrameParser {
     enum Element {
         case header(WebSocketFrameHeader)
@@ -10,14 +10,14 @@ struct WebSocketFrameParser {
 
     private enum State {
         case header
-        /// So many bytes of the payload are still to come.
+        /// How many bytes of the payload are still to come.
         case payload(Int)
     }
 
     /// The peer may set the first reserved bit.
     private let allowsCompression: Bool
     private var state = State.header
-    /// What has come of a header so far; its first bytes count from the lowest on.
+    /// The header's bytes so far; the first ones are in the lowest bits.
     private var headerBytes: (UInt64, UInt64) = (0, 0)
     private var headerCount = 0
 
@@ -30,7 +30,7 @@ struct WebSocketFrameParser {
         if case .payload(let missing) = state { missing } else { 0 }
     }
 
-    /// Takes the next element off the beginning of `input`; nil where more is needed, and then `input` is empty.
+    /// Takes the next element off the beginning of `input`; nil if more is needed, and then `input` is empty.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketViolation) -> Element? {
         switch state {
         case .header:
@@ -70,7 +70,7 @@ struct WebSocketFrameParser {
         return UInt8(truncatingIfNeeded: word >> (8 * UInt64(index % 8)))
     }
 
-    /// nil where it isn't complete. What is wrong in the first bytes is told before the others come.
+    /// nil if it isn't complete. An error in the first bytes is reported before the others arrive.
     private func header() throws(WebSocketViolation) -> WebSocketFrameHeader? {
         let first = byte(0)
         guard let opcode = WebSocketFrameHeader.Opcode(rawValue: first & 0x0F) else {

@@ -12,7 +12,7 @@ enum WebSocketFrameWriter {
         return 2 + lengthSize + 4
     }
 
-    /// Writes the frame to `buffer`, which is as large as it. `payload` has the header's length.
+    /// Writes the frame to `buffer`, which has its size. `payload` has the header's length.
     static func write(
         _ header: WebSocketFrameHeader,
         _ payload: UnsafeRawBufferPointer,
@@ -36,7 +36,7 @@ enum WebSocketFrameWriter {
         Self.mask(payload, with: mask, to: UnsafeMutableRawBufferPointer(rebasing: buffer[headerSize...]))
     }
 
-    /// Copies `source` to `target`, which is as large, and masks it on the way, eight bytes at a time.
+    /// Copies `source` to `target`, which has the same size, and masks it on the way, eight bytes at a time.
     static func mask(
         _ source: UnsafeRawBufferPointer,
         with key: UInt32,
@@ -54,7 +54,7 @@ enum WebSocketFrameWriter {
     }
 }
 
-/// Masking keys that nobody can foresee (RFC 6455 §10.3), fetched from the system several at a time.
+/// Unpredictable masking keys (RFC 6455 §10.3), fetched from the system several at a time.
 struct WebSocketMaskingKeys {
     private var keys: [UInt32] = []
 
@@ -67,6 +67,6 @@ struct WebSocketMaskingKeys {
         return keys.popLast() ?? .random(in: .min ... .max)
     }
 
-    /// The system gives 256 bytes at once and no more.
+    /// The system returns at most 256 bytes at once.
     private static let fetchedAtOnce = 64
 }

@@ -1,16 +1,16 @@
 import Foundation
 
-/// The opening handshake (RFC 6455 §4): what the request says, and which answer opens a web socket.
+/// The opening handshake (RFC 6455 §4): what the request says, and which response opens a web socket.
 struct WebSocketHandshake: Equatable, Sendable {
-    /// What each request of a task says.
+    /// What each request of a task offers.
     struct Offer: Equatable, Sendable {
-        /// Those that the program speaks, the preferred one first.
+        /// The protocols that the program speaks, the preferred one first.
         var protocols: [String] = []
-        /// nil where nothing is to be compressed.
+        /// nil if nothing is to be compressed.
         var compression: WebSocketCompression.Offer?
     }
 
-    /// 16 random bytes, in Base64. Each request has others (§4.1).
+    /// 16 random bytes, in Base64; different for each request (§4.1).
     let key: String
     let offer: Offer
 
@@ -22,7 +22,7 @@ struct WebSocketHandshake: Equatable, Sendable {
         Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
     }
 
-    /// What was agreed on.
+    /// What was negotiated.
     struct Agreement: Equatable {
         var subprotocol: String?
         var compression: WebSocketCompression?
@@ -30,7 +30,7 @@ struct WebSocketHandshake: Equatable, Sendable {
 
     // MARK: - The request
 
-    /// Fields of the handshake's own, whatever the program sets, and those that make no sense without a body.
+    /// Fields that the handshake itself sets, whatever the program does, and those that make no sense without a body.
     private static let ownFields = [
         "Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Extensions",
         "Sec-WebSocket-Protocol", "Sec-WebSocket-Accept", "Content-Length", "Transfer-Encoding", "Content-Type",
@@ -54,12 +54,12 @@ struct WebSocketHandshake: Equatable, Sendable {
 
     // MARK: - The answer
 
-    /// The value of `Sec-WebSocket-Accept` that proves that the server has understood (§4.2.2).
+    /// The value of `Sec-WebSocket-Accept` that proves that the server has understood the request (§4.2.2).
     var accept: String {
         Data(SHA1.hash(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))).base64EncodedString()
     }
 
-    /// What the answer agrees to (§4.1).
+    /// What the response agrees to (§4.1).
     func agreement(by head: ResponseHead) throws(WebSocketRefusal) -> Agreement {
         guard head.status == 101 else {
             throw WebSocketRefusal("The server doesn't open a web socket: it answered with the status \(head.status).")

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A message, whole.
+/// A complete message.
 enum WebSocketMessage: Equatable, Sendable {
     case text(String)
     case binary(Data)
 
-    /// Of its payload, in bytes.
+    /// The payload's length, in bytes.
     var count: Int {
         switch self {
         case .text(let text): text.utf8.count
@@ -14,9 +14,9 @@ enum WebSocketMessage: Equatable, Sendable {
     }
 }
 
-/// What a frame that closes the connection says (RFC 6455 §5.5.1).
+/// The content of a close frame (RFC 6455 §5.5.1).
 struct WebSocketClosing: Equatable, Sendable {
-    /// nil where the frame is empty.
+    /// nil if the frame is empty.
     var code: Int?
     /// UTF-8; at most 123 bytes.
     var reason = Data()
@@ -25,7 +25,7 @@ struct WebSocketClosing: Equatable, Sendable {
         (self.code, self.reason) = (code, reason)
     }
 
-    /// What the frame's payload says.
+    /// Decodes the frame's payload.
     init(decoding payload: [UInt8]) throws(WebSocketViolation) {
         guard !payload.isEmpty else {
             self.init(nil)
@@ -43,8 +43,8 @@ struct WebSocketClosing: Equatable, Sendable {
         self.init(code, reason)
     }
 
-    /// A frame that a program asks for: a status that may not stand in a frame is left out, and a reason that is no text or too long is cut
-    /// off.
+    /// A close frame that a program asks for: a status that must not be sent is left out, with its reason, and a reason is cut off where
+    /// it isn't UTF-8 or becomes too long.
     init(sending code: Int, _ reason: Data?) {
         guard Self.mayBeSent(code) else {
             self.init(nil)
@@ -58,7 +58,7 @@ struct WebSocketClosing: Equatable, Sendable {
         return [UInt8(truncatingIfNeeded: code >> 8), UInt8(truncatingIfNeeded: code)] + reason
     }
 
-    /// Statuses that stand in frames (§7.4): those of the RFC and of IANA's registry, and those that are left to libraries and programs.
+    /// Statuses that may be sent (§7.4): those of the RFC and of IANA's registry, and those reserved for libraries and programs.
     static func mayBeSent(_ code: Int) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true
@@ -68,7 +68,7 @@ struct WebSocketClosing: Equatable, Sendable {
 
     private static let mostOfReason = WebSocketFrameHeader.mostOfControl - 2
 
-    /// The longest beginning that is UTF-8 and fits.
+    /// The longest prefix that is UTF-8 and fits.
     private static func sendable(_ reason: Data) -> Data {
         var reason = reason.prefix(mostOfReason)
         while String(validating: reason, as: UTF8.self) == nil { reason.removeLast() }

@@ -6,12 +6,12 @@ enum WebSocketURL {
         ("ws", "http"), ("wss", "https"), ("ws+unix", "http+unix"), ("wss+unix", "https+unix"),
     ]
 
-    /// The same with a scheme of HTTP; unchanged where it has another scheme than a web socket's.
+    /// The same URL with the HTTP scheme; unchanged if its scheme isn't a web socket's.
     static func request(_ url: URL) -> URL {
         replace(url) { scheme in schemes.first { $0.0 == scheme }?.1 }
     }
 
-    /// The opposite.
+    /// The reverse.
     static func shown(_ url: URL) -> URL {
         replace(url) { scheme in schemes.first { $0.1 == scheme }?.0 }
     }

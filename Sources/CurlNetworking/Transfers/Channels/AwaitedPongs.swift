@@ -1,21 +1,22 @@
-/// Whoever has sent a ping that a web socket's server has yet to answer, in order. A value.
+/// The callers whose pings the web socket's server hasn't answered yet, in order. A value.
 struct AwaitedPongs<Waiter> {
     private var waiters = Fifo<Waiter>()
-    /// What the last ping says; those before it count down from there.
+    /// The payload of the last ping; those before it count down from there.
     private var last: UInt32 = 0
 
-    /// Returns what the waiter's ping is to say.
+    /// Returns the payload for the waiter's ping.
     mutating func append(_ waiter: Waiter) -> [UInt8] {
         waiters.append(waiter)
         last &+= 1
         return withUnsafeBytes(of: last.bigEndian) { Array($0) }
     }
 
-    /// Removes those whom a pong with that payload answers: its ping's and those before (RFC 6455 §5.5.3). Nobody where it answers none.
+    /// Removes those whom a pong with that payload answers: its ping's sender and those before it (RFC 6455 §5.5.3). Nobody if it answers
+    /// no ping.
     mutating func answered(by payload: [UInt8]) -> [Waiter] {
         guard payload.count == 4 else { return [] }
         let number = payload.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        // How many pings are later than the one that was answered.
+        // How many pings were sent after the one that was answered.
         let later = Int(last &- number)
         return later < waiters.count ? remove(waiters.count - later) : []
     }

@@ -1,15 +1,14 @@
 import CurlTransport
 import Foundation
 
-/// How a transfer's channel comes to be open: what a proxy says on the way, which question TLS has, and what it means when it fails. Loop
-/// only.
+/// The opening of a transfer's channel: what a proxy says on the way, what TLS asks, and what a failure means. Loop only.
 struct ChannelOpening {
-    /// What it takes.
+    /// What opening takes.
     struct Order {
         let options: ChannelOptions
         let hooks: TransferHooks?
         let multi: Multi
-        /// nil where nobody wants metrics.
+        /// nil if nobody wants metrics.
         let throughProxy: Bool?
     }
 
@@ -24,7 +23,7 @@ struct ChannelOpening {
         if order.options.usesTunnel { tunnel = ProxyTunnel() }
     }
 
-    /// Begins to make the connection. When it throws, nothing has begun.
+    /// Begins to connect. If it throws, nothing has begun.
     func begin(_ order: Order, for delegate: any ChannelDelegate) throws(URLError) -> Channel {
         do throws(TransferFailure) {
             return try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: delegate)
@@ -48,7 +47,7 @@ struct ChannelOpening {
         return URLError(failure, url: url, refusal: refusal)
     }
 
-    /// What TLS was stopped for.
+    /// The question for which TLS was stopped.
     var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
 
     /// The transfer is over.

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// The metrics of a request and its response on a channel, of which libcurl knows the connection alone. Loop only.
+/// The metrics of a request and its response on a channel, since libcurl knows only the connection. Loop only.
 struct ExchangeLog {
     /// nil if nobody wants any.
     private(set) var metrics: HopMetrics?
@@ -24,14 +24,14 @@ struct ExchangeLog {
         metrics?.tls = channel.tlsSession
     }
 
-    /// - Parameter total: Of the request's body, in bytes.
+    /// - Parameter total: The length of the request's body, in bytes.
     mutating func sent(body total: Int64) {
         guard metrics != nil else { return }
         metrics?.sentBodySize = total
         metrics?.bodySent = Date()
     }
 
-    /// Bytes of the response have come.
+    /// Bytes of the response have arrived.
     mutating func answered(at now: MonotonicTime) {
         answered = answered ?? now
     }
@@ -41,12 +41,12 @@ struct ExchangeLog {
         headSizes.response = size
     }
 
-    /// - Parameter count: More of the decoded body, in bytes.
+    /// - Parameter count: The number of further bytes of the decoded body.
     mutating func received(body count: Int) {
         metrics?.receivedBodySize += Int64(count)
     }
 
-    /// Takes libcurl's statistics while there are some.
+    /// Takes libcurl's statistics while they exist.
     mutating func settle(_ channel: Channel, at now: MonotonicTime) {
         guard metrics != nil, var statistics = channel.statistics else { return }
         statistics.requestStarted = sent.map { $0 - begin }

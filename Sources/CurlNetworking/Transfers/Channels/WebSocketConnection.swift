@@ -1,13 +1,13 @@
 import CurlTransport
 import Foundation
 
-/// Who has a web socket's connection. Loop only.
+/// The owner of a web socket's connection. Loop only.
 protocol WebSocketConnectionOwner: AnyObject {
-    /// It is over, and the channel is closed. The last call.
+    /// The connection is over, and the channel is closed. The last call.
     func webSocketFinished(_ ending: WebSocketCloseHandshake.Ending, _ failure: TransferFailure?)
 }
 
-/// The connection of an open web socket: speaks the protocol over its channel, for what the program wants. Loop only.
+/// The connection of an open web socket: speaks the protocol over its channel on behalf of the program. Loop only.
 final class WebSocketConnection {
     private let channel: Channel
     private let exchange: WebSocketExchange
@@ -16,36 +16,36 @@ final class WebSocketConnection {
 
     // Receiving
     private var assembler: WebSocketAssembler
-    /// What has come, and can't be looked at before the program has taken some messages.
+    /// Bytes that have arrived, and can't be parsed before the program has taken some messages.
     private var rest: [UInt8] = []
     private var isPaused = false
 
     // Sending
     private var encoder: WebSocketEncoder
-    /// What the server's last ping says, where it has yet to be answered.
+    /// The payload of the server's last ping, if that hasn't been answered yet.
     private var pong: [UInt8]?
     private var pongs = AwaitedPongs<WebSocketExchange.Waiter<Void>>()
-    /// Whose messages are all on their way, and will be with the system.
+    /// The senders of messages that have been encoded completely, and that the system hasn't taken completely.
     private var underWay: [WebSocketExchange.Waiter<Void>] = []
-    /// The message of which some is on its way.
+    /// The sender of the message that is encoded in part.
     private var current: WebSocketExchange.Waiter<Void>?
     private var isPumping = false
-    /// Sends where this connection has nothing to send; nil where only its loop can send.
+    /// Sends on the callers' threads while this connection has nothing to send; nil if only the loop can send.
     private let sender: WebSocketSender?
-    /// Others may use it.
+    /// The line is lent: others may use `sender`.
     private var isLent = false
 
     // The end
     private var closeHandshake: WebSocketCloseHandshake
     private var closeDeadline: Deadline?
-    /// How much the channel had sent when that was set.
+    /// How much the channel had sent when the deadline was set.
     private var sentBeforeWait = 0
     private var failure: TransferFailure?
 
-    /// So many bytes at most wait for the system to take them, and a frame.
+    /// The most that waits for the system, in bytes, in addition to one frame.
     private static let mostUnsent = 64 * 1024
 
-    /// - Parameter bytes: What the channel has brought behind the handshake.
+    /// - Parameter bytes: Bytes that arrived after the handshake.
     init(
         _ channel: Channel,
         _ exchange: WebSocketExchange,
@@ -78,7 +78,7 @@ final class WebSocketConnection {
 
     // MARK: - What the owner brings
 
-    /// The web socket is open, and its exchange says so.
+    /// The web socket is open, and its exchange has been told.
     func start() {
         exchange.setPaused(isPaused, atEndOfRound)
         proceed()
@@ -96,7 +96,7 @@ final class WebSocketConnection {
         if !isPaused { proceed() }
     }
 
-    /// Says good-bye where that costs no time, and hangs up.
+    /// Sends a close frame if that is possible without waiting, and closes the connection.
     func cancel() {
         handle(.cancelled)
         stop()
@@ -149,7 +149,7 @@ final class WebSocketConnection {
                 guard let event = try assembler.next(&input) else { return 0 }
                 act(on: event)
             }
-            // Nobody receives messages any more (§5.5.1).
+            // Messages no longer count (§5.5.1).
             while !closeHandshake.isClosed, let event = try assembler.next(&input) {
                 if case .message = event { continue }
                 act(on: event)
@@ -170,7 +170,7 @@ final class WebSocketConnection {
         }
     }
 
-    /// Where the server doesn't take what we send, only the last of its pings is answered.
+    /// If the server doesn't take what we send, only the last of its pings is answered.
     private func answer(_ payload: [UInt8]) {
         takeLine()
         if closeHandshake.answersPings, channel.unsentCount < Self.mostUnsent {
@@ -190,14 +190,14 @@ final class WebSocketConnection {
 
     func failed(_ failure: TransferFailure) {
         self.failure = failure
-        // The server's close frame may be there, behind messages that nobody has received.
+        // The server's close frame may already be there, after messages that haven't been received.
         takeRest(isLast: true)
         handle(.connectionEnded)
     }
 
     // MARK: - Sending
 
-    /// Sends what is wanted, as far as there is room for it.
+    /// Sends what there is to send, as far as there is room for it.
     private func pump() {
         guard !isPumping, !closeHandshake.isClosed else { return }
         takeLine()
@@ -207,13 +207,13 @@ final class WebSocketConnection {
         lendLine()
     }
 
-    /// Whoever has a message sends it without this loop, as long as there is nothing else to be sent.
+    /// Lets callers send their messages without this loop, as long as there is nothing else to send.
     private func lendLine() {
         guard let sender, !isLent, closeHandshake.isSending, !encoder.isInMessage else { return }
         if channel.sendingSocket != nil { isLent = exchange.lendLine(sender) }
     }
 
-    /// Before anything is sent from here.
+    /// Called before anything is sent from here.
     private func takeLine() {
         guard isLent else { return }
         isLent = false
@@ -228,7 +228,7 @@ final class WebSocketConnection {
         isPumping = false
     }
 
-    /// False where there is nothing to be sent.
+    /// False if there is nothing to send.
     private func sendNext() -> Bool {
         if let payload = pong.take() {
             encoder.encode(.pong, payload, to: channel)
@@ -257,12 +257,12 @@ final class WebSocketConnection {
         encoder.encode(.close, closing.payload, to: channel)
     }
 
-    /// All that was to be sent is with the system.
+    /// The system has everything that was to be sent.
     func sentAll() {
         let waiters = underWay
         underWay = []
         for waiter in waiters { exchange.complete(waiter, .success(()), atEndOfRound) }
-        // Within `flush()`, which goes on with what is added.
+        // Within `flush()`, which also sends what is added meanwhile.
         guard !isPumping else { return }
         encodeWaiting()
         lendLine()
@@ -299,7 +299,7 @@ final class WebSocketConnection {
         closeDeadline = deadline
         sentBeforeWait = channel.sentCount
         loop.schedule(deadline, at: loop.now + duration)
-        // The server's close frame, or its hanging up, comes behind whatever nobody has received.
+        // The server's close frame, or the end of the connection, comes after messages that haven't been received.
         if !closeHandshake.isReceiving {
             takeRest(isLast: false)
             channel.setReading(true)
@@ -318,7 +318,7 @@ final class WebSocketConnection {
 }
 
 extension WebSocketCloseHandshake.Ending {
-    /// The error of a web socket at `url` that ends so; a closed one fails whatever is still asked of it.
+    /// The error of a web socket at `url` that ends this way; a closed one uses it for later calls.
     func error(at url: URL?) -> URLError {
         let error =
             switch self {

@@ -1,10 +1,10 @@
 import CurlTransport
 import Foundation
 
-/// Writes messages and control frames to a channel, masked, and compressed where that was agreed on. Loop only.
+/// Writes messages and control frames to a channel, masked, and compressed if that was negotiated. Loop only.
 struct WebSocketEncoder {
     private var keys = WebSocketMaskingKeys()
-    /// nil where nothing may be compressed.
+    /// nil if nothing may be compressed.
     private let compressor: WebSocketCompressor?
     private var message: Message?
 
@@ -27,14 +27,14 @@ struct WebSocketEncoder {
         }
     }
 
-    /// A larger message goes in several frames, and control frames can come between them. In bytes.
+    /// A larger message is split into several frames, with room for control frames between them. In bytes.
     private static let largestFrame = 256 * 1024
 
     init(_ compressor: WebSocketCompressor?) {
         self.compressor = compressor
     }
 
-    /// Some of a message has yet to be written.
+    /// Part of a message has yet to be written.
     var isInMessage: Bool { message != nil }
 
     mutating func encode(_ opcode: WebSocketFrameHeader.Opcode, _ payload: [UInt8], to channel: Channel) {

@@ -10,7 +10,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         let head: RequestHead
         /// The web socket keeps its place at the host.
         let countsInLimits: Bool
-        /// For the server's close frame, once ours is sent.
+        /// How long the server's close frame may take once ours is sent.
         let closeTimeout: Duration
     }
 
@@ -19,7 +19,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case connecting(Order)
         /// The request is sent.
         case awaitingAnswer(Order)
-        /// An answer that opens no web socket, and why.
+        /// The response doesn't open a web socket; why.
         case answered(WebSocketRefusal)
         case open(WebSocketConnection)
         case over
@@ -115,7 +115,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         if case .open(let connection) = state { connection.proceed() }
     }
 
-    /// What somebody has decided about an answer that was held.
+    /// It has been decided what becomes of a response that was held.
     func proceed(to route: BodyRoute) {
         guard case .answered(let refusal) = state, let head else { return }
         act(on: route, head, refusal)
@@ -154,13 +154,13 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .open(let connection): connection.received(bytes)
         case .awaitingAnswer(let order): receive(bytes, order)
-        // The body of an answer that opens no web socket.
+        // The body of a response that doesn't open a web socket.
         case .answered: channel.setReading(false)
         case .idle, .connecting, .over: break
         }
     }
 
-    /// The next bytes of the answer's head, and perhaps what follows it.
+    /// The next bytes of the response's head, and perhaps what follows it.
     private func receive(_ bytes: UnsafeRawBufferPointer, _ order: Order) {
         activity = loop.now
         log.answered(at: loop.now)
@@ -232,7 +232,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             owner: self
         )
         state = .open(connection)
-        // Others at the host must not wait for a connection that they can't share.
+        // Other requests to the host must not wait for a connection that they can't share.
         if order.countsInLimits {
             self.connection.establishment = .established(negotiated: nil)
         } else {
@@ -245,7 +245,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private func act(on route: BodyRoute, _ head: ResponseHead, _ refusal: WebSocketRefusal) {
         switch route {
         case .hold: break
-        // Something else follows. Its own connection will tell.
+        // Another request follows, and reports its own connection.
         case .discard: finish(nil)
         case .deliver:
             let code: URLError.Code =
@@ -271,7 +271,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .open(let connection): connection.failed(failure)
         case .idle, .connecting, .awaitingAnswer:
             finish(opening.error(after: failure, &ending))
-        // Whoever decides about the answer has no use for the connection.
+        // Whoever decides about the response doesn't need the connection.
         case .answered, .over: break
         }
     }
@@ -294,7 +294,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     var metrics: HopMetrics? { log.metrics }
 
-    /// Of the handshake: a web socket is no response that takes long.
+    /// Metrics of the handshake only: an open web socket isn't a long response.
     private func settleMetrics() {
         if case .open = state { return }
         if let channel { log.settle(channel, at: loop.now) }
@@ -316,7 +316,7 @@ extension WebSocketTransfer: WebSocketConnectionOwner {
 }
 
 extension ResponseHead {
-    /// With a redirect's target as a URL of HTTP: the request that follows is one.
+    /// With the target of a redirect as an http or https URL, like the request that follows it.
     fileprivate var shown: ResponseHead {
         guard (300..<400).contains(status), let location = self["Location"], let url = URL(string: location),
             WebSocketURL.isWebSocket(url)

@@ -14,11 +14,11 @@ protocol ResponseBodyOwner: AnyObject {
     func bodyEnded(_ error: URLError?)
 }
 
-/// The body of a response that arrives on a channel: found between what frames it, and decoded. Loop only.
+/// The body of a response that arrives on a channel: its framing removed, and decoded. Loop only.
 final class ResponseBody {
     private enum State {
         case arriving
-        /// All of it is here, and some may have yet to be decoded.
+        /// All of it has arrived; some may still have to be decoded.
         case complete
         case closed
     }
@@ -94,7 +94,7 @@ final class ResponseBody {
         complete()
     }
 
-    /// Goes on decoding, if the owner had enough.
+    /// Continues decoding if the owner had enough.
     func proceed() {
         decoding?.proceed()
     }
@@ -115,7 +115,7 @@ final class ResponseBody {
         owner.bodyEnded(error)
     }
 
-    /// Nothing is reported any more.
+    /// Nothing is reported after this.
     func close() {
         state = .closed
         decoding?.end()

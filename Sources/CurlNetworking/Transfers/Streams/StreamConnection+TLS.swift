@@ -5,7 +5,7 @@ extension StreamConnection {
     // MARK: - The beginning
 
     func startTLS() {
-        // The channel reads nothing more, and would not tell of it again.
+        // The channel reads nothing more, and wouldn't report the end again.
         guard !hasReachedEnd else { return fail(.noHandshake) }
         guard case .none = security else {
             return fail(URLError(.secureConnectionFailed, url, "The stream speaks TLS already."))
@@ -15,7 +15,7 @@ extension StreamConnection {
         let tls: TLSClient
         do throws(TransferFailure) {
             tls = try TLSClient(peer)
-            // What came with the last bytes in plain text is a part of no handshake: somebody else may have put it there (RFC 3207 §4.1.1).
+            // Unread plain text can't be part of the handshake: somebody else may have injected it (RFC 3207 §4.1.1).
             guard port.surplus.isEmpty else {
                 throw TransferFailure(code: .sslConnectError, text: Self.injection, phase: .securing)
             }
@@ -30,7 +30,7 @@ extension StreamConnection {
     private static let injection =
         "There are bytes in plain text that nobody has read, and that came before TLS was begun."
 
-    /// More has come from the other side, or the delegate has answered.
+    /// More bytes have arrived, or the delegate has answered.
     func goOnWithTLS() {
         switch security {
         case .handshake(let tls): shakeHands(tls)
@@ -54,7 +54,7 @@ extension StreamConnection {
                 port.transitionEnded()
             }
         } catch {
-            // The alert that says why.
+            // Sends the alert that says why.
             flush(tls)
             fail(error)
         }
@@ -79,7 +79,7 @@ extension StreamConnection {
         owner.ask(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
     }
 
-    /// Carries the connection through other threads; it is touched on the loop alone.
+    /// Carries the connection through other threads; it is used only on the loop.
     private final class Answered: @unchecked Sendable {
         weak var connection: StreamConnection?
 
@@ -119,7 +119,7 @@ extension StreamConnection {
         }
     }
 
-    /// Throws where the server isn't trusted.
+    /// Throws if the server isn't trusted.
     private func check(_ trust: ServerTrust, _ result: Int, _ answer: ChallengeAnswer) throws(URLError) {
         if answer.disposition == .rejectProtectionSpace {
             let description = "The delegate rejected the server's certificate."
@@ -146,10 +146,10 @@ extension StreamConnection {
         drain(tls)
     }
 
-    /// No more is kept of what the other side still says within TLS.
+    /// The most that is kept of what the other side still sends within TLS, in bytes.
     private static let mostLeftover = 1 << 20
 
-    /// What the other side sent before it knew belongs to the next reads.
+    /// What the other side sent before it ended TLS goes to the next reads.
     private func drain(_ tls: TLSClient) {
         do throws(TransferFailure) {
             while true {
@@ -174,7 +174,7 @@ extension StreamConnection {
 
     private static let talkative = "The server doesn't end TLS, and sends more than is kept."
 
-    /// The stream goes on in plain text; or it fails with the next read or write for which there is nothing left.
+    /// The stream continues in plain text; or it fails with the next read or write for which nothing is left.
     func endTLS(_ next: Security) {
         guard case .ending = security else { return }
         security = next
@@ -187,7 +187,7 @@ extension StreamConnection {
 }
 
 extension TransferFailure {
-    /// A server has closed the connection that TLS was to be spoken on.
+    /// The server has closed the connection during the TLS handshake, or before it.
     static var noHandshake: TransferFailure {
         let text = "The server closed the connection before the TLS handshake was done."
         return TransferFailure(code: .sslConnectError, text: text, phase: .securing)

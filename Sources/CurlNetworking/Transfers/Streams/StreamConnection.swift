@@ -1,30 +1,30 @@
 import CurlTransport
 import Foundation
 
-/// Whose connection it is. Loop only.
+/// The owner of a stream's connection. Loop only.
 protocol StreamConnectionOwner: AnyObject {
-    /// It is over, and the channel is closed. The last call.
+    /// The connection is over, and the channel is closed. The last call.
     func streamFinished(_ error: URLError?)
 }
 
 /// An open connection that a stream task's port reads from and writes to. Loop only.
 ///
-/// This file holds the bytes, `StreamConnection+TLS.swift` how TLS begins and ends.
+/// This file moves the bytes; `StreamConnection+TLS.swift` begins and ends TLS.
 final class StreamConnection {
-    /// What stands between the channel and the port.
+    /// What is between the channel and the port.
     enum Security {
         case none
         case handshake(TLSClient)
-        /// The delegate is being asked. An answer names the object.
+        /// The delegate is being asked. An answer has to name the object.
         case asking(TLSClient, Asking)
         case established(TLSClient)
-        /// Our side has ended TLS, and waits for the other to do so.
+        /// Our side has ended TLS, and waits for the other side to do so.
         case ending(TLSClient)
-        /// The other side has closed the connection instead. The port has what came before; whatever needs more meets the failure.
+        /// The other side has closed the connection instead. The port has the bytes that came before; whatever needs more fails.
         case lost(TransferFailure)
     }
 
-    /// A question of a handshake that waits for its answer.
+    /// A handshake's question that waits for its answer.
     final class Asking: Sendable {
         let question: HandshakeQuestion
 
@@ -33,18 +33,18 @@ final class StreamConnection {
         }
     }
 
-    /// The other side, and what may be done on the way there.
+    /// The other side, and how it may be reached.
     struct Site {
-        /// With whom TLS is spoken, if it is.
+        /// The peer of TLS, if TLS is used.
         let peer: TLSClient.Peer
         let origin: Origin
         /// How long a TLS handshake may take.
         let handshakeTimeout: Duration
-        /// libcurl speaks TLS on the connection, with the server or with a proxy: the socket alone is of no use.
+        /// libcurl speaks TLS on the connection, with the server or with a proxy, so the socket alone is of no use.
         let isEncrypted: Bool
     }
 
-    /// What waits until the system has all that was to be written.
+    /// What waits until the system has everything that was written.
     private enum FinalStep {
         /// The connection's write side ends.
         case finishSending
@@ -60,16 +60,16 @@ final class StreamConnection {
     /// nil once the connection is over.
     private var channel: Channel?
     var security = Security.none
-    /// How many bytes the channel has of the write that the port is at.
+    /// How many bytes of the port's current write the channel has.
     private var sendingCount = 0
-    /// In their order.
+    /// In order.
     private var finalSteps = Fifo<FinalStep>()
     private(set) var hasReachedEnd = false
-    /// What was decrypted while nobody could read: between the two ends of TLS.
+    /// What was decrypted while nothing could be read: between our end of TLS and the other side's.
     var leftover = Data()
     private var isServing = false
 
-    /// - Parameter channel: Open.
+    /// - Parameter channel: An open channel.
     init(
         _ channel: Channel,
         _ port: StreamPort,
@@ -84,8 +84,8 @@ final class StreamConnection {
         self.owner = owner
     }
 
-    /// The port's reads and writes begin.
-    /// - Parameter bytes: What the channel has brought already.
+    /// Lets the port's reads and writes begin.
+    /// - Parameter bytes: Bytes that have arrived already.
     func open(after bytes: Data = Data()) {
         channel?.delegate = self
         if !bytes.isEmpty { port.received(bytes) }
@@ -99,7 +99,7 @@ final class StreamConnection {
         }
     }
 
-    /// Closes it. Nothing is reported any more.
+    /// Closes the connection. Nothing is reported after this.
     func close() {
         channel.take()?.close()
         security = .none
@@ -121,7 +121,7 @@ final class StreamConnection {
 
     // MARK: - Bytes
 
-    /// Goes on with whatever can go on: in a loop, for one thing leads to another.
+    /// Moves bytes for as long as it can: in a loop, since a step can make another one possible.
     private func serve() {
         guard !isServing else { return }
         isServing = true
@@ -129,7 +129,7 @@ final class StreamConnection {
         isServing = false
     }
 
-    /// True where something has moved.
+    /// True if something has moved.
     private func moveOn() -> Bool {
         guard let channel else { return false }
         let hasRead = decrypt()
@@ -147,7 +147,7 @@ final class StreamConnection {
         }
     }
 
-    /// Gives the port what it wants. True where something came of it.
+    /// Gives the port what it wants. True if it got something.
     private func decrypt() -> Bool {
         guard port.wantedCount > 0 else { return false }
         do throws(TransferFailure) {
@@ -174,7 +174,7 @@ final class StreamConnection {
         return true
     }
 
-    /// How many bytes the channel gets at once: it copies them.
+    /// The most that the channel gets at once, in bytes, since it copies them.
     private static let sentAtOnce = 128 * 1024
 
     private func write(to channel: Channel) -> Bool {
@@ -193,7 +193,7 @@ final class StreamConnection {
                 sendingCount = piece.count
                 flush(tls)
             case .lost(let failure): throw failure
-            // Nothing may go out in clear that is meant for TLS.
+            // What is meant for TLS must not be sent in the clear.
             case .handshake, .asking, .ending: return false
             }
             return true
@@ -203,7 +203,7 @@ final class StreamConnection {
         }
     }
 
-    /// Sends what TLS has to say.
+    /// Sends the output of TLS.
     func flush(_ tls: TLSClient) {
         guard let channel else { return }
         let output = tls.takeOutput()
@@ -214,7 +214,7 @@ final class StreamConnection {
 }
 
 extension StreamConnection: ChannelDelegate {
-    /// The tunnel was there before.
+    /// The channel was open before.
     func channelOpened(_ channel: Channel) {}
 
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {

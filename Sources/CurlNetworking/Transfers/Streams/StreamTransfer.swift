@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// The connection of a stream task, from its making by libcurl, as any request's would be, to its end. Loop only.
+/// The connection of a stream task, from its opening by libcurl, like any request's, to its end. Loop only.
 final class StreamTransfer: Transfer {
     private enum State {
         case ready(Order)
@@ -10,7 +10,7 @@ final class StreamTransfer: Transfer {
         case over
     }
 
-    /// What the connection is to be like.
+    /// What `start()` needs.
     struct Order {
         let channel: ChannelOpening.Order
         let site: StreamConnection.Site
@@ -90,7 +90,7 @@ extension StreamTransfer: ChannelDelegate {
         state = .open(connection)
         lastActivity = nil
         settleMetrics(channel)
-        // A stream lives long: others needn't wait for its end.
+        // A stream is open for a long time: other requests needn't wait for its end.
         delegate.transferLeftConnection(self)
         delegate.transferSettled(self)
         guard case .open = state else { return }

@@ -2,10 +2,10 @@ import CurlTransport
 import Foundation
 
 extension TLSClient {
-    /// Decrypted at once, in bytes: four records (RFC 8446 §5.1).
+    /// The most that is decrypted at once, in bytes: four records (RFC 8446 §5.1).
     private static let decryptedAtOnce = 64 * 1024
 
-    /// Decrypts what has come, up to so many bytes. What comes before a bad record is returned; the next call throws.
+    /// Decrypts what has arrived, up to `count` bytes. What comes before a bad record is returned; the next call throws.
     func read(most count: Int) throws(TransferFailure) -> (Reading, Data) {
         var data = Data(count: min(count, Self.decryptedAtOnce))
         var length = 0

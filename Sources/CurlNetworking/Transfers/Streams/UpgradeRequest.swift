@@ -4,18 +4,18 @@ import Foundation
 /// A request with an `Upgrade` field, written to a channel piece by piece. Loop only.
 final class UpgradeRequest {
     enum Step {
-        /// There is more once the channel has sent what it has.
+        /// There is more, once the channel has sent what it has.
         case wrote
-        /// The body has no bytes at the moment, and will say when it does.
+        /// The body has no bytes at the moment, and will report when it does.
         case waits
         case complete
     }
 
     private let head: RequestHead
-    /// Closed here.
+    /// Closed by this object.
     private var body: (any RequestBody)?
     private(set) var isComplete = false
-    /// Of the body, in bytes.
+    /// How many bytes of the body have been sent.
     private(set) var sentCount: Int64 = 0
 
     init(_ head: RequestHead, body: (any RequestBody)?) {
@@ -32,9 +32,9 @@ final class UpgradeRequest {
     var hasBody: Bool { body != nil }
 
     private var isChunked: Bool { body.map { $0.length == nil } ?? false }
-    /// Read at once, in bytes.
+    /// The most that is read at once, in bytes.
     private static let piece = 64 * 1024
-    /// The size of a chunk in 8 digits, and its line end.
+    /// The length of a chunk's size, written with 8 digits, and its line end.
     private static let chunkHead = 10
 
     /// Adds the next bytes of the body to what the channel is to send.
@@ -68,7 +68,7 @@ final class UpgradeRequest {
         return .complete
     }
 
-    /// Nothing more is sent.
+    /// Nothing more is sent after this.
     func close() {
         body.take()?.close()
     }

@@ -3,7 +3,8 @@ import Foundation
 
 /// A request that asks for another protocol (RFC 9110 §7.8), whose delegate may turn a 101 into a stream in both directions. Loop only.
 ///
-/// libcurl can't send on a connection after a 101, so this speaks HTTP/1.1 itself, on a channel; any other response is an ordinary one.
+/// libcurl can't send on a connection after a 101, so this class speaks HTTP/1.1 itself, on a channel; any other response is treated as
+/// usual.
 final class UpgradeTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
     struct Order {
@@ -15,13 +16,13 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     private enum State {
         case idle(Order)
         case connecting
-        /// Some of the request may have yet to be sent.
+        /// Part of the request may still have to be sent.
         case awaitingAnswer
-        /// The server switches before it has the whole request, which it gets nevertheless.
+        /// The server switches before it has the whole request, and still gets the rest.
         case sendingRest(ResponseHead, Data)
-        /// Somebody decides what becomes of the response.
+        /// It is still being decided what becomes of the response.
         case held(ResponseHead, Data)
-        /// A 101 whose delegate has yet to answer.
+        /// A 101, about which the delegate is still deciding.
         case switched(Data)
         case receiving(ResponseBody)
         case open(StreamConnection)
@@ -115,7 +116,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     var lastActivity: MonotonicTime? {
         switch state {
         case .open: nil
-        // The time that somebody takes to decide isn't the server's.
+        // The time that a decision takes isn't the server's.
         case .held, .switched: loop.now
         case .idle, .connecting, .awaitingAnswer, .sendingRest, .receiving, .over: activity
         }
@@ -166,7 +167,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         sendMore()
     }
 
-    /// Goes on with the request's body, one piece at a time.
+    /// Continues the request's body, one piece at a time.
     private func sendMore() {
         guard let channel, channel.isOpen, channel.unsentCount == 0 || !sending.hasBody, !isPaused else { return }
         switch state {
@@ -241,7 +242,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         guard case .held(let head, let rest) = state else { return }
         switch route {
         case .hold: break
-        // Something else follows, over a connection of its own.
+        // Another request follows, on its own connection.
         case .discard: finish(nil)
         case .deliver where head.status == 101: state = .switched(rest)
         case .deliver: receiveBody(after: head, rest)
@@ -289,7 +290,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         let connection = StreamConnection(channel, port, to: site, url: request.url, owner: self)
         state = .open(connection)
         if isPaused { port.setPaused(true) }
-        // A stream lives long: others needn't wait for its end.
+        // A stream is open for a long time: other requests needn't wait for its end.
         delegate.transferLeftConnection(self)
         guard case .open = state else { return }
         connection.open(after: rest)
