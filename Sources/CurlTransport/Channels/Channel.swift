@@ -2,27 +2,27 @@ import CCurlNetworkingLibcurl
 import CCurlNetworkingLinux
 import Glibc
 
-/// Who speaks on a channel. Everything is called on the channel's loop and, but for what says otherwise, outside of libcurl.
+/// Speaks on a channel. Everything is called on the channel's loop and, unless a method says otherwise, outside of libcurl.
 package protocol ChannelDelegate: AnyObject {
-    /// One line of an HTTP proxy's answer to the request for a tunnel. Within libcurl.
+    /// One line of an HTTP proxy's response to the request for a tunnel. Within libcurl.
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict
 
-    /// The connection is up, TLS included. Nothing is read before `Channel.setReading(true)`.
+    /// The connection is established, including TLS. Nothing is read before `Channel.setReading(true)`.
     func channelOpened(_ channel: Channel)
 
     /// Asked before anything is read.
     func channelReading(_ channel: Channel) -> ChannelReading
 
-    /// The next bytes that have come; at least one. They are gone when this returns, unless the delegate has said where they go.
+    /// The next bytes that have arrived; at least one. They are valid until this returns, unless the delegate has supplied the memory.
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer)
 
     /// The other side will send no more. Bytes can still be sent.
     func channelReachedEnd(_ channel: Channel)
 
-    /// All that was to be sent is with the system. Also within `Channel.flush()`.
+    /// The system has everything that was to be sent. Also called within `Channel.flush()`.
     func channelSentAll(_ channel: Channel)
 
-    /// The connection could not be made, or is lost. The last call.
+    /// The connection couldn't be made, or is lost. The last call.
     func channel(_ channel: Channel, failed failure: TransferFailure)
 }
 
@@ -36,29 +36,29 @@ extension ChannelDelegate {
 
 /// How a channel's delegate wants the next bytes read.
 package enum ChannelReading {
-    /// No more than so many at once.
+    /// No more than this many bytes at once.
     case upTo(Int)
-    /// To memory of the delegate's, which stays where it is until they have been passed on.
+    /// Into the delegate's memory, which must stay in place until the bytes have been passed on.
     case into(UnsafeMutableRawBufferPointer)
 }
 
-/// A connection that libcurl makes, through proxies and TLS as for any request, and that we speak on ourselves.
+/// A connection that libcurl makes, through proxies and TLS as for any request, and on which we speak ourselves.
 /// https://curl.se/libcurl/c/CURLOPT_CONNECT_ONLY.html
 ///
-/// The easy handle stays in its multi as long as the channel is open: libcurl closes the connection when it leaves.
+/// The easy handle stays in its multi as long as the channel is open: when it leaves, libcurl closes the connection.
 ///
 /// Loop only. The multi keeps it until it has failed or `close()` is called; it doesn't keep its delegate.
 package final class Channel: TransferHandler {
     private enum State {
         case connecting
-        /// `shared` is nil where only libcurl can use the socket.
+        /// `shared` is nil if only libcurl can use the socket.
         case open(socket: Int32, shared: PlainSocket?)
         /// Closed by its owner, or lost.
         case closed
     }
 
     private let multi: Multi
-    /// Whoever speaks on it now.
+    /// The object that speaks on it now.
     package weak var delegate: (any ChannelDelegate)?
     private let tracer: TransferTracer?
     private let isPlain: Bool
@@ -66,18 +66,18 @@ package final class Channel: TransferHandler {
     private var state = State.connecting
 
     private var output = ChannelOutput()
-    /// libcurl has taken less than there was to be sent.
+    /// libcurl has taken only part of what was to be sent.
     private var isBlocked = false
-    /// The delegate has yet to hear that all of `output` is sent.
+    /// The delegate hasn't been told yet that all of `output` is sent.
     private var owesSentAll = false
-    /// Why nothing more can be sent; what has come can still be read.
+    /// Why nothing more can be sent; bytes that have arrived can still be read.
     private var sendFailure: TransferFailure?
 
     private var isReading = false
     private var hasReachedEnd = false
-    /// What was read when the connection came up, and the delegate didn't want anything yet.
+    /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
-    /// Has bytes read in a round of their own.
+    /// Makes a round of its own in which bytes are read.
     private var readSoon: Deadline?
 
     private var isServing = false
@@ -91,7 +91,7 @@ package final class Channel: TransferHandler {
         case failure(TransferFailure)
     }
 
-    /// Begins to make the connection. When it throws, nothing has begun.
+    /// Begins to connect. If it throws, nothing has begun.
     package init(
         _ options: ChannelOptions,
         in multi: Multi,
@@ -122,28 +122,30 @@ package final class Channel: TransferHandler {
         if case .open(_, let socket) = state { socket } else { nil }
     }
 
-    /// For sending from any thread, while there is nothing that would have to go first; nil for a channel whose socket only libcurl can use.
+    /// For sending from any thread while nothing has to go first; nil if only libcurl can use the socket.
     package var sendingSocket: PlainSocket? {
         isOpen && output.isEmpty && sendFailure == nil ? plainSocket : nil
     }
 
-    /// For receiving from any thread, while the channel doesn't read and has read nothing that would have to come first. As with sending.
+    /// For receiving from any thread, while the channel isn't reading and has read nothing that would have to come first. Otherwise like
+    /// `sendingSocket`.
     package var receivingSocket: PlainSocket? {
         guard isOpen, !isReading, !hasReachedEnd, sendFailure == nil, early == nil else { return nil }
         return plainSocket
     }
 
-    /// What came with the connection and has been reported to nobody, for whoever takes the connection over. Throws where that is an error.
+    /// Bytes that arrived with the connection and haven't been reported, for whoever takes the connection over. Throws if that was an
+    /// error.
     package func takeEarly() throws(TransferFailure) -> [UInt8] {
         switch early.take() {
         case .bytes(let bytes): return bytes
         case .failure(let failure): throw failure
-        // The system tells of the end again.
+        // The system reports the end again.
         case .count, .nothing, .end, nil: return []
         }
     }
 
-    /// What libcurl knows of the connection; nil once the channel is closed.
+    /// libcurl's statistics of the connection; nil once the channel is closed.
     package var statistics: TransferStatistics? { easy?.statistics }
     package var tlsSession: TLSSession? { easy?.tlsSession }
     package var phase: TransferPhase {
@@ -153,12 +155,12 @@ package final class Channel: TransferHandler {
         }
     }
 
-    /// Has the program's trace show what libcurl knows nothing of.
+    /// Shows bytes to the program's trace that libcurl doesn't see.
     package func trace(_ kind: TransferTracer.Kind, _ bytes: UnsafeRawBufferPointer) {
         if !bytes.isEmpty { tracer?.record(kind, bytes) }
     }
 
-    /// Closes the connection. Nothing is reported any more.
+    /// Closes the connection. Nothing is reported after this.
     package func close() {
         guard let easy = easy.take() else { return }
         state = .closed
@@ -178,10 +180,10 @@ package final class Channel: TransferHandler {
 
     /// How many bytes the system has taken.
     package private(set) var sentCount = 0
-    /// How many bytes wait to be sent.
+    /// How many bytes are waiting to be sent.
     package var unsentCount: Int { output.count }
 
-    /// Adds so many bytes, which `write` fills in, to those that are to be sent. They go with `flush()`.
+    /// Adds `count` bytes, filled in by `write`, to those that are to be sent with `flush()`.
     package func send(count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) {
         guard isOpen, sendFailure == nil else { return }
         output.append(count: count, write)
@@ -192,7 +194,7 @@ package final class Channel: TransferHandler {
         send(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
-    /// Sends what waits, as far as the system takes it. The rest follows when there is room.
+    /// Sends what is waiting, as far as the system takes it. The rest follows when there is room.
     package func flush() {
         guard !isFlushing else { return }
         isFlushing = true
@@ -204,7 +206,7 @@ package final class Channel: TransferHandler {
         updateInterest()
     }
 
-    /// True where nothing is left.
+    /// True if nothing is left.
     private func sendWaiting() -> Bool {
         while isOpen, sendFailure == nil, let easy {
             let bytes = output.next()
@@ -225,15 +227,15 @@ package final class Channel: TransferHandler {
                 isBlocked = false
                 sendFailure = failure(code, of: easy)
                 output.removeAll()
-                // Perhaps the other side has said why before it hung up.
+                // Perhaps the other side has said why before it closed the connection.
                 if let readSoon { loop.schedule(readSoon, at: loop.now) }
             }
         }
         return false
     }
 
-    /// Sends FIN once all is sent; bytes can still be received. Over TLS the other side takes it for a truncation. Only with nothing left to
-    /// send.
+    /// Sends FIN once everything is sent; bytes can still be received. Over TLS the other side takes it for a truncation. Only with
+    /// nothing left to send.
     package func finishSending() {
         guard case .open(let socket, _) = state, isOpen else { return }
         shutdown(socket, Int32(SHUT_WR))
@@ -241,17 +243,18 @@ package final class Channel: TransferHandler {
 
     // MARK: - Receiving
 
-    /// Whether bytes are read, in a round of their own at the earliest. Turned off, none is read from the connection, however many come.
+    /// Whether bytes are read, beginning with the next round. While this is off, nothing is read from the connection, however much
+    /// arrives.
     package func setReading(_ isReading: Bool) {
         guard isReading != self.isReading else { return }
         self.isReading = isReading
         guard isOpen else { return }
-        // TLS may hold bytes that no readiness tells of.
+        // TLS may hold bytes without making the socket readable.
         if isReading, !isServing, let readSoon, !hasReachedEnd { loop.schedule(readSoon, at: loop.now) }
         if !isServing { updateInterest() }
     }
 
-    /// One turn reads no more than so often: others wait, too.
+    /// The most reads in one turn, because other channels wait, too.
     private static let mostReads = 16
 
     /// Reads until there is nothing left.
@@ -272,7 +275,7 @@ package final class Channel: TransferHandler {
         updateInterest()
     }
 
-    /// False where there is nothing to be read now.
+    /// False if there is nothing to read at the moment.
     private func readOnce() -> Bool {
         let buffer = nextBuffer
         switch early.take() ?? receive(into: buffer) {
@@ -281,7 +284,7 @@ package final class Channel: TransferHandler {
             return true
         case .count(let count):
             delegate?.channel(self, received: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            // TLS may hold bytes that no readiness tells of.
+            // TLS may hold bytes without making the socket readable.
             return !isPlain || count == buffer.count || sendFailure != nil
         case .nothing:
             if let sendFailure { fail(sendFailure) }
@@ -353,7 +356,7 @@ package final class Channel: TransferHandler {
     package func transferRewindsBody(to offset: Int64) -> Bool { false }
     package func transferSettled() {}
 
-    /// The multi has taken the handle out: the connection couldn't be made.
+    /// The multi has removed the handle: the connection couldn't be made.
     package func transferFinished(_ failure: TransferFailure?) {
         guard easy.take() != nil else { return }
         state = .closed
@@ -361,7 +364,7 @@ package final class Channel: TransferHandler {
         delegate?.channel(self, failed: failure)
     }
 
-    /// libcurl has made the connection, and leaves it to us.
+    /// libcurl has made the connection, and leaves it to the channel.
     func opened(_ socket: Int32) {
         guard easy != nil, case .connecting = state else { return }
         state = .open(socket: socket, shared: isPlain ? easy?.connections?.plainSocket(socket) : nil)
@@ -370,7 +373,7 @@ package final class Channel: TransferHandler {
         updateInterest()
     }
 
-    /// libcurl counts a connection as used from the first call on; until then, it may close it to make room.
+    /// For libcurl, a connection is in use only from the first call on; until then, it may close it to make room.
     private func claimConnection() {
         let buffer = loop.channelBuffer
         switch receive(into: buffer) {

@@ -1,31 +1,31 @@
 import CCurlNetworkingLibcurl
 
-/// What libcurl is told about a connection that we speak on ourselves: see `Channel`.
+/// Tells libcurl about a connection on which we speak ourselves: see `Channel`.
 package struct ChannelOptions: EasyOptions, Sendable {
-    /// The protocol that TLS is offered (RFC 7301).
+    /// The protocol that TLS offers the server (RFC 7301).
     package enum ApplicationProtocol: Sendable {
         case http1
         /// The extension isn't sent.
         case none
     }
 
-    /// Of the scheme http or https, which says whether the connection is over TLS. Without user name and password.
+    /// With the scheme http or https, which says whether the connection uses TLS. Without user name and password.
     package var url: String
     package var applicationProtocol: ApplicationProtocol
-    /// How long the attempts to connect may take together, the lookup of the name and TLS included. nil for libcurl's default, five minutes.
+    /// How long all attempts to connect may take together, including name lookup and TLS. nil for libcurl's default, five minutes.
     package var connectTimeout: Duration?
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
     package var connections: ConnectionGroup?
-    /// Somebody wants to have a say in the TLS handshake.
+    /// Decides about the TLS handshake; nil if nobody does.
     package var inquiry: HandshakeInquiry?
     /// There is neither TLS nor a proxy between this side and the server.
     package var isPlain = false
-    /// The connection goes through an HTTP proxy; the channel's delegate hears what that says.
+    /// The connection goes through an HTTP proxy; the channel's delegate gets the proxy's response.
     package var usesTunnel = false
-    /// Lines for the proxy alone, with the request for a tunnel.
+    /// Header lines only for the proxy, sent with the request for a tunnel.
     package var tunnelHeaders: [String] = []
-    /// Shown to an HTTP proxy.
+    /// Credentials for an HTTP proxy.
     package var proxyAuthentication: ProxyAuthentication?
 
     package init(url: String, _ applicationProtocol: ApplicationProtocol) {
@@ -39,7 +39,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package var opensChannel: Bool { true }
     package var credentials: (user: String, password: String)? { nil }
 
-    /// In bytes: `curl_easy_recv` returns no more at once.
+    /// The most that `curl_easy_recv` returns at once, in bytes.
     package static let mostReceivedAtOnce = 64 * 1024
     package var receiveBufferSize: Int { Self.mostReceivedAtOnce }
 
@@ -52,7 +52,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
         try easy.set(CURLOPT_FRESH_CONNECT, true)
         try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         if case .none = applicationProtocol { try easy.set(CURLOPT_SSL_ENABLE_ALPN, false) }
-        // Otherwise libcurl would be connected once it has reached the proxy.
+        // Otherwise libcurl would count as connected once it has reached the proxy.
         try easy.set(CURLOPT_HTTPPROXYTUNNEL, true)
         if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
         try proxyAuthentication?.apply(to: easy)

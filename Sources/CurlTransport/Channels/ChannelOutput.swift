@@ -1,20 +1,20 @@
-/// Bytes that wait to be sent. What has been offered to libcurl stays where it is until it is sent: OpenSSL wants to see an interrupted
-/// write again at the same address, and no shorter.
+/// Bytes waiting to be sent. What has been offered to libcurl stays in place until it is sent: OpenSSL requires that an interrupted write
+/// is repeated with the same address, and no fewer bytes.
 struct ChannelOutput: ~Copyable {
     private var sending = Block()
     private var filling = Block()
 
     var isEmpty: Bool { sending.isEmpty && filling.isEmpty }
-    /// How many bytes wait.
+    /// How many bytes are waiting.
     var count: Int { sending.count + filling.count }
 
-    /// Adds so many bytes, which `write` must fill in.
+    /// Adds `count` bytes, which `write` must fill in.
     mutating func append(count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) {
         guard count > 0 else { return }
         filling.append(count, write)
     }
 
-    /// What is to be sent next; empty where nothing is left.
+    /// What to send next; empty if nothing is left.
     mutating func next() -> UnsafeRawBufferPointer {
         if sending.isEmpty {
             sending.removeAll()
@@ -23,7 +23,7 @@ struct ChannelOutput: ~Copyable {
         return sending.bytes
     }
 
-    /// So many bytes of what `next` has returned are sent.
+    /// `count` bytes of what `next` returned have been sent.
     mutating func sent(_ count: Int) {
         sending.removeFirst(count)
     }
@@ -33,13 +33,13 @@ struct ChannelOutput: ~Copyable {
         filling.removeAll()
     }
 
-    /// Memory with bytes in its middle.
+    /// Memory whose middle part contains the bytes.
     private struct Block: ~Copyable {
         private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         private var start = 0
         private var end = 0
 
-        /// An empty block keeps no more memory than that.
+        /// The most memory that an empty block keeps.
         private static let mostKept = 4096
 
         deinit {

@@ -1,15 +1,15 @@
 import CurlNetworkingLocks
 import Glibc
 
-/// The socket of a channel that has neither TLS nor a proxy in between, so that libcurl adds nothing to its bytes and holds none back. Any
-/// thread may send and receive on it, without waiting for the channel's loop.
+/// The socket of a channel without TLS or a proxy, so that libcurl adds nothing to its bytes and holds none back. Any thread may send and
+/// receive on it, without waiting for the channel's loop.
 ///
-/// No call blocks. What goes wrong counts as nothing sent or received: the channel finds it on its loop, and reports it.
+/// No call blocks. An error counts as nothing sent or received: the channel finds it on its loop, and reports it.
 package final class PlainSocket: Sendable {
     private struct State {
-        /// nil once libcurl closes the socket: its number may be another's then.
+        /// nil once libcurl closes the socket: its number may then belong to another.
         var descriptor: Int32?
-        /// The system tells of an error once, and of an end afterwards.
+        /// A call has met an error, which the system reports only once; after that it reports the end.
         var hasFailed = false
     }
 
@@ -24,7 +24,7 @@ package final class PlainSocket: Sendable {
         perform { Glibc.send($0, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL)) }
     }
 
-    /// Returns how many bytes `buffer` has now.
+    /// Returns how many bytes `buffer` now has.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         perform { recv($0, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) }
     }
@@ -38,10 +38,10 @@ package final class PlainSocket: Sendable {
         }
     }
 
-    /// Whether a call has met an error, which the channel can't see any more.
+    /// Whether a call has met an error, which the channel can no longer see.
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
 
-    /// Called before the socket is closed. Waits for a call that is under way, which doesn't take long.
+    /// Called before the socket is closed. Waits for a call in progress, which doesn't take long.
     func close() {
         state.withLock { $0.descriptor = nil }
     }

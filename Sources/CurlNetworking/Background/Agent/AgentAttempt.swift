@@ -1,20 +1,20 @@
 import Foundation
 
-/// One attempt at a background session's task: the ordinary task that transfers, and what it leaves behind.
+/// One attempt at a background session's task: the ordinary task that does the transfer, and what it leaves behind.
 ///
-/// `@unchecked Sendable`: used on the agent's queue alone.
+/// `@unchecked Sendable`: used only on the agent's queue.
 final class AgentAttempt: @unchecked Sendable {
     let task: URLSessionTask
-    /// With which the next attempt can go on.
+    /// What the next attempt can continue from.
     var resumeData: Data?
     /// Why the agent itself had to give up.
     private(set) var failure: URLError?
     private let folder: SessionFolder
-    /// What a server says to an upload.
+    /// The body of the response to an upload.
     private var body: DownloadFile?
-    /// The name of a download that is complete.
+    /// The name of a completed download's file.
     private var file: String?
-    /// Of a download, in bytes.
+    /// How much of a download has been written, in bytes.
     private var written: Int64 = 0
     /// Whether the record names the file that is being written.
     private var isCheckpointed = false
@@ -24,8 +24,8 @@ final class AgentAttempt: @unchecked Sendable {
         self.folder = folder
     }
 
-    /// - Parameter resumableSize: So many bytes are worth resuming.
-    /// - Returns: Whether the record is to name the file that is being written: once for each file.
+    /// - Parameter resumableSize: The number of bytes from which a download is worth resuming.
+    /// - Returns: Whether the record has to name the file that is being written: once for each file.
     func wrote(_ total: Int64, resumableSize: Int64) -> Bool {
         // The download has started over, with another file.
         if total < written { isCheckpointed = false }
@@ -51,7 +51,7 @@ final class AgentAttempt: @unchecked Sendable {
         }
     }
 
-    /// The file is the agent's to keep.
+    /// Moves the file to where the agent keeps it.
     func downloaded(to location: URL) {
         let name = TemporaryName.kept.make()
         if rename(location.path, folder.path(ofFile: name)) == 0 {
@@ -61,7 +61,7 @@ final class AgentAttempt: @unchecked Sendable {
         }
     }
 
-    /// The name of the file with the response's body, which is the caller's from then on; nil if there is none.
+    /// The name of the file with the response's body, which the caller owns from then on; nil if there is none.
     func takeFile() throws(URLError) -> String? {
         guard let body = body.take() else { return file.take() }
         guard let name = body.keep()?.name else {
@@ -70,7 +70,7 @@ final class AgentAttempt: @unchecked Sendable {
         return name
     }
 
-    /// Removes what nobody has taken.
+    /// Removes the files that nobody has taken.
     func discard() {
         body.take()?.remove()
         if let file = file.take() { folder.removeFile(file) }

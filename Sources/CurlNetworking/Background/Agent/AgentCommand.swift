@@ -20,7 +20,7 @@ package enum AgentCommand {
 
         """
 
-    /// Does what `arguments` say, without the program's name; the exit status.
+    /// Does what `arguments`, without the program's name, say; returns the exit status.
     package static func run(_ arguments: [String]) -> Int32 {
         AgentProcess.runIfAsked()
         guard let option = arguments.first, arguments.count <= 2 else { return complain(usage) }
@@ -73,7 +73,7 @@ package enum AgentCommand {
         return 0
     }
 
-    /// Nothing that a terminal would take as a command.
+    /// Leaves out anything that a terminal would take as a command.
     private static func printable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.properties.generalCategory != .control }))
     }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Passes on to the agent's session what its transfers tell. Agent's queue.
+/// Passes the messages of the agent's transfers on to their session. Agent's queue.
 ///
-/// `@unchecked Sendable`: never changes; the session is used on the agent's queue alone.
+/// `@unchecked Sendable`: never changes; the session is used only on the agent's queue.
 final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
     private weak let session: AgentSession?
 

@@ -1,12 +1,12 @@
 import Foundation
 import Glibc
 
-/// One line for everything that an agent does, with the time; without credentials, queries and bodies. Any thread.
+/// One line, with the time, for everything that an agent does; without credentials, queries and bodies. Any thread.
 struct AgentLog: Sendable {
-    /// -1 where the file can't be opened.
+    /// -1 if the file can't be opened.
     private let descriptor: Int32
 
-    /// In bytes: a log that is longer is begun anew when an agent starts.
+    /// In bytes: a longer log is started over when an agent starts.
     private static let maximumLength = 1 << 20
 
     /// Writes nothing.
@@ -33,7 +33,7 @@ struct AgentLog: Sendable {
         _ = Glibc.write(descriptor, bytes, bytes.count)
     }
 
-    /// A URL as it may be shown to others: its query may be a secret.
+    /// A URL that may be shown to others: without its query, which may be a secret.
     static func text(of url: URL) -> String {
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return "?" }
         (components.user, components.password, components.query, components.fragment) = (nil, nil, nil, nil)

@@ -3,17 +3,17 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A process as an agent, and how it becomes one.
+/// A process that is an agent, and how it becomes one.
 ///
-/// A program starts a *starter*, which starts the agent, waits until that listens, and exits. So the agent is nobody's child, and the program has
-/// to wait for nothing that takes long.
+/// A program starts a *starter*, which starts the agent, waits until that is listening, and exits. So the agent is not the program's
+/// child, and the program has to wait for nothing that takes long.
 enum AgentProcess {
     static let startArgument = "--curlnetworking-agent-start"
     static let runArgument = "--curlnetworking-agent-run"
 
-    /// What the starter exits with; others are the agent's.
+    /// The starter's own exit statuses; others are the agent's.
     enum Status {
-        /// An agent listens, this one or another.
+        /// An agent is listening, this one or another.
         static let listens: Int32 = 0
         static let cannotStart: Int32 = 71
         static let cannotUseFolder: Int32 = 73
@@ -25,7 +25,7 @@ enum AgentProcess {
         [startArgument, folder.url.path, String(idleTime / .seconds(1))]
     }
 
-    /// Returns if the process was not started as an agent.
+    /// Returns if the process wasn't started as an agent.
     static func runIfAsked(_ arguments: [String] = CommandLine.arguments) {
         guard arguments.count >= 2, [startArgument, runArgument].contains(arguments[1]) else { return }
         guard arguments.count == 4, arguments[2].hasPrefix("/"), let idle = Double(arguments[3]), idle >= 0, idle < 1e9
@@ -40,10 +40,10 @@ enum AgentProcess {
     private static func start(_ arguments: [String]) -> Never {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { _exit(Status.cannotStart) }
-        // No other thread could start a program in between.
+        // There is no other thread that could start a program in between.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let words = [CommandLine.arguments[0], runArgument] + arguments
-        // By its path, so that lists of processes show its name.
+        // Started by its path, so that lists of processes show its name.
         let program = AgentLauncher.runningProgram ?? "/proc/self/exe"
         guard let pid = try? Spawn.run(words, named: program, descriptor: ends[1]) else {
             _exit(Status.cannotStart)
@@ -52,15 +52,15 @@ enum AgentProcess {
         var byte: UInt8 = 0
         var count = 0
         repeat { count = read(ends[0], &byte, 1) } while count < 0 && errno == EINTR
-        // Without a byte the agent has ended: because there is another, or because it can't.
+        // If no byte came, the agent has exited: because there is another, or because it can't run.
         _exit(count == 1 ? Status.listens : Spawn.wait(for: pid) ?? Status.cannotStart)
     }
 
     /// The agent.
     ///
     /// - Parameters:
-    ///   - ready: A descriptor that is told when the agent listens.
-    ///   - socket: A descriptor on which it is to listen.
+    ///   - ready: A descriptor to which a byte is written once the agent is listening.
+    ///   - socket: A descriptor on which it has to listen.
     static func run(_ folder: StateFolder, idleTime: Duration, ready: Int32? = nil, socket: Int32? = nil) -> Never {
         closeDescriptors(except: [ready, socket].compactMap(\.self))
         setsid()
@@ -90,7 +90,7 @@ enum AgentProcess {
     /// The process's agent.
     private static let running = Mutex<BackgroundAgent?>(nil)
 
-    /// What the program that started it had open is none of the agent's business.
+    /// The agent has no use for what the program that started it had open.
     private static func closeDescriptors(except kept: [Int32]) {
         let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         for descriptor in open.compactMap({ Int32($0) }) where descriptor > 2 && !kept.contains(descriptor) {

@@ -1,30 +1,30 @@
 import Foundation
 
-/// A background session in its agent: its tasks, its folder, and the program that is attached to it, if one is. Agent's queue.
+/// A background session in its agent: its tasks, its folder, and the attached program, if there is one. Agent's queue.
 ///
-/// `@unchecked Sendable`: used on the agent's queue alone.
+/// `@unchecked Sendable`: used only on the agent's queue.
 final class AgentSession: @unchecked Sendable {
     typealias Channel = MessageChannel<ClientMessage, AgentMessage>
 
     let folder: SessionFolder
     private(set) var record: SessionRecord
-    /// When tasks have taken as long as they may.
+    /// When tasks run out of time.
     let timeouts: Alarms<AgentTask>
-    /// When ends are written down that the program hasn't taken.
+    /// When to record results that the program hasn't taken.
     let unrecordedEnds: Alarms<AgentTask>
     private let queue: DispatchQueue
-    /// Something has changed that decides whether the agent stays.
+    /// Something has changed that affects whether the agent stays.
     private let changed: () -> Void
     private var tasks: [UUID: AgentTask] = [:]
     private var attached: Channel?
     private var questions: [Int: Question] = [:]
     private var lastQuestion = 0
-    /// Tasks whose progress the program is to hear of.
+    /// Tasks whose progress the program has yet to be told of.
     private var stirring: Set<UUID> = []
     private var isFlushScheduled = false
-    /// The session that transfers; nil as long as there is nothing to transfer.
+    /// The session that does the transfers; nil while there is nothing to transfer.
     private var transfers: URLSession?
-    /// The tasks that are being transferred, by their number there.
+    /// The tasks that are being transferred, by their identifiers in that session.
     private var running: [Int: UUID] = [:]
 
     private struct Question {
@@ -33,9 +33,9 @@ final class AgentSession: @unchecked Sendable {
         var answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     }
 
-    /// How long a program has to attach before another one is started for it.
+    /// How long a program has to attach before the launch command is run.
     private static let launchDelay = Duration.seconds(1)
-    /// How long progress is gathered before the program is told.
+    /// How long progress is collected before the program is told.
     private static let progressInterval = Duration.milliseconds(50)
 
     init(_ record: SessionRecord, in folder: SessionFolder, on queue: DispatchQueue, changed: @escaping () -> Void) {
@@ -50,9 +50,9 @@ final class AgentSession: @unchecked Sendable {
     // MARK: - What others want to know
 
     var isAttached: Bool { attached != nil }
-    /// Nothing is left that anybody could come back for.
+    /// Nothing is left that a program could come back for.
     var isOver: Bool { tasks.isEmpty && attached == nil }
-    /// Whether the agent has to stay for it.
+    /// Whether the agent has to stay for this session.
     var needsAgent: Bool { isLaunchDue || tasks.values.contains { $0.needsAgent } }
     var resourceTimeout: TimeInterval { record.settings.resourceTimeout }
     var resumableSize: Int64 { record.settings.resumableSize }
@@ -80,7 +80,7 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - Before and after
 
-    /// Goes on with the tasks that an earlier agent has left.
+    /// Continues the tasks that an earlier agent has left.
     func load(_ stored: [StoredTask]) {
         for task in stored { tasks[task.key] = AgentTask(task, in: self) }
         folder.removeFiles(except: tasks.values.reduce(into: []) { $0.formUnion($1.files) })
@@ -89,7 +89,7 @@ final class AgentSession: @unchecked Sendable {
         launchIfDone()
     }
 
-    /// There is nothing left: no file stays.
+    /// Nothing is left: removes all files.
     func close() {
         transfers?.invalidateAndCancel()
         folder.remove()
@@ -102,19 +102,19 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - The program
 
-    /// Whether the program that is attached still is. Notices the end of one that was killed just now.
+    /// Whether the attached program is still there. Notices if it was killed just now.
     func checkAttached() -> Bool {
         attached?.read()
         return isAttached
     }
 
-    /// A program has come. It gets a list of all tasks, and from then on what happens to them.
+    /// A program has attached. It gets a list of all tasks, and is told from then on what happens to them.
     func attach(_ channel: Channel, _ hello: Hello) {
         attached = channel
         var renewed = SessionRecord(identifier: record.identifier, settings: hello.settings)
         if hello.settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
         record = renewed
-        // Tasks that run keep the settings that they began with.
+        // Running tasks keep the settings that they began with.
         if running.isEmpty, let transfers = transfers.take() { transfers.invalidateAndCancel() }
         if !tasks.isEmpty { save() }
         log("attached by \(channel.peer.pid)")
@@ -122,13 +122,13 @@ final class AgentSession: @unchecked Sendable {
         for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
             channel.send(.question(number, key: question.key, question.query))
         }
-        // Somebody is there to see how they go on, who has perhaps seen to it that they can.
+        // Somebody is there again, who may have restored the connectivity.
         transfers?.core.retryUnreachableHosts()
         for task in orderedTasks { task.retryNow() }
         changed()
     }
 
-    /// The program has gone, whichever way.
+    /// The program is gone, for whatever reason.
     func detach() {
         attached = nil
         log("detached")
@@ -141,7 +141,7 @@ final class AgentSession: @unchecked Sendable {
         attached?.send(message)
     }
 
-    /// Messages that have come together: all new tasks among them are written down together.
+    /// Messages that arrived together: all new tasks among them are recorded together.
     func receive(_ messages: [ClientMessage], on channel: Channel) {
         var submissions: [TaskSubmission] = []
         for message in messages {
@@ -154,7 +154,7 @@ final class AgentSession: @unchecked Sendable {
         submit(submissions)
     }
 
-    /// Writes down the tasks that have just come, if the message is about one of them.
+    /// Records the tasks that arrived before, if the message is about one of them.
     private func receive(_ message: ClientMessage, after submissions: inout [TaskSubmission], on channel: Channel) {
         if let key = message.task, submissions.contains(where: { $0.key == key }) {
             submit(submissions)
@@ -207,7 +207,7 @@ final class AgentSession: @unchecked Sendable {
         changed()
     }
 
-    /// Begins tasks when they are on disk.
+    /// Begins tasks once they are on disk.
     private func accept(_ records: [TaskRecord]) {
         do throws(URLError) {
             let batch = try folder.add(records)
@@ -270,7 +270,7 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - Tasks
 
-    /// The task that transfers for one that has this record.
+    /// The task that does the transfer for the one with this record.
     func makeTask(for record: TaskRecord, _ cookies: TaskCookies) throws(URLError) -> URLSessionTask {
         let session = try transferSession()
         let submission = record.submission
@@ -328,7 +328,7 @@ final class AgentSession: @unchecked Sendable {
             && !record.settings.launchCommand.isEmpty
     }
 
-    /// Runs the launch command, once, when everything is done and nobody is there to hear of it, nor about to come.
+    /// Runs the launch command, once, when everything is done and no program is attached or about to be.
     private func launchIfDone() {
         guard isLaunchDue else { return }
         after(Self.launchDelay) { [weak self] in self?.launch() }
@@ -344,7 +344,7 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - Questions
 
-    /// Asks the program; waits for one where none is attached.
+    /// Asks the program; if none is attached, waits for one.
     func ask(
         _ challenge: URLAuthenticationChallenge,
         about task: URLSessionTask?,

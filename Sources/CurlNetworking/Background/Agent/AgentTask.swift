@@ -1,18 +1,18 @@
 import CurlTransport
 import Foundation
 
-/// One task of a background session, in the agent: it is transferred by an ordinary task, again and again if need be, until it has ended
-/// and the program knows.
+/// One task of a background session, in the agent: an ordinary task transfers it, as many times as necessary, until it has ended and the
+/// program has been told.
 ///
-/// `@unchecked Sendable`: used on the agent's queue alone.
+/// `@unchecked Sendable`: used only on the agent's queue.
 final class AgentTask: @unchecked Sendable {
     private enum Phase {
-        /// Nothing is transferred, and nothing is to be: it is suspended.
+        /// Nothing is being transferred or will be: the task is suspended.
         case idle
         case running(AgentAttempt)
-        /// The network has failed; the next attempt begins when the time has come.
+        /// The network has failed; the next attempt begins after a delay.
         case retrying
-        /// Without a record of that, the program has yet to take it.
+        /// If the end isn't recorded, the program hasn't taken it yet.
         case ended(isRecorded: Bool)
     }
 
@@ -21,11 +21,11 @@ final class AgentTask: @unchecked Sendable {
     private unowned let session: AgentSession
     private var phase = Phase.idle
     private var backoff = RetryBackoff()
-    /// Of the waits for another attempt: the end of an earlier one means nothing.
+    /// The number of the current wait for another attempt: the end of an earlier wait means nothing.
     private var wait = 0
     private var clock: TimeoutClock
     private var hasExpired = false
-    /// Those of the program's and those of its own responses: of all attempts, and no other task's.
+    /// The program's cookies for the request, and those that the task's own responses have set, in all attempts; never another task's.
     private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
     /// Of all attempts.
     private var metrics: MetricsDescription?
@@ -46,7 +46,7 @@ final class AgentTask: @unchecked Sendable {
 
     var hasEnded: Bool { if case .ended = phase { true } else { false } }
 
-    /// Whether the agent has to stay for it.
+    /// Whether the agent has to stay for this task.
     var needsAgent: Bool { !hasEnded && !wish.isSuspended }
 
     var listing: TaskListing { TaskListing(submission: record.submission, progress: progress, ending: record.ending) }
@@ -73,7 +73,7 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - What the program wants
 
-    /// Goes on with a task that has been there before, or begins a new one.
+    /// Continues a task that an earlier agent had, or begins a new one.
     func start() {
         guard !hasEnded else { return }
         if wish.cancellation != nil { return cancel() }
@@ -108,7 +108,7 @@ final class AgentTask: @unchecked Sendable {
     func forceQuit() {
         guard !hasEnded, wish.cancellation == nil else { return }
         stored.record.submission.wish.cancellation = .discardingBody
-        // The user is told that it's done: an agent that is killed now must not go on with it later.
+        // The user is told that it is done, so an agent that is killed now must not continue the task later.
         save()
         cancel(because: .userForceQuitApplication)
     }
@@ -171,7 +171,7 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
-    /// Begins an attempt that waits for its time.
+    /// Begins an attempt that is waiting for its time.
     func retryNow() {
         guard case .retrying = phase else { return }
         backoff.reset()
@@ -190,7 +190,7 @@ final class AgentTask: @unchecked Sendable {
         session.timeouts.cancel(self)
     }
 
-    /// The time is over.
+    /// The task has run out of time.
     func expire() {
         hasExpired = true
         switch phase {
@@ -238,8 +238,8 @@ final class AgentTask: @unchecked Sendable {
         backoff.noteProgress(to: total)
     }
 
-    /// A server has answered for the time being. If that lets the attempt's upload be resumed, other attempts and other agents make use of it: once
-    /// for each request with the whole body, however often the server says so.
+    /// A server has sent an informational response. If it allows resuming the attempt's upload, later attempts and other agents use that:
+    /// noted once for each request with the whole body, however often the server says so.
     func informed(_ head: ResponseHead, by url: URL, _ task: URLSessionTask) {
         session.send(.event(key, .informational(head, to: URLRequest(url: url))))
         guard case .running(let attempt) = phase, attempt.task === task, head.status == 104,
@@ -266,7 +266,7 @@ final class AgentTask: @unchecked Sendable {
         if case .running(let attempt) = phase { attempt.downloaded(to: location) }
     }
 
-    /// The program hears of all that goes on together, a little later.
+    /// Reports progress to the program, together with other tasks', a little later.
     private func note(_ task: URLSessionTask) {
         progress.counters.requests = task.engine?.snapshot.counters.requests ?? 0
         if progress.response == nil { progress.response = ResponseDescription(task.response) }
@@ -325,22 +325,22 @@ final class AgentTask: @unchecked Sendable {
         session.taskEnded(self, ending)
     }
 
-    /// How long a program may take to acknowledge an end before it is written down all the same.
+    /// How long a program may take to acknowledge an end before that is recorded all the same.
     private static let unrecordedTime = Duration.seconds(1)
 
-    /// Of an end there is a record before the program is told, unless the task may be repeated.
+    /// Records the end before the program is told, unless the task may be repeated.
     private func recordEnd() {
         guard record.mayBeRepeated(below: session.resumableSize), session.isAttached else { return save() }
         session.unrecordedEnds.set(self, after: Self.unrecordedTime)
     }
 
-    /// The program takes its time, or has gone.
+    /// The program is slow to acknowledge, or gone.
     func recordUnrecordedEnd() {
         if case .ended(isRecorded: false) = phase { save() }
     }
 
-    /// The program knows of the end: nothing of the task stays. If it was told by an agent that was killed before there was a record of that,
-    /// the task is under way again.
+    /// The program knows of the end: nothing of the task is kept. If it was told by an agent that was killed before the end was recorded,
+    /// the task is running again.
     func forget() {
         stopClock()
         session.unrecordedEnds.cancel(self)
@@ -352,13 +352,13 @@ final class AgentTask: @unchecked Sendable {
         stored.remove()
     }
 
-    /// An upload goes on with the task's own request and file: what an ordinary session leaves for it isn't needed.
+    /// An upload is resumed with the task's own request and file, so what an ordinary session leaves for it isn't needed.
     private func dropUpload(_ resumeData: Data?) {
         let kept = resumeData.flatMap { try? UploadResumeData(decoding: $0) }
         kept?.body.remove(in: session.folder.files)
     }
 
-    /// What can't be written down now is written down with the next change; the task goes on meanwhile.
+    /// If recording fails, it is done with the next change; the task continues meanwhile.
     private func save() {
         if hasEnded { phase = .ended(isRecorded: true) }
         stored.record.elapsed = clock.elapsed()

@@ -7,26 +7,27 @@ extension DispatchTime {
     }
 }
 
-/// Calls back about many things, each at a time of its own. However many there are, the queue waits for one time only. Used on its queue alone.
+/// Calls back for many keys, each at a time of its own. However many there are, the queue waits for one time only. Used only on its
+/// queue.
 ///
 /// `@unchecked Sendable`: see above.
 final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
     private let queue: DispatchQueue
     private let rung: (Key) -> Void
     private var times: [Key: DispatchTime] = [:]
-    /// When the queue calls; nil where there is nothing to wait for.
+    /// When the queue calls; nil if there is nothing to wait for.
     private var next: DispatchTime?
 
-    /// In nanoseconds: times are rounded up to a multiple of it, so that those near each other cost one look at all of them.
+    /// In nanoseconds: times are rounded up to a multiple of this, so that nearby ones cost only one look at all of them.
     private static var grain: UInt64 { 50_000_000 }
 
-    /// - Parameter rung: Gets a key when its time has come, and the alarm is over.
+    /// - Parameter rung: Gets a key when its time has come; the alarm is over by then.
     init(on queue: DispatchQueue, rung: @escaping (Key) -> Void) {
         self.queue = queue
         self.rung = rung
     }
 
-    /// In place of an earlier alarm for `key`.
+    /// Replaces an earlier alarm for `key`.
     func set(_ key: Key, after delay: Duration) {
         let exact = DispatchTime.after(delay).uptimeNanoseconds
         let time = DispatchTime(uptimeNanoseconds: (exact / Self.grain + 1) * Self.grain)
@@ -45,7 +46,7 @@ final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
     }
 
     private func ring(_ time: DispatchTime) {
-        // An earlier alarm has been set since.
+        // The queue has been set to an earlier alarm since.
         guard next == time else { return }
         next = nil
         let now = DispatchTime.now()

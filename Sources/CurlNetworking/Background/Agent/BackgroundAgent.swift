@@ -3,10 +3,10 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// Does the transfers of all background sessions that have their state in one folder, whether or not their programs run. One process has one
-/// agent; a lock makes sure that a folder has one, too. Everything happens on its queue.
+/// Does the transfers of all background sessions whose state is in one folder, whether or not their programs are running. A process has
+/// one agent; a lock ensures that a folder has only one, too. Everything happens on its queue.
 ///
-/// `@unchecked Sendable`: used on its queue alone.
+/// `@unchecked Sendable`: used only on its queue.
 final class BackgroundAgent: @unchecked Sendable {
     private typealias Channel = AgentSession.Channel
 
@@ -17,14 +17,14 @@ final class BackgroundAgent: @unchecked Sendable {
     /// Holds the lock for as long as the process lives.
     private let lock: Int32
     private var listener: (any DispatchSourceRead)?
-    /// Whether somebody else has made the socket, and keeps it when the agent ends.
+    /// Whether somebody else made the socket, and keeps it when the agent exits.
     private var isSocketGiven = false
     private var watch: (any DispatchSourceRead)?
     private var sessions: [String: AgentSession] = [:]
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
-    /// A review of a state that has changed since is void.
+    /// A review with an earlier number is void, since the state has changed.
     private var reviews = 0
-    /// Until a program has come, the one that the agent was started for is on its way: for so long the agent stays, whatever its idle time.
+    /// How long the agent stays, whatever its idle time, until the program for which it was started has connected.
     private var arrivalTime = Duration.seconds(10)
 
     enum Failure: Error {
@@ -56,7 +56,7 @@ final class BackgroundAgent: @unchecked Sendable {
         log = AgentLog(in: folder)
     }
 
-    /// Listens, and goes on with what was left. `socket` is one that listens already, as systemd passes them.
+    /// Listens, and continues what an earlier agent has left. `socket` is one that is already listening, as passed by systemd.
     func start(on socket: Int32? = nil) throws(Failure) {
         log.write("started, version \(TaskRecord.currentVersion)")
         let result: Result<Void, Failure> = queue.sync {
@@ -127,8 +127,8 @@ final class BackgroundAgent: @unchecked Sendable {
         source.resume()
     }
 
-    /// Whoever removes the socket's file cuts the agent off from its programs: so it makes another. An agent whose lock's file is gone is no
-    /// longer the only one, and ends.
+    /// Removing the socket's file cuts the agent off from its programs, so it makes another. An agent whose lock file is gone is no
+    /// longer the only one, and exits.
     private func watchFolder() {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
         guard descriptor >= 0, inotify_add_watch(descriptor, folder.url.path, UInt32(IN_DELETE | IN_MOVED_FROM)) >= 0
@@ -152,7 +152,7 @@ final class BackgroundAgent: @unchecked Sendable {
         guard !isSocketGiven, access(folder.url.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else {
             return
         }
-        // The folder may be about to be removed as a whole.
+        // The whole folder may be about to be removed.
         queue.asyncAfter(deadline: .now() + .milliseconds(100)) { [self] in
             let path = folder.url
             guard access(path.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else {
@@ -175,14 +175,14 @@ final class BackgroundAgent: @unchecked Sendable {
                 if errno == EINTR || errno == ECONNABORTED { continue }
                 return
             }
-            // Programs are started on this queue alone.
+            // Programs are started only on this queue.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
             greetLater(descriptor)
         }
     }
 
-    /// A program has connected; it has yet to say for which session.
+    /// A program has connected; it hasn't said yet for which session.
     private func greetLater(_ descriptor: Int32) {
         let place = Place()
         let channel: Channel
@@ -201,7 +201,7 @@ final class BackgroundAgent: @unchecked Sendable {
         review()
     }
 
-    /// For a channel's handlers, which are there before it is.
+    /// Gives the channel to its own handlers, which are made before it.
     private final class Place {
         weak var channel: Channel?
     }
@@ -226,7 +226,7 @@ final class BackgroundAgent: @unchecked Sendable {
         }
     }
 
-    /// Before the program has said for which session it has come.
+    /// A message of a program that hasn't said yet for which session it has come.
     private func receive(_ message: ClientMessage, on channel: Channel) {
         switch message {
         case .hello(let hello):
@@ -250,7 +250,7 @@ final class BackgroundAgent: @unchecked Sendable {
     private func greet(_ hello: Hello, _ channel: Channel) {
         guard hello.version == Hello.currentVersion else {
             channel.send(.refused(.version(Hello.currentVersion)))
-            // A newer program brings a newer agent, which goes on where this one was.
+            // A newer program brings a newer agent, which continues where this one stops.
             if hello.version > Hello.currentVersion, !sessions.values.contains(where: \.isAttached) {
                 exit("a program of version \(hello.version) has come")
             }
@@ -263,7 +263,7 @@ final class BackgroundAgent: @unchecked Sendable {
             channel.send(.refused(.inUse(pid: session.status.pid ?? 0)))
             return
         }
-        // The end of the program before may have ended the session.
+        // The previous program's detaching may have ended the session.
         if sessions[hello.identifier] == nil { sessions[hello.identifier] = session }
         channels[ObjectIdentifier(channel)]?.session = session
         session.attach(channel, hello)
@@ -271,7 +271,7 @@ final class BackgroundAgent: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Ends the process if there is nothing to do, and there won't be for a while.
+    /// Exits if there is nothing to do, and nothing is to be expected for a while.
     private func review() {
         reviews += 1
         let review = reviews
@@ -290,7 +290,7 @@ final class BackgroundAgent: @unchecked Sendable {
         log.write("ends: \(reason)")
         for place in channels.values { place.channel.flush() }
         if !isSocketGiven { unlink(folder.url.appendingPathComponent(StateFolder.socketName).path) }
-        // Whatever is still on its way is in the records.
+        // Everything still to be done is in the records.
         _exit(0)
     }
 }

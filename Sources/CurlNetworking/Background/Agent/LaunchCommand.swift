@@ -2,15 +2,15 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// Starts programs from the agent, and from programs. Nothing forks a process that has threads: `posix_spawn` doesn't run any code of ours in
+/// Starts processes, for the agent and for programs. A process that has threads is never forked: `posix_spawn` runs none of our code in
 /// the child.
 enum Spawn {
-    /// Starts a program with nothing but standard descriptors: input and output are /dev/null, and so are errors unless they are kept.
+    /// Starts a program with only the standard descriptors: input and output are /dev/null, and so are errors unless they are kept.
     ///
     /// - Parameters:
-    ///   - words: The program, looked for in `$PATH` where it has no slash, and its arguments.
-    ///   - environment: Added to this process's.
-    ///   - descriptor: The child has it as 3.
+    ///   - words: The program, looked up in `$PATH` if it has no slash, and its arguments.
+    ///   - environment: Variables to add to this process's.
+    ///   - descriptor: Passed to the child as descriptor 3.
     static func run(
         _ words: [String],
         named program: String? = nil,
@@ -57,7 +57,7 @@ enum Spawn {
         return body(copies + [nil])
     }
 
-    /// Waits for a child's end: its exit status; nil where a signal ended it or somebody else has asked before.
+    /// Waits for a child to exit, and returns its exit status; nil if a signal killed it, or something else has already waited for it.
     static func wait(for pid: pid_t) -> Int32? {
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 {
@@ -71,7 +71,7 @@ enum Spawn {
 enum LaunchCommand {
     static let variable = "CURLNETWORKING_BACKGROUND_SESSION"
 
-    /// Starts it, and says what came of that. The agent ignores its end.
+    /// Starts the command; returns the outcome as text for the log. The agent ignores how the command exits.
     static func run(_ command: [String], for session: String) -> String {
         do throws(SystemError) {
             let pid = try Spawn.run(command, environment: [variable: session.replacingOccurrences(of: "\0", with: "")])

@@ -1,21 +1,21 @@
 import Dispatch
 import Foundation
 
-/// For how long agents have worked on a task, which ends with `timeoutIntervalForResource`. It counts the time that passes while the machine
+/// How long agents have worked on a task, which is limited by `timeoutIntervalForResource`. Counts the time that passes while the machine
 /// is awake: setting the system's clock changes nothing.
 struct TimeoutClock {
     /// In seconds.
     private let earlier: TimeInterval
     private var counted: TimeInterval = 0
-    /// Since when it runs; nil while it stands.
+    /// Since when it runs; nil while it is stopped.
     private(set) var started: DispatchTime?
 
-    /// - Parameter earlier: What was counted by agents before, in seconds.
+    /// - Parameter earlier: The time that earlier agents have counted, in seconds.
     init(earlier: TimeInterval) {
         self.earlier = earlier
     }
 
-    /// False where it runs already.
+    /// False if it was running already.
     mutating func start(at now: DispatchTime = .now()) -> Bool {
         guard started == nil else { return false }
         started = now
@@ -32,7 +32,7 @@ struct TimeoutClock {
         earlier + counted + running(at: now)
     }
 
-    /// What is left of `timeout` seconds.
+    /// The rest of `timeout` seconds.
     func remaining(of timeout: TimeInterval, at now: DispatchTime = .now()) -> Duration {
         let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now)
         return left > 0 ? Duration(timeInterval: left) : .zero

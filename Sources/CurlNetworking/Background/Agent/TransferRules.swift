@@ -1,7 +1,7 @@
 import Foundation
 
 extension TaskSettings {
-    /// Of what the program has set, what concerns the transfer.
+    /// Applies the program's settings that concern the transfer.
     func apply(to task: URLSessionTask) {
         task.priority = priority
         task.earliestBeginDate = earliestBeginDate
@@ -16,7 +16,7 @@ extension URLError {
         return URLError(.cancelled, userInfo: info)
     }
 
-    /// Whether the same request may succeed later, without anybody's doing.
+    /// Whether the same request may succeed later without anybody doing anything.
     var isTransient: Bool {
         switch code {
         case .networkConnectionLost, .timedOut, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,

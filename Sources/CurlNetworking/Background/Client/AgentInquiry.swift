@@ -1,9 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// One question to an agent, without a session.
+/// A single question to an agent, without a session.
 enum AgentInquiry {
-    /// Starts an agent where none listens, if there is a launcher.
+    /// Starts an agent if none is listening.
     static func ask(_ message: ClientMessage, _ launcher: AgentLauncher) async throws -> AgentMessage {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global(qos: .utility).async {
@@ -22,7 +22,7 @@ enum AgentInquiry {
         return answer
     }
 
-    /// nil where no agent listens. Blocks.
+    /// nil if no agent is listening. Blocks.
     static func askIfRunning(_ message: ClientMessage, _ folder: StateFolder) throws(URLError) -> AgentMessage? {
         let descriptor: Int32
         do throws(SystemError) {

@@ -8,13 +8,13 @@ struct AgentLauncher: Sendable {
     static let variable = "CURLNETWORKING_AGENT"
     static let programName = "curlnetworking-agent"
 
-    /// The running program, where it can be its own agent. A path: what is there later may be a newer one.
+    /// The running program, if it can be its own agent. A path: a newer program may be there later.
     static let ownProgram = Mutex<String?>(nil)
 
     let folder: StateFolder
     let options: CurlOptions.Background
 
-    /// nil where there is none.
+    /// nil if there is none.
     var program: String? {
         let environment = ProcessInfo.processInfo.environment
         if let agent = options.agent { return agent.path }
@@ -33,7 +33,7 @@ struct AgentLauncher: Sendable {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    /// Starts an agent and waits until it listens, or another does. Blocks.
+    /// Starts an agent and waits until it, or another, is listening. Blocks.
     func start() throws(URLError) {
         guard let program else {
             throw Self.failure(
@@ -48,7 +48,7 @@ struct AgentLauncher: Sendable {
             throw Self.failure("The agent \(program) can't be started: \(error).", error)
         }
         switch Spawn.wait(for: pid) {
-        // nil where the program waits for all of its children itself: the agent may be there.
+        // nil if the program itself waits for all of its children: the agent may be there.
         case AgentProcess.Status.listens, nil: return
         case AgentProcess.Status.cannotUseFolder:
             throw Self.failure("The agent can't use its folder, \(folder.url.path).")
@@ -56,7 +56,7 @@ struct AgentLauncher: Sendable {
         }
     }
 
-    /// Why an agent that listens in the folder isn't spoken to.
+    /// Why the program doesn't talk to an agent that is listening in the folder.
     static func noChannel(to folder: StateFolder, _ error: SystemError) -> URLError {
         if error.code == EPERM { return failure("The agent in \(folder.url.path) is another user's.") }
         return failure("The agent in \(folder.url.path) can't be spoken to: \(error).", error)

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-// What an agent says, on the client's queue.
+// Messages from the agent, on the client's queue.
 
 extension BackgroundClient {
     func receive(_ message: AgentMessage) {
@@ -39,7 +39,7 @@ extension BackgroundClient {
         case .inUse(let pid):
             let text = "The background session \"\(identifier)\" is in use by process \(pid)."
             let error = URLError(.backgroundSessionInUseByAnotherProcess, nil, text)
-            // An earlier session of this process may be invalid already, and about to leave the agent.
+            // An earlier session of this process may already be invalid, and about to detach from the agent.
             if pid == getpid() { again(error) } else { fail(error) }
         case .version(let version):
             again(
@@ -64,7 +64,7 @@ extension BackgroundClient {
                 submit(engine, channel)
             }
         }
-        // What the agent doesn't know any more, it has forgotten as it should.
+        // Tasks that the agent no longer knows, it has forgotten as it should.
         unconfirmed.formIntersection(known)
         attached()
         if cancelsAll { cancelTasks() }
@@ -92,7 +92,7 @@ extension BackgroundClient {
         }
     }
 
-    /// Makes a task of an earlier program's.
+    /// Recreates a task that an earlier program has made.
     private func restore(_ listing: TaskListing) {
         guard let core, listing.submission.fault == nil else { return }
         let key = listing.submission.key
@@ -128,13 +128,13 @@ extension BackgroundClient {
     }
 
     private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
-        // A connection's question belongs to no task; the delegate is asked about one that goes to the host.
+        // A question about a connection belongs to no task; the delegate is asked for a task that goes to the host.
         let asked =
             key.flatMap { engines[$0] }
             ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
             ?? (key == nil ? engines.values.first : nil)
         guard let asked else { return }
-        // To this agent alone: after it was started again, numbers mean something else.
+        // Only to this agent: after a restart, numbers mean something else.
         asked.ask(query) { [queue] reply in
             queue.async { channel.send(.answer(number, reply)) }
         }

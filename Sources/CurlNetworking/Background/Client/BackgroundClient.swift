@@ -2,15 +2,15 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// A background session's connection to the agent that does its tasks: starts the agent where none listens, finds the tasks that an earlier
-/// program has made, and goes on where it was when an agent was killed.
+/// A background session's connection to the agent that does its tasks. Starts an agent if none is listening, finds the tasks that an
+/// earlier program has made, and continues where it was when an agent was killed.
 ///
-/// What an agent must not forget is kept until it confirms it: a new task until there is a record of it, and an acknowledged end until the
-/// record is gone.
+/// What an agent must not forget is kept until the agent has confirmed it: a new task until it is recorded, and an acknowledged end until
+/// its record is gone.
 ///
-/// This file holds the connection, `BackgroundClient+Messages.swift` what comes over it.
+/// This file has the connection; `BackgroundClient+Messages.swift` handles the messages.
 ///
-/// `@unchecked Sendable`: used on its queue alone, apart from what never changes.
+/// `@unchecked Sendable`: used only on its queue, apart from what never changes.
 final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     typealias Channel = MessageChannel<AgentMessage, ClientMessage>
 
@@ -28,9 +28,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     enum Phase {
         /// There is nothing to talk about.
         case detached
-        /// An agent is looked for, or started.
+        /// An agent is being looked for, or started.
         case connecting
-        /// It has been greeted.
+        /// `hello` has been sent.
         case greeting(Channel)
         case attached(Channel)
         case closed
@@ -39,36 +39,36 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var phase = Phase.detached
     /// Since the last success.
     var failures = 0
-    /// Tasks whose end the delegate has yet to hear of.
+    /// Tasks whose end the delegate hasn't been told yet.
     var engines: [UUID: BackgroundEngine] = [:]
-    /// Those among them of which the agent has a record.
+    /// Those of them that the agent has recorded.
     private(set) var accepted: Set<UUID> = []
-    /// Wait until there are records of these tasks.
+    /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
     /// Acknowledged ends that the agent hasn't confirmed.
     var unconfirmed: Set<UUID> = []
-    /// Tasks that have failed here because there was no agent: if one turns up with them, it is to drop them.
+    /// Tasks that have failed here because there was no agent: an agent that turns up with them has to drop them.
     var abandoned: Set<UUID> = []
-    /// Tasks that had ended before anybody was attached, and whose ends the delegate is being told.
+    /// Tasks that had ended before the program attached, and whose ends are being delivered to the delegate.
     var untold: Set<UUID> = []
     var checkpoints: [Int: @Sendable (Data?) -> Void] = [:]
     private var lastCheckpoint = 0
     private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
     private var isAttachedOnce = false
     var cancelsAll = false
-    /// Whether the session is over, and only confirmations are waited for.
+    /// Whether the session is over, and only confirmations are awaited.
     private var isClosing = false
 
     private enum Moment {
-        /// It is certain which tasks there are.
+        /// It is known which tasks there are.
         case attached
-        /// And the delegate has heard of those that had ended.
+        /// The delegate has also been told of those that had ended.
         case told
     }
 
     private static let mostFailures = 6
 
-    /// The client of a session that has just been made.
+    /// Creates the client of a new session.
     init(_ core: SessionCore, identifier: String, delegate: (any URLSessionDelegate)?) {
         self.core = core
         self.identifier = identifier
@@ -79,7 +79,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     var files: URL { SessionFolder(url: folder.session(identifier), log: AgentLog.none).files }
 
-    /// Looks for the tasks that are there already, if there are any.
+    /// Looks for existing tasks.
     func begin() {
         guard let core else { return }
         guard let last = folder.lastTaskIdentifier(of: identifier) else {
@@ -138,14 +138,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The owner wants something else of a task than before, or wants it for the first time.
+    /// The program's wish for a task has changed, or is the first one.
     func wishChanged(_ engine: BackgroundEngine) {
         queue.async {
             if self.engines[engine.key] == nil {
                 guard !self.isOver(engine) else { return }
                 self.enlist(engine)
             } else if case .attached(let channel) = self.phase {
-                // After the submission, which is on its way.
+                // Follows the submission, which has been sent.
                 channel.send(.wish(engine.key, engine.wish))
             }
         }
@@ -173,7 +173,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
         cookies.findCookies(for: url) { [self] found in
             queue.async {
-                // Whoever has attached since has submitted it, too.
+                // If another agent has attached since, the task was submitted to that one.
                 guard case .attached(let current) = self.phase, current === channel,
                     self.engines[engine.key] === engine, !self.isOver(engine)
                 else { return }
@@ -208,7 +208,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The delegate has heard of a task's end. Returns when the agent has been told, if one is attached: the program may exit now.
+    /// The delegate has been told of a task's end. Returns once the message to the agent is written, if one is attached: the program may
+    /// exit then.
     func acknowledge(_ engine: BackgroundEngine) {
         queue.sync {
             let key = engine.key
@@ -228,18 +229,18 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The agent has a record of the task.
+    /// The agent has recorded the task.
     func accept(_ key: UUID) {
         if accepted.insert(key).inserted { engines[key]?.wasRecorded() }
         isRecorded(key)
     }
 
-    /// The agent has no record of the task, and won't look for one.
+    /// The agent has no record of the task, and won't make one.
     func unaccept(_ key: UUID) {
         accepted.remove(key)
     }
 
-    /// Nobody has to wait for the task's record any more: it is there, or the task is over.
+    /// Nothing has to wait for the task's record any more: it exists, or the task is over.
     private func isRecorded(_ key: UUID) {
         guard !unrecorded.isEmpty else { return }
         for index in unrecorded.indices { unrecorded[index].keys.remove(key) }
@@ -248,7 +249,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         for waiter in ready { waiter.body() }
     }
 
-    /// While the task that was last to be told of is still there, and so is the session.
+    /// Called while the last task that the delegate was told about still exists, and with it the session.
     private func tellFinished() {
         guard let core, let session = core.session, let delegate = core.delegates.session else { return }
         core.deliveryQueue.addOperation { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
@@ -294,7 +295,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// Another attempt, a little later; after too many, `error`.
+    /// Tries again a little later; after too many failures, fails with `error`.
     func again(_ error: URLError) {
         failures += 1
         guard failures <= Self.mostFailures else { return fail(error) }
@@ -320,7 +321,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The connection is over, and the agent perhaps, too.
+    /// The connection is lost; perhaps the agent is gone, too.
     private func lost(_ reason: String?) {
         for completion in checkpoints.values { completion(nil) }
         checkpoints = [:]
@@ -336,7 +337,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// No agent can be had: all tasks end with `error`.
+    /// No agent can be started or reached: all tasks end with `error`.
     func fail(_ error: URLError) {
         phase = .detached
         failures = 0
@@ -350,7 +351,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         closeIfConfirmed()
     }
 
-    /// It is certain which tasks there are.
+    /// It is known which tasks there are.
     func attached() {
         guard !isAttachedOnce else { return }
         isAttachedOnce = true

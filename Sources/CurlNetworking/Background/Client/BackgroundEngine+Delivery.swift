@@ -1,7 +1,7 @@
 import Foundation
 
-// What a background task tells its delegate. Messages are posted on the client's queue and taken on the delegate queue; no lock is held while
-// the user's code runs.
+// What a background task tells its delegate. Messages are posted on the client's queue and taken on the delegate queue; no lock is held
+// while the program's code runs.
 
 extension BackgroundEngine {
     // MARK: - What the agent tells (client's queue)
@@ -14,14 +14,14 @@ extension BackgroundEngine {
         if shared.withLock({ $0.apply(event) }) { scheduleDelivery() }
     }
 
-    /// The agent has a record of the task: the data that it was made from isn't needed any more, and what it names goes.
+    /// The agent has recorded the task: the data from which it was made isn't needed any more, and the files that it names are removed.
     func wasRecorded() {
         guard let kept = upload?.kept?.body else { return }
         let directory = session.settings.temporaryDirectory
         DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
     }
 
-    /// Asks the delegate for the agent; without a delegate that answers, the program's storage does.
+    /// Asks the delegate on behalf of the agent; without a delegate that answers, the program's storage does.
     func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
         let storage = session.configuration.urlCredentialStorage
         let stored =
@@ -40,7 +40,7 @@ extension BackgroundEngine {
 
     // MARK: - The end (client's queue)
 
-    /// The task has ended in the agent. `files` is where its files are.
+    /// The task has ended in the agent. `files` is the folder with its files.
     func end(_ ending: TaskEnding, files: URL) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
         apply(ending.progress)
@@ -68,8 +68,8 @@ extension BackgroundEngine {
         readBody()
     }
 
-    /// With which the upload can go on at `resource`, in a session of either kind; nil where that makes no sense. Blocks: the place of the program's
-    /// file is written into a private one.
+    /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense. Blocks: the
+    /// path of the program's file is written to a private one.
     private func uploadResumeData(at resource: UploadResource, in directory: URL) -> Data? {
         guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
             let origin = Origin(url), Origin(resource.url) == origin
@@ -85,7 +85,7 @@ extension BackgroundEngine {
         return resumeData.encoded(with: .program(UploadedFile(file)), in: directory)
     }
 
-    /// The task ends without the agent.
+    /// Ends the task without the agent.
     func fail(_ error: URLError) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
         let schedules = shared.withLock { shared in
@@ -129,7 +129,7 @@ extension BackgroundEngine {
         return URLError(.cannotOpenFile, originalRequest?.url, text)
     }
 
-    /// The delegate hears nothing more until they are stored. Those of redirects stay in the agent.
+    /// The delegate gets no further message until they are stored. Cookies of redirects stay in the agent.
     private func storeCookies(of response: ResponseDescription) {
         guard let store = session.settings.storedCookies, let fields = response.setCookies,
             originalRequest?.httpShouldHandleCookies != false
@@ -147,8 +147,8 @@ extension BackgroundEngine {
         }
     }
 
-    /// Passes on what a server said to an upload, a bit at a time, and completes the task after it. Called when the task has ended, and whenever
-    /// the delegate has taken some.
+    /// Passes on the body of the response to an upload, a piece at a time, and then completes the task. Called when the task has ended,
+    /// and whenever the delegate has taken some.
     func readBody() {
         if case .passedOn = body { return }
         while case .file(let file) = body {

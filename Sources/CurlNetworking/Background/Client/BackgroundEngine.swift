@@ -1,25 +1,25 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// A task of a background session, in the program: what its owner wants goes to the agent, and what the agent tells goes to the delegate.
+/// A task of a background session, in the program: passes its owner's wishes to the agent, and the agent's messages to the delegate.
 ///
-/// This file holds the wishes, `BackgroundEngine+Delivery.swift` the messages and the end.
+/// This file has the wishes; `BackgroundEngine+Delivery.swift` has the messages and the end.
 ///
-/// `@unchecked Sendable`: `shared` guards what any thread may touch, the client's queue the rest.
+/// `@unchecked Sendable`: `shared` guards what any thread may use, the client's queue the rest.
 final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     // MARK: Never changes
 
     let identifier: Int
     let session: SessionCore
     let client: BackgroundClient
-    /// The task's name between program and agent.
+    /// Identifies the task between program and agent.
     let key: UUID
     let originalRequest: URLRequest?
     let kind: TaskSubmission.Kind
     let resumeData: Data?
     /// The same for an upload.
     let upload: UploadResumption?
-    /// It ended before this program was there: all that is left is telling the delegate.
+    /// It ended before this program attached: the delegate only has to be told.
     private let endedUnattended: Bool
     var isHidden: Bool { false }
     var listedTask: URLSessionTask? { endedUnattended ? nil : shared.withLock { $0.listedTask } }
@@ -32,11 +32,11 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     var body = Body.none
 
-    /// What a server said to an upload, on its way to the delegate.
+    /// The body of the response to an upload, on its way to the delegate.
     enum Body {
         case none
         case file(FileHandle)
-        /// The delegate has it, or is about to hear of it; then of the end.
+        /// The delegate has it or is about to get it, and then the end.
         case passedOn
     }
 
@@ -117,7 +117,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         }
     }
 
-    /// What the agent is to know.
+    /// The wish as the agent is told of it.
     var wish: TaskWish {
         shared.withLock { shared in
             let cancellation: TaskWish.Cancellation? =
@@ -134,12 +134,12 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         }
     }
 
-    /// The store that has cookies for the request; nil if it is to carry none.
+    /// The store with cookies for the request; nil if it carries none.
     var sentCookies: CookieStore? {
         originalRequest?.httpShouldHandleCookies == true ? session.settings.sentCookies : nil
     }
 
-    /// The new task as the agent is told of it; nil for a request that can't be.
+    /// The new task as the agent is told of it; nil for a request that can't be described.
     func submission(with cookies: [StoredCookie]) -> TaskSubmission? {
         guard let originalRequest, let request = RequestDescription(originalRequest) else { return nil }
         return TaskSubmission(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What background sessions do, as Apple's: everything else is refused with an error that says so.
+/// What background sessions can do, as on Apple's platforms: everything else is refused with an error that says so.
 enum BackgroundRules {
     /// What is wrong with a session; nil if nothing is.
     static func fault(of configuration: URLSessionConfiguration, hasDelegate: Bool) -> String? {
@@ -16,12 +16,12 @@ enum BackgroundRules {
         return nil
     }
 
-    /// Why tasks of a kind that an agent has no use for fail.
+    /// Why tasks of a kind that an agent can't do fail.
     static func refusal(of kind: String, _ url: URL?) -> URLError {
         URLError(.unknown, url, "\(kind) are not supported in background sessions.")
     }
 
-    /// What a task is; a failure for what isn't possible.
+    /// The kind of a task; a failure if a background session can't do it.
     static func kind(
         _ request: URLRequest?,
         _ consumer: Consumer,

@@ -1,9 +1,9 @@
 import Foundation
 
-// What an agent tells of a task, as the program shows it. No number of the agent's is believed further than that it isn't negative.
+// What an agent says of a task, as the program shows it. The agent's numbers are not trusted, except that they aren't negative.
 
 extension TaskState {
-    /// That of a task that an earlier program has made.
+    /// The state of a task that an earlier program has made.
     init(_ listing: TaskListing) {
         let submission = listing.submission
         self.init(
@@ -11,7 +11,7 @@ extension TaskState {
             currentRequest: submission.request.request
         )
         settings = submission.wish.settings
-        // It was resumed once: before that, no agent hears of a task.
+        // It was resumed once: before that, the agent isn't told of a task.
         _ = machine.resume()
         if submission.wish.isSuspended { _ = machine.suspend() }
         switch submission.wish.cancellation {
@@ -20,7 +20,7 @@ extension TaskState {
         case nil: break
         }
         show(listing.progress)
-        // What came before is no news.
+        // What came before isn't news.
         _ = mailbox.reportWritten(counters.received)
         _ = mailbox.reportSent(
             .init(total: counters.sent, expected: counters.expectedToSend, request: counters.requests)
@@ -49,7 +49,7 @@ extension TaskState {
         return schedules
     }
 
-    /// The same with an event.
+    /// The same for an event.
     mutating func apply(_ event: TaskEvent) -> Bool {
         switch event {
         case .resumed(let offset, let expected):
@@ -58,7 +58,7 @@ extension TaskState {
             return mailbox.post(.event(event))
         case .isWaitingForConnectivity, .informational:
             return mailbox.post(.event(event))
-        // Counted in the progress, not for other processes, or of no background task.
+        // Counted in the progress, not for other processes, or not sent for background tasks.
         case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote,
             .openedWebSocket, .closedWebSocket:
             return false

@@ -2,11 +2,11 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// The records of tasks that came together, in one file, which costs one wait for the disk: a record in each line. The file never grows. A record
-/// is void when its line begins with another character, which is written in its place: that works on a full disk, too. With the last one
-/// the file goes.
+/// The records of tasks that arrived together, in one file, which costs a single wait for the disk: one record in each line. The file
+/// never grows. A record is made void by overwriting the first character of its line, which also works on a full disk. The file is
+/// removed with its last record.
 ///
-/// A task whose record changes gets a file of its own. Used by the agent, on its queue.
+/// A task whose record changes gets its own file. Used by the agent, on its queue.
 ///
 /// `@unchecked Sendable`: see above.
 final class RecordBatch: @unchecked Sendable {
@@ -21,7 +21,7 @@ final class RecordBatch: @unchecked Sendable {
         self.path = path
     }
 
-    /// Those of the tasks whose records are here.
+    /// The keys of the tasks whose records are here.
     var keys: [UUID] { Array(offsets.keys) }
 
     func note(_ key: UUID, at offset: Int) {
@@ -33,14 +33,14 @@ final class RecordBatch: @unchecked Sendable {
         content.split(separator: separator).filter { $0.first != void }.map { ($0.startIndex - content.startIndex, $0) }
     }
 
-    /// There is no such record any more. Throws where it can't be made void: then another agent will find it.
+    /// Makes the record void. Throws if it can't: then another agent will find it.
     func remove(_ key: UUID) throws(SystemError) {
         guard let offset = offsets.removeValue(forKey: key) else { return }
         if !offsets.isEmpty { return try makeVoid(at: offset) }
         unlink(path)
     }
 
-    /// Removes the file where nothing in it is of any use.
+    /// Removes the file if all of its records are void.
     func removeIfEmpty() {
         if offsets.isEmpty { unlink(path) }
     }

@@ -2,11 +2,11 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// The files of one session: its record, those of its tasks, and what they receive. Used by the agent, on its queue.
+/// The files of one session: its record, its tasks' records, and what the tasks receive. Used by the agent, on its queue.
 ///
-/// A record is written to a temporary file, synced, and renamed: it is there as it was or as it is to be, whatever happens in between. Those of
-/// new tasks are renamed first, so that their names are on disk as well when they are synced. What is read may have been written by anybody who
-/// could, so it is checked, and set aside where it is wrong.
+/// A record is written to a temporary file, synced, and renamed, so it is complete in its old or its new state, whatever happens in
+/// between. Records of new tasks are renamed first, so that the sync covers their names as well. Anything that is read may have been
+/// written by somebody else, so it is checked, and set aside if it is wrong.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"
@@ -31,7 +31,7 @@ struct SessionFolder {
 
     func path(ofFile name: String) -> String { "\(path)/\(Self.filesName)/\(name)" }
 
-    /// Whether `name` is a file's in `files`, and nothing elsewhere.
+    /// Whether `name` can only be a file in `files`.
     static func isFileName(_ name: String) -> Bool {
         TemporaryName.kept.matches(name)
     }
@@ -43,7 +43,7 @@ struct SessionFolder {
 
     // MARK: - Writing
 
-    /// In place of an older record.
+    /// Replaces an older record.
     func write(_ record: TaskRecord) throws(URLError) {
         try write(encoded(record), named: record.name.text)
     }
@@ -52,12 +52,12 @@ struct SessionFolder {
         try write(encoded(record), named: Self.recordName)
     }
 
-    /// The first record of a task in a file of its own.
+    /// The first record of a task, in its own file.
     func add(_ record: TaskRecord) throws(URLError) {
         try write(encoded(record), named: record.name.text, isNew: true)
     }
 
-    /// The records of new tasks, all or none: one wait for the disk for all of them. nil where there is one, in a file of its own.
+    /// The records of new tasks, all or none, with a single wait for the disk. Returns nil for a single record, which gets its own file.
     func add(_ records: [TaskRecord]) throws(URLError) -> RecordBatch? {
         guard records.count > 1, let name = records.map(\.name).max(by: { $0.identifier < $1.identifier }) else {
             for record in records { try add(record) }
@@ -78,7 +78,7 @@ struct SessionFolder {
         unlink(path(name.text))
     }
 
-    /// Removes the folder and everything in it; what was set aside stays.
+    /// Removes the folder and everything in it, except what was set aside.
     func remove() {
         try? FileManager.default.removeItem(at: files)
         unlink(path(Self.recordName))
@@ -120,7 +120,7 @@ struct SessionFolder {
 
     // MARK: - Reading
 
-    /// The session's record; nil where there is none that makes sense.
+    /// The session's record; nil if there is no valid one.
     func readSession() -> SessionRecord? {
         guard let record = read(SessionRecord.self, named: Self.recordName) else { return nil }
         guard record.version == TaskRecord.currentVersion else {
@@ -130,7 +130,7 @@ struct SessionFolder {
         return record
     }
 
-    /// The tasks, in the order of their numbers. What isn't one of ours is set aside.
+    /// The tasks, in the order of their identifiers. What isn't a valid record is set aside.
     func readTasks() -> [StoredTask] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         for name in names where name.hasSuffix(".new") { unlink(path(name)) }
@@ -148,7 +148,7 @@ struct SessionFolder {
         return tasks.values.sorted { $0.record.submission.identifier < $1.record.submission.identifier }
     }
 
-    /// Each line is a record of its own: one that is wrong is set aside alone. Void is that of a task which has a file of its own.
+    /// Each line is a record of its own: only invalid ones are set aside. The record of a task that has its own file is void.
     private func readBatch(_ name: String, into tasks: inout [UUID: StoredTask]) {
         guard let content = content(of: name) else { return }
         let batch = RecordBatch(path: path(name))
@@ -179,7 +179,7 @@ struct SessionFolder {
         return record
     }
 
-    /// nil where there is no such file, or it isn't one of ours.
+    /// nil if there is no such file, or it isn't one of ours.
     private func content(of name: String) -> Data? {
         let descriptor = open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -202,13 +202,13 @@ struct SessionFolder {
         }
     }
 
-    /// Moves a file out of the way, where somebody may look at it.
+    /// Moves a file out of the way, to where it can be inspected.
     private func setAside(_ name: String, _ reason: String) {
         let aside = placeAside(name, reason)
         if rename(path(name), aside) != 0 { unlink(path(name)) }
     }
 
-    /// The same with what `name` is given to.
+    /// The same for part of the file `name`.
     private func setAside(_ content: Data, _ name: String, _ reason: String) {
         let aside = placeAside(name, reason)
         let descriptor = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -226,7 +226,7 @@ struct SessionFolder {
 
     // MARK: - Files
 
-    /// Removes what no task knows: the remains of agents that were killed.
+    /// Removes files that belong to no task, left behind by agents that were killed.
     func removeFiles(except known: Set<String>) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name)
         {

@@ -2,8 +2,8 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// Where the state of a program's background sessions is: a folder of this user's with a folder for each session, the agent's lock, its
-/// socket and its log.
+/// The folder with the state of a program's background sessions: accessible only to this user, with a folder for each session, the
+/// agent's lock, its socket and its log.
 struct StateFolder: Sendable, Hashable {
     static let socketName = "agent.socket"
     static let lockName = "agent.lock"
@@ -16,7 +16,7 @@ struct StateFolder: Sendable, Hashable {
         self.url = URL(fileURLWithPath: url.path, isDirectory: true).standardizedFileURL
     }
 
-    /// That of a session with `configuration`.
+    /// The folder of a session with `configuration`.
     init(of configuration: URLSessionConfiguration) {
         if let folder = configuration.curl.background.folder {
             self.init(folder)
@@ -25,7 +25,7 @@ struct StateFolder: Sendable, Hashable {
         }
     }
 
-    /// The one in the user's folder for state (XDG Base Directory Specification).
+    /// The folder within the user's state directory (XDG Base Directory Specification).
     init(named name: String) {
         let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let base =
@@ -36,23 +36,23 @@ struct StateFolder: Sendable, Hashable {
         self.init(folder.appendingPathComponent(safe.replacingOccurrences(of: "/", with: "_"), isDirectory: true))
     }
 
-    /// The running program's.
+    /// The running program's name.
     static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
 
     var sessions: URL { url.appendingPathComponent(Self.sessionsName, isDirectory: true) }
 
-    /// That of one session: identifiers may be anything, so its name is a digest.
+    /// The folder of one session: identifiers may be anything, so it is named by a digest.
     func session(_ identifier: String) -> URL {
         sessions.appendingPathComponent(String(SHA256.digest(of: identifier.utf8).prefix(32)), isDirectory: true)
     }
 
-    /// Makes the folder where it isn't there, and makes sure that it is this user's alone.
+    /// Creates the folder if it doesn't exist, and ensures that only this user can access it.
     func prepare() throws(URLError) {
         try Self.makePrivate(url)
         try Self.makePrivate(sessions)
     }
 
-    /// Makes a folder, and those above it, that nobody else can look into. One that is there already is closed to others if it is this user's.
+    /// Creates a folder, and those above it, that nobody else can look into. An existing one is closed to others if it is this user's.
     static func makePrivate(_ folder: URL) throws(URLError) {
         if mkdir(folder.path, 0o700) == 0 { return }
         var code = errno
@@ -93,19 +93,19 @@ struct StateFolder: Sendable, Hashable {
         }
     }
 
-    /// The highest number of the tasks of which a session has records; nil where it has none. It is in the files' names. Any thread; reads the
-    /// folder.
+    /// The highest identifier of the tasks that a session has recorded, taken from the files' names; nil if there are none. Any thread;
+    /// reads the folder.
     func lastTaskIdentifier(of session: String) -> Int? {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.session(session).path)) ?? []
         return names.compactMap { RecordName($0) ?? RecordName(batch: $0) }.map(\.identifier).max()
     }
 }
 
-/// The name of a task's record, or of a batch of records: then it is that of the task with the highest number.
+/// The name of a task's record, or of a batch of records, which has the highest identifier among its tasks.
 struct RecordName: Hashable {
     static let suffix = ".task"
     static let batchSuffix = ".tasks"
-    /// The numbers that a task may have. No session comes near the last one by counting.
+    /// The identifiers that a task may have. No session reaches the last one by counting.
     static let identifiers = 1...(1 << 32)
 
     var identifier: Int
@@ -133,7 +133,7 @@ struct RecordName: Hashable {
             let key = UUID(uuidString: String(parts[1]))
         else { return nil }
         self.init(identifier: identifier, key: key)
-        // There is one way to write it.
+        // There is only one way to write it.
         guard stem + suffix == name else { return nil }
     }
 

@@ -1,13 +1,13 @@
 import CurlTransport
 import Foundation
 
-/// What is on disk of a task: its record, alone or among those that came with it, and the files that the record names. Used by the agent, on its
-/// queue.
+/// What is on disk of a task: its record, alone or in the batch with which it arrived, and the files that the record names. Used by the
+/// agent, on its queue.
 struct StoredTask {
-    /// As it is to be; on disk it is as it was when it was last saved.
+    /// The record as it should be; the one on disk is as it was last saved.
     var record: TaskRecord
     private let folder: SessionFolder
-    /// Where the record is as long as it is what it was when the task came; nil where it has a file of its own.
+    /// The batch with the task's first record; nil if the task has its own file.
     private var batch: RecordBatch?
 
     init(_ record: TaskRecord, in folder: SessionFolder, batch: RecordBatch?) {
@@ -26,21 +26,21 @@ struct StoredTask {
         return names
     }
 
-    /// Where this throws, the record on disk is what it was.
+    /// If this throws, the record on disk is unchanged.
     mutating func save() throws(URLError) {
         guard let batch else { return try folder.write(record) }
-        // On disk before the other one is void.
+        // The new record is on disk before the other one is void.
         try folder.add(record)
         self.batch = nil
         do throws(SystemError) {
             try batch.remove(key)
         } catch {
-            // Another agent takes the task's own.
+            // Another agent prefers the task's own file.
             folder.log.write("task \(record.submission.identifier): its first record stays: \(error)")
         }
     }
 
-    /// Goes on from there, and from nowhere else: the partial file of before is removed, unless this names the same.
+    /// Continues from `new` and nothing else: the earlier partial file is removed, unless this names the same.
     mutating func replaceResumeData(with new: Data?) {
         if let old = partialFile(record.resumeData), old.name != partialFile(new)?.name { folder.removeFile(old.name) }
         record.resumeData = new
@@ -50,7 +50,7 @@ struct StoredTask {
         resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
     }
 
-    /// Nothing of the task stays.
+    /// Nothing of the task is kept.
     mutating func remove() {
         if let file = record.ending?.file { folder.removeFile(file) }
         replaceResumeData(with: nil)

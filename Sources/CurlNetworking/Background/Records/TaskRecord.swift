@@ -1,18 +1,18 @@
 import Foundation
 
-/// What is kept of a task, so that another agent can go on with it.
+/// What is kept of a task, so that another agent can continue it.
 struct TaskRecord: Codable, Sendable {
     static let currentVersion = 1
 
     private(set) var version = Self.currentVersion
     var submission: TaskSubmission
-    /// What a download goes on from: newer than the submission's.
+    /// What a download continues from: newer than the submission's.
     var resumeData: Data?
-    /// Where an upload goes on, if its server has offered that.
+    /// Where an upload can be resumed, if its server has offered that.
     var upload: UploadResource?
-    /// For how long agents have worked on it, in seconds; with `timeoutIntervalForResource` it ends.
+    /// How long agents have worked on the task, in seconds; limited by `timeoutIntervalForResource`.
     var elapsed: TimeInterval = 0
-    /// Set once it is over, until the program has acknowledged that.
+    /// Set once the task is over, until the program has acknowledged that.
     var ending: TaskEnding?
 
     init(_ submission: TaskSubmission) {
@@ -21,8 +21,8 @@ struct TaskRecord: Codable, Sendable {
         upload = submission.upload.flatMap { submission.mayGoOn(at: $0) ? $0 : nil }
     }
 
-    /// Whether the task has succeeded with so little that making it once more, where program and agent are killed before the end is told, costs
-    /// less than writing down the ends of all such tasks.
+    /// Whether the task has succeeded with so few bytes that repeating it, if program and agent are both killed before its end is told,
+    /// costs less than recording the ends of all such tasks.
     ///
     /// - Parameter size: In bytes.
     func mayBeRepeated(below size: Int64) -> Bool {
@@ -34,7 +34,7 @@ struct TaskRecord: Codable, Sendable {
 
     var name: RecordName { RecordName(identifier: submission.identifier, key: submission.key) }
 
-    /// Why this can't be a record of ours, whoever has written it; nil if it may be.
+    /// Why this can't be a valid record, whoever has written it; nil if it may be.
     var fault: String? {
         if version != Self.currentVersion { return "version \(version)" }
         if let fault = submission.fault { return fault }
@@ -43,12 +43,12 @@ struct TaskRecord: Codable, Sendable {
         return (0...Self.longest).contains(elapsed) ? nil : "a time that makes no sense"
     }
 
-    /// In seconds: a century, which is as long as a time-out may be.
+    /// In seconds: a century, the longest time-out.
     private static let longest: TimeInterval = 100 * 366 * 24 * 60 * 60
 }
 
 extension TaskSubmission {
-    /// Why an agent can't do this; nil if it may try.
+    /// Why an agent can't do this; nil if it can try.
     var fault: String? {
         switch Scheme(request.url) {
         case .http, .https: break
@@ -58,7 +58,7 @@ extension TaskSubmission {
         return RecordName.identifiers.contains(identifier) ? nil : "no number"
     }
 
-    /// Whether an upload can be resumed there: the request's credentials go to its own origin alone.
+    /// Whether an upload may be resumed there: the request's credentials are sent only to its own origin.
     func mayGoOn(at resource: UploadResource) -> Bool {
         guard case .upload = kind, let origin = Origin(request.url) else { return false }
         return Origin(resource.url) == origin
@@ -70,9 +70,9 @@ struct SessionRecord: Codable, Sendable {
     private(set) var version = TaskRecord.currentVersion
     var identifier: String
     var settings: SessionDescription
-    /// Whether the program's delegate answers challenges about connections; nil as long as nobody has asked it.
+    /// Whether the program's delegate answers challenges about connections; nil until it has been asked.
     var answersChallenges: Bool?
-    /// The launch command was run, and nobody has come since.
+    /// The launch command has been run, and no program has attached since.
     var hasLaunched = false
 
     init(identifier: String, settings: SessionDescription) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A challenge on its way from an agent to the program that is attached.
+/// A challenge on its way from an agent to the attached program.
 struct ChallengeQuery: Codable, Sendable {
     var host: String
     var port: Int
@@ -10,13 +10,13 @@ struct ChallengeQuery: Codable, Sendable {
     var isProxy: Bool
     var proxyType: String?
     var previousFailureCount: Int
-    /// Of a server's certificate.
+    /// The server's certificate and its verification.
     var trust: ServerTrust?
     /// The authorities whose client certificates a server accepts.
     var authorities: [Data]?
-    /// The response that asked.
+    /// The response with the challenge.
     var response: ResponseDescription?
-    /// To be put to the session's delegate rather than the task's.
+    /// Asked of the session's delegate rather than the task's.
     var isOfConnection: Bool
 
     init(_ challenge: URLAuthenticationChallenge, isOfConnection: Bool) {
@@ -108,7 +108,7 @@ struct ChallengeReply: Codable, Sendable {
 
     var disposition: Disposition
     var credential: Credential?
-    /// Whether a delegate of the program implements a method for challenges. If none does, there is no use in asking again.
+    /// Whether a delegate of the program implements a method for challenges. If none does, asking again is pointless.
     var isOfDelegate: Bool
 
     init(_ answer: ChallengeAnswer) {

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-// Foundation's types as values that can be written down, and made again from what was.
+// Foundation's types as values that can be encoded, and made from them again.
 
 struct RequestDescription: Codable, Sendable, Equatable {
     var url: URL
@@ -41,10 +41,10 @@ struct ResponseDescription: Codable, Sendable, Equatable {
     var url: URL
     var status: Int
     var fields: [String: String]
-    /// Those of `Set-Cookie`, one by one; nil if there is none, or cookies aren't stored.
+    /// The `Set-Cookie` fields, one by one; nil if there is none, or cookies aren't stored.
     var setCookies: [String]?
 
-    /// nil for what isn't HTTP.
+    /// nil for a response that isn't HTTP.
     init?(_ response: URLResponse?) {
         guard let response = response as? HTTPURLResponse, let url = response.url else { return nil }
         self.url = url
@@ -52,7 +52,7 @@ struct ResponseDescription: Codable, Sendable, Equatable {
         fields = Self.texts(of: response.allHeaderFields)
     }
 
-    /// Header fields as texts, whatever the program or Foundation has for them. Of two with the same text as their name, one is left.
+    /// Header fields as strings, whatever the program or Foundation uses for them. Of two whose names are the same string, one is kept.
     static func texts(of fields: [AnyHashable: Any]) -> [String: String] {
         Dictionary(
             fields.map { ($0.key.base as? String ?? "\($0.key)", $0.value as? String ?? "\($0.value)") },
@@ -65,7 +65,7 @@ struct ResponseDescription: Codable, Sendable, Equatable {
     }
 }
 
-/// A `URLError`, with as much of its `userInfo` as makes sense elsewhere.
+/// A `URLError`, with the parts of its `userInfo` that make sense in another process.
 struct ErrorDescription: Codable, Sendable, Equatable {
     var code: Int
     var text: String?
@@ -113,7 +113,7 @@ struct CookieDescription: Codable, Sendable, Equatable {
     var isSecure: Bool
     var isHTTPOnly: Bool
     var expires: Date?
-    /// nil for all.
+    /// nil for all ports.
     var ports: [Int]?
 
     init(_ stored: StoredCookie) {
@@ -128,18 +128,18 @@ struct CookieDescription: Codable, Sendable, Equatable {
         ports = stored.ports.isEmpty ? nil : stored.ports
     }
 
-    /// nil for what can't be a cookie.
+    /// nil if it can't be a cookie.
     var stored: StoredCookie? {
         var properties: [HTTPCookiePropertyKey: Any] = [.name: name, .value: value, .domain: domain, .path: path]
         if isSecure { properties[.secure] = "TRUE" }
         if isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
         properties[.expires] = expires
-        // The stock cookie has no list of ports beside a date.
+        // The stock cookie can't have both a list of ports and a date.
         return HTTPCookie(properties: properties).map { StoredCookie($0, ports: ports) }
     }
 }
 
-/// The file that an upload sends: whether it is still the one that the program meant.
+/// The file that an upload sends, to check that it is still the one that the program meant.
 struct UploadFile: Codable, Sendable, Equatable {
     var path: String
     var device: UInt64
@@ -149,7 +149,7 @@ struct UploadFile: Codable, Sendable, Equatable {
     var modifiedSeconds: Int64
     var modifiedNanoseconds: Int64
 
-    /// nil where there is no such file, or it isn't a regular one.
+    /// nil if there is no such file, or it isn't a regular one.
     init?(_ url: URL) {
         var status = stat()
         path = url.standardizedFileURL.path
@@ -163,7 +163,7 @@ struct UploadFile: Codable, Sendable, Equatable {
 
     var url: URL { URL(fileURLWithPath: path, isDirectory: false) }
 
-    /// Why it can't be sent any more; nil where nothing has happened to it.
+    /// Why it can't be sent any more; nil if it is unchanged.
     var problem: URLError? {
         guard let now = UploadFile(url) else {
             return URLError(.fileDoesNotExist, url, "The file to upload has been removed since the task was made.")

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Cuts what comes out of a socket into messages. A value, tested without sockets.
+/// Splits the bytes from a socket into messages. A value, tested without sockets.
 ///
-/// A frame is the length of its content, 4 bytes with the most significant first, and the content: a message as JSON. Whoever is at the
-/// other end, a frame that is too large ends the connection before anything is kept of it.
+/// A frame is the length of its content, 4 bytes in big-endian order, and the content: a message as JSON. A frame that is too large ends
+/// the connection before any of it is kept, whoever is at the other end.
 struct FrameReader {
     /// In bytes. A request with its body and its credentials has to fit.
     static let maximumLength = 32 << 20
@@ -14,7 +14,7 @@ struct FrameReader {
     }
 
     private var bytes = Data()
-    /// Where the next frame begins. What comes before it is removed when there is more to be added.
+    /// Where the next frame begins. What comes before is removed when more is added.
     private var start = 0
 
     /// Whether a frame has begun and isn't complete.
@@ -28,7 +28,7 @@ struct FrameReader {
         bytes.append(contentsOf: new)
     }
 
-    /// The content of the next complete frame; nil where more has to come.
+    /// The content of the next complete frame; nil if more has to come.
     mutating func next() throws(Oversized) -> Data? {
         guard bytes.count - start >= Self.prefixLength else { return nil }
         let content = start + Self.prefixLength
@@ -39,7 +39,7 @@ struct FrameReader {
         return Data(bytes[content..<start])
     }
 
-    /// `content` as a frame; nil where it is too long for one.
+    /// `content` as a frame; nil if it is too long for one.
     static func frame(_ content: Data) -> Data? {
         guard content.count <= maximumLength else { return nil }
         var frame = Data(capacity: prefixLength + content.count)

@@ -2,18 +2,18 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A connection over which messages go both ways. Everything happens on its queue, which calls `received` and, once, `ended`.
+/// A connection over which messages go in both directions. Everything happens on its queue, which calls `received` and, once, `ended`.
 ///
-/// What is sent leaves when the queue has done what it has to do by then, all of it in one write; what has come together is received together.
+/// Messages are sent when the queue has finished its present work, all in one write; messages that arrive together are received together.
 ///
-/// `@unchecked Sendable`: used on its queue alone.
+/// `@unchecked Sendable`: used only on its queue.
 final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable & Sendable>: @unchecked Sendable {
     let peer: UnixSocket.Peer
     private let descriptor: Int32
     private let queue: DispatchQueue
     private var connection = Connection.closed
     private var frames = FrameReader()
-    /// What has yet to be written. It begins with what the other end had no room for.
+    /// What has yet to be written. It begins with bytes for which the other end had no room.
     private var unsent = Data()
 
     private enum Connection {
@@ -21,7 +21,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         case open(DescriptorWatch)
         /// The queue is about to write.
         case gathering(DescriptorWatch)
-        /// Waits for the other end to have room.
+        /// Waits until the other end has room.
         case clogged(DescriptorWatch)
         case closed
     }
@@ -29,17 +29,17 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     private let received: ([Incoming]) -> Void
     private let ended: (String?) -> Void
 
-    /// What waits for a peer that doesn't read is bounded, in bytes.
+    /// The most that may wait for a peer that doesn't read, in bytes.
     private static var maximumUnsent: Int { 256 << 20 }
-    /// More than this is written at once, in bytes.
+    /// As soon as there is more than this, in bytes, it is written.
     private static var maximumGathered: Int { 64 << 10 }
 
-    /// Takes over `descriptor`. Where this throws, it is closed: the other end is another user's process (`EPERM`), or this one is out of
-    /// descriptors.
+    /// Takes over `descriptor`. If this throws, it is closed: the other end is another user's process (`EPERM`), or this process has run
+    /// out of descriptors.
     ///
     /// - Parameters:
     ///   - received: Gets all messages, one or more at a time, in order.
-    ///   - ended: Called when the connection is over, with the reason if that is anything but its end. Not after `close()`.
+    ///   - ended: Called when the connection is over, with the reason unless it simply ended. Not called after `close()`.
     init(
         _ descriptor: Int32,
         on queue: DispatchQueue,
@@ -71,7 +71,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
 
     private var isOpen: Bool { if case .closed = connection { false } else { true } }
 
-    /// Ends the connection; what the other end has no room for is lost.
+    /// Ends the connection; bytes for which the other end has no room are lost.
     func close() {
         flush()
         switch connection {
@@ -97,7 +97,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
 
     // MARK: - Reading
 
-    /// Reads what there is, such that the end of a process is noticed that has closed its end meanwhile.
+    /// Reads what has arrived, and so notices if the other process has meanwhile closed its end.
     func read() {
         guard isOpen else { return }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
@@ -136,7 +136,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
 
     // MARK: - Writing
 
-    /// Sends a message a little later, or when the other end has room. False where it is too long to be sent.
+    /// Sends a message a little later, or when the other end has room. False if it is too long.
     @discardableResult
     func send(_ message: Outgoing) -> Bool {
         guard isOpen else { return true }
@@ -156,7 +156,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         return true
     }
 
-    /// Writes what has been gathered: a process may end after that.
+    /// Writes what has been gathered: the process may exit after that.
     func flush() {
         if case .gathering = connection { write() }
     }
@@ -167,7 +167,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { break }
-                // The reading end tells of it, after what had come before: there is no connection without all messages.
+                // The reading end reports it, after everything that had come before: a connection either has all messages or is over.
                 shutdown(descriptor, Int32(SHUT_RDWR))
                 unsent = Data()
                 break

@@ -1,28 +1,28 @@
 import Foundation
 
-// What a program and its agent say to each other. Both are of the same user, and each treats what the other says as untrusted all the same:
-// it may be of another version, or damaged.
+// The messages between a program and its agent. Both belong to the same user, and still each treats what the other says as untrusted: it
+// may be of another version, or damaged.
 
-/// What a program says.
+/// A message from a program.
 enum ClientMessage: Codable, Sendable {
     /// The first message of a connection.
     case hello(Hello)
-    /// A new task. The agent answers `accepted` once a record of it is on disk. A second one with the same key changes nothing.
+    /// A new task. The agent answers `accepted` once it is recorded on disk. A second one with the same key changes nothing.
     case submit(TaskSubmission)
-    /// What the program wants of a task now.
+    /// The program's current wish for a task.
     case wish(UUID, TaskWish)
-    /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`. It may be another agent than the one
-    /// that told.
+    /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`. It may be another agent than the
+    /// one that told the program.
     case acknowledge(UUID)
     /// The agent answers `checkpoint` with the same number.
     case checkpoint(UUID, Int)
     case answer(Int, ChallengeReply)
     /// The agent answers `status`. Without `hello`.
     case status
-    /// Cancels all tasks of a session, or of all, as if the user had quit the program for good. Without `hello`; the agent answers `done`.
+    /// Cancels all tasks of a session, or of all, as if the user had force-quit the program. Without `hello`; the agent answers `done`.
     case cancelAll(session: String?)
 
-    /// The key of the task that it is about, if it is about one.
+    /// The key of the task that the message is about, if any.
     var task: UUID? {
         switch self {
         case .submit(let submission): submission.key
@@ -32,16 +32,16 @@ enum ClientMessage: Codable, Sendable {
     }
 }
 
-/// What an agent says.
+/// A message from an agent.
 enum AgentMessage: Codable, Sendable {
     /// The answer to `hello`: the program is attached to the session.
     case welcome([TaskListing])
-    /// The other answer. The connection ends.
+    /// The other answer to `hello`. The connection ends.
     case refused(Refusal)
     case accepted(UUID)
     case progress([TaskProgress])
     case event(UUID, TaskEvent)
-    /// `key` is nil for a question about a connection of no particular task.
+    /// `key` is nil for a question about a connection that belongs to no particular task.
     case question(Int, key: UUID?, ChallengeQuery)
     case ended(UUID, TaskEnding)
     case checkpoint(Int, Data?)
@@ -51,11 +51,11 @@ enum AgentMessage: Codable, Sendable {
 }
 
 struct Hello: Codable, Sendable {
-    /// Of the protocol. Whatever else changes, `hello` keeps its name and this field.
+    /// The version of the protocol. Whatever else changes, `hello` keeps its name and this field.
     static let currentVersion = 1
 
     var version = Self.currentVersion
-    /// The session's.
+    /// The session's identifier.
     var identifier: String
     var settings: SessionDescription
 }
@@ -68,27 +68,27 @@ enum Refusal: Codable, Sendable, Equatable {
     case other(String)
 }
 
-/// What an agent needs to know of a new task, and keeps as long as it has the task.
+/// What an agent needs to know about a new task, and keeps as long as it has the task.
 struct TaskSubmission: Codable, Sendable {
     enum Kind: Codable, Sendable, Equatable {
         case download
         case upload(UploadFile)
     }
 
-    /// Names the task, whoever's number it is.
+    /// Identifies the task, whatever its number.
     var key: UUID
     /// The task's number in its session.
     var identifier: Int
     var kind: Kind
     var request: RequestDescription
-    /// What a download goes on from.
+    /// What a download continues from.
     var resumeData: Data?
-    /// Where an upload goes on.
+    /// Where an upload continues.
     var upload: UploadResource?
-    /// Those that the program's storage has for the request.
+    /// The cookies that the program's storage has for the request.
     var cookies: [CookieDescription]
     var wish: TaskWish
-    /// Whether no delegate has a method for the task's metrics, which then needn't be kept nor sent. nil for no.
+    /// Whether no delegate has a method for the task's metrics, which then needn't be kept or sent. nil for no.
     var ignoresMetrics: Bool?
 }
 
@@ -103,19 +103,19 @@ struct TaskWish: Codable, Sendable, Equatable {
     var settings: TaskSettings
 }
 
-/// What a program that attaches gets to know of a task.
+/// What an attaching program is told about a task.
 struct TaskListing: Codable, Sendable {
     var submission: TaskSubmission
     var progress: TaskProgress
-    /// Of a task that has ended, and whose end was not acknowledged.
+    /// The end of a task whose end hasn't been acknowledged.
     var ending: TaskEnding?
 }
 
-/// How far a task is. Each replaces the one before.
+/// The progress of a task. Each replaces the one before.
 struct TaskProgress: Codable, Sendable {
     var key: UUID
     var counters = TaskCounters()
-    /// Only where it isn't the original one.
+    /// nil if it is the original one.
     var currentRequest: RequestDescription?
     var response: ResponseDescription?
 }
@@ -124,18 +124,17 @@ struct TaskProgress: Codable, Sendable {
 struct TaskEnding: Codable, Sendable {
     /// nil for success.
     var error: ErrorDescription?
-    /// Where the body of the response is: a download's file, or what the server said to an upload. In the session's folder; a name without
-    /// slashes.
+    /// The name of the file with the response's body, a download's or an upload's, in the session's folder; without slashes.
     var file: String?
-    /// Of a download that was cancelled to go on later, or that failed.
+    /// Of a download that was cancelled to be resumed later, or that failed.
     var resumeData: Data?
-    /// Where an upload can go on that was cancelled for that, or that failed.
+    /// Where an upload can be resumed that was cancelled for that, or that failed.
     var upload: UploadResource?
     var progress: TaskProgress
     var metrics: MetricsDescription?
 }
 
-/// For those who look at an agent.
+/// For people who inspect an agent.
 struct SessionStatus: Codable, Sendable {
     struct Task: Codable, Sendable {
         var identifier: Int
@@ -147,7 +146,7 @@ struct SessionStatus: Codable, Sendable {
     }
 
     var identifier: String
-    /// The program that is attached.
+    /// The attached program.
     var pid: Int32?
     var tasks: [Task]
 }

@@ -1,14 +1,14 @@
 import CurlTransport
 import Foundation
 
-/// How long a task took, with all of its hops: those of every attempt.
+/// How long a task took, with the hops of all attempts.
 struct MetricsDescription: Codable, Sendable, Equatable {
     var start: Date
     var end: Date
     var redirectCount: Int
     private(set) var hops: [HopDescription]
 
-    /// An agent may try for days: of the hops, the last ones are kept.
+    /// An agent may try for days, so only the last hops are kept.
     static let maximumHops = 50
 
     init(_ metrics: TaskMetrics) {
@@ -18,7 +18,7 @@ struct MetricsDescription: Codable, Sendable, Equatable {
         hops = metrics.hops.suffix(Self.maximumHops).compactMap(HopDescription.init)
     }
 
-    /// The task was attempted once more.
+    /// Adds another attempt.
     mutating func add(_ next: MetricsDescription) {
         end = next.end
         redirectCount = next.redirectCount
@@ -26,7 +26,7 @@ struct MetricsDescription: Codable, Sendable, Equatable {
     }
 
     var metrics: TaskMetrics {
-        // Dates may be anything that is a number, or not even that.
+        // Dates may be any number, or not even that.
         let duration = end.timeIntervalSince(start)
         return TaskMetrics(
             hops: hops.map(\.hop),
@@ -36,7 +36,7 @@ struct MetricsDescription: Codable, Sendable, Equatable {
     }
 }
 
-/// One request and its response. The request's body isn't told again.
+/// One request and its response. The request's body is left out.
 struct HopDescription: Codable, Sendable, Equatable {
     var request: RequestDescription
     var start: Date

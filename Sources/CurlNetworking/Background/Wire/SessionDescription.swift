@@ -1,8 +1,8 @@
 import Foundation
 
-/// A background session's configuration, as far as its agent needs it. It may hold passwords, such as a proxy's.
+/// The part of a background session's configuration that its agent needs. It may contain passwords, such as a proxy's.
 struct SessionDescription: Codable, Sendable {
-    /// The program and its delegate's type: while they are the same, the delegate answers as it did.
+    /// The program and its delegate's type: as long as they are the same, the delegate answers as before.
     var program: String
     /// In seconds.
     var requestTimeout: TimeInterval
@@ -18,7 +18,7 @@ struct SessionDescription: Codable, Sendable {
     var isDiscretionary: Bool
     var launchCommand: [String]
     var resumableSize: Int64
-    /// Where the program's partial downloads are, and no others that it may hand over.
+    /// The only directory from which the program may hand over partial downloads.
     var temporaryDirectory: URL?
     var options: AgentOptions
 
@@ -56,8 +56,8 @@ struct SessionDescription: Codable, Sendable {
         return "\(type) \(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
     }
 
-    /// The configuration of the agent's own session, whose files are in `folder`. Throws where it makes no sense: it may have been read
-    /// from a file.
+    /// The configuration of the agent's own session, whose files are in `folder`. Throws if it makes no sense: it may have been read from
+    /// a file.
     func makeConfiguration(in folder: URL) throws -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
@@ -81,8 +81,8 @@ struct SessionDescription: Codable, Sendable {
         configuration.httpShouldSetCookies = usesCookies
         if !acceptsCookies { configuration.httpCookieAcceptPolicy = .never }
         if !usesCookies, !acceptsCookies { configuration.httpCookieStorage = nil }
-        // That there is a storage says that tasks have cookies: each has its own.
-        // Only what the program has in its storage is a credential of its own; the agent asks for it.
+        // Having a storage only says that tasks have cookies: each has its own.
+        // Only credentials in the program's own storage count, and the agent asks the program for them.
         configuration.urlCredentialStorage = nil
         var curl = options.options
         curl.temporaryDirectory = folder
@@ -93,7 +93,7 @@ struct SessionDescription: Codable, Sendable {
     }
 }
 
-/// The options that an agent works by. A test says which the others are.
+/// The options that the agent applies. A test lists the others.
 struct AgentOptions: Codable, Sendable {
     var tls: CurlOptions.TLSOptions
     var strictTransportSecurity: CurlOptions.StrictTransportSecurity

@@ -5,7 +5,7 @@ import Glibc
 
 /// Sockets in the file system, between processes of one user.
 enum UnixSocket {
-    /// Who is at the other end.
+    /// The process at the other end.
     struct Peer: Equatable {
         var pid: Int32
         var user: UInt32
@@ -13,14 +13,14 @@ enum UnixSocket {
 
     private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 
-    /// A socket on which `name` in `folder` can be connected to; in place of one that was left behind. The caller has made sure that nobody
-    /// listens there.
+    /// Makes a socket that accepts connections to `name` in `folder`, replacing one that was left behind. The caller has made sure that
+    /// nobody is listening there.
     static func listen(_ name: String, in folder: URL) throws(SystemError) -> Int32 {
         try with(name, in: folder) { (path) throws(SystemError) in
             let descriptor = socket(AF_UNIX, type, 0)
             guard descriptor >= 0 else { throw .current }
             unlink(path)
-            // Made without access for others: the permissions count when somebody connects.
+            // Created without access for others: the permissions count when somebody connects.
             let mask = umask(0o077)
             let isBound = withAddress(path) { bind(descriptor, $0, $1) } == 0
             let error = SystemError.current
@@ -48,7 +48,7 @@ enum UnixSocket {
         }
     }
 
-    /// Who is at the other end of a connection, as the kernel knows it; nil where it doesn't.
+    /// The process at the other end of a connection, according to the kernel; nil if that doesn't know it.
     static func peer(of descriptor: Int32) -> Peer? {
         // struct ucred
         var credentials: (pid: Int32, user: UInt32, group: UInt32) = (0, 0, 0)
@@ -57,7 +57,8 @@ enum UnixSocket {
         return Peer(pid: credentials.pid, user: credentials.user)
     }
 
-    /// The address has room for 107 bytes of path, and folders may have more: then the way leads through a descriptor of the folder.
+    /// The address has room for a path of 107 bytes, and folders may have longer ones: then the path leads through a descriptor of the
+    /// folder.
     private static func with<Result>(
         _ name: String,
         in folder: URL,

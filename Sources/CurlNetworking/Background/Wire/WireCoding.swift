@@ -1,6 +1,6 @@
 import Foundation
 
-/// How messages and records are written: as JSON. Programs may set any number, infinity included, which JSON has no number for. Any thread.
+/// How messages and records are encoded: as JSON. Programs may set any number, including infinity, which JSON can't express. Any thread.
 enum WireCoding {
     static let encoder = {
         let encoder = JSONEncoder()
