@@ -77,7 +77,7 @@ package final class Channel: TransferHandler {
     private var hasReachedEnd = false
     /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
-    /// Makes a round of its own in which bytes are read.
+    /// Schedules a round in which bytes are read.
     private var readSoon: Deadline?
 
     private var isServing = false

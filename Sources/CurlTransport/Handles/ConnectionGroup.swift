@@ -6,7 +6,7 @@ import Glibc
 /// It is the context libcurl passes when it opens a connection's socket and when it closes it, long after the transfer that opened it. So
 /// each open socket retains it.
 ///
-/// `@unchecked Sendable`: what changes is touched on the loop alone.
+/// `@unchecked Sendable`: what changes is used only on the loop.
 package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop

@@ -13,7 +13,7 @@ extension EasyHandle {
         )
     }
 
-    /// The socket of a connection that libcurl has made for a `Channel`; nil where there is none.
+    /// The socket of a connection that libcurl has made for a `Channel`; nil if there is none.
     /// https://curl.se/libcurl/c/CURLINFO_ACTIVESOCKET.html
     var activeSocket: Int32? {
         var socket = CURL_SOCKET_BAD

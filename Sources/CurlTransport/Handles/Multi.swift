@@ -19,7 +19,7 @@ package final class Multi {
     /// Unchecked for the reason that a `Deadline` gives.
     @exclusivity(unchecked) private var running = RunningTransfers()
 
-    /// Those that stand, by their sockets. Their handles are in `running`, too.
+    /// The open channels, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
 
     /// libcurl's timer; `wantsTimeout` stands for one of 0 ms, which fires in the next round of the turn.
@@ -325,7 +325,7 @@ package final class Multi {
         }
     }
 
-    /// After libcurl has had a chance to do what it has planned for them.
+    /// Called once libcurl has had a chance to do what it has planned for them.
     private func endStranded() {
         stranded.retry()
         runAll()
@@ -341,7 +341,7 @@ package final class Multi {
         if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
     }
 
-    /// libcurl has made its connection, and has nothing more to do with it.
+    /// Whether libcurl has made a channel's connection, and has nothing more to do with it.
     private func isOpenChannel(_ easy: EasyHandle) -> Bool {
         guard easy.opensChannel, let socket = easy.socket else { return false }
         return channels[socket] === easy.handler
@@ -369,13 +369,13 @@ package final class Multi {
         needsSettling()
     }
 
-    /// Has a channel hear of its socket. Outside of libcurl, which knows nothing of that.
+    /// Watches a channel's socket, of which libcurl knows nothing. Outside of libcurl.
     func watch(_ socket: Int32, for interest: SocketInterest) {
         guard !loop.watch(socket, for: interest, owner: id) else { return }
         if let easy = running.all.first(where: { $0.socket == socket }) { isUnwatched(easy) }
     }
 
-    /// The system refuses to watch its socket: nothing would be heard of the transfer any more, so it ends soon.
+    /// The system refuses to watch its socket: the transfer would get no more events, so it ends soon.
     private func isUnwatched(_ easy: EasyHandle) {
         stranded.add(easy)
         needsSettling()

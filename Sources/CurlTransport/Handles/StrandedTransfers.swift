@@ -1,12 +1,13 @@
 import CCurlNetworkingLibcurl
 
-/// The transfers that libcurl won't go on with by itself, and that would wait until they time out. Loop only.
+/// The transfers that libcurl won't continue by itself, and that would wait until they time out. Loop only.
 ///
-/// Those are the ones for which libcurl last asked to watch an invalid socket, because another transfer has lost the connection they shared, and the
-/// ones whose sockets the system refuses to watch. Where libcurl found no memory, any transfer may be one.
+/// They are those for which libcurl last asked to watch an invalid socket, because another transfer has lost the connection they shared,
+/// and those whose sockets the system refuses to watch. If libcurl ran out of memory, any transfer may be one.
 struct StrandedTransfers {
     private var handles: [EasyHandle] = []
-    /// Whether libcurl has stopped amid its work for lack of memory: it may have left any other transfer without a socket or a timer.
+    /// Whether libcurl has stopped in the middle of its work because memory ran out: any other transfer may be left without a socket or a
+    /// timer.
     private var mayBeAny = false
 
     /// Whether there are certainly none.
@@ -21,7 +22,7 @@ struct StrandedTransfers {
         return true
     }
 
-    /// Called with what libcurl returns when it has been told to go on with its transfers.
+    /// Called with what libcurl returns when it is told to continue its transfers.
     mutating func note(_ code: CURLMcode) {
         if code == CURLM_OUT_OF_MEMORY { mayBeAny = true }
     }

@@ -1,10 +1,10 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-/// How a transfer ended: what libcurl says, or the multi where libcurl can't go on with it.
+/// How a transfer ended, according to libcurl, or to the multi if libcurl can't continue it.
 struct TransferResult {
     let code: CURLcode
-    /// The system's reason, where libcurl hasn't been asked for it; 0 if there is none.
+    /// The system's errno if it isn't libcurl that reports it; 0 if there is none.
     let systemErrno: Int32
 
     init(code: CURLcode, systemErrno: Int32 = 0) {
