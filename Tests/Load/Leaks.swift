@@ -87,7 +87,8 @@ enum Leaks {
         let load: @Sendable (Int) async throws -> Void = { number in
             _ = try await session.data(from: server.url("/cookie/\(number % 5000)"))
         }
-        try await run(size.churn / 4, load)
+        // Until both overflow.
+        try await run(max(500, size.churn / 4), load)
         await session.flush()
         let leaks = await LeakCheck()
         try await run(size.churn, load)
