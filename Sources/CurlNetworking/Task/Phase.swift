@@ -97,6 +97,9 @@ enum Phase {
         }
     }
 
+    /// The running transfer, if its server may switch to another protocol.
+    var switchingTransfer: (any SwitchingTransfer)? { transfer as? any SwitchingTransfer }
+
     var isEnded: Bool {
         if case .ended = self { true } else { false }
     }

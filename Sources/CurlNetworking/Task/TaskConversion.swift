@@ -30,7 +30,7 @@ struct TaskConversion {
             }
             if isOver { settle(sink) } else { handle.loader?.sink = sink }
             handle.allow()
-            handle.loader?.phase.transfer?.responseAllowed()
+            handle.loader?.phase.switchingTransfer?.responseAllowed()
             handle.loader?.run()
         } catch {
             handle.shared.withLock { shared in
@@ -66,7 +66,9 @@ struct TaskConversion {
                 if let handle { TaskConversion(handle).becomeStream() }
             }
         }
-        if let transfer = handle.loader?.phase.transfer, transfer.isSwitched { return becomeStream(over: transfer) }
+        if let transfer = handle.loader?.phase.switchingTransfer, transfer.isSwitched {
+            return becomeStream(over: transfer)
+        }
         let port = StreamPort(writes: false)
         port.owner = handle
         let become = handle.shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
@@ -87,7 +89,7 @@ struct TaskConversion {
     }
 
     /// The server has switched protocols: what follows goes both ways.
-    private func becomeStream(over transfer: any Transfer) {
+    private func becomeStream(over transfer: any SwitchingTransfer) {
         let port = StreamPort()
         port.owner = handle
         let hasBecome = handle.shared.withLock { shared in

@@ -37,7 +37,7 @@ extension TaskHandle {
         switch disposition {
         case .allow:
             allow()
-            if asksForUpgrade { submit { self.loader?.phase.transfer?.responseAllowed() } }
+            if asksForUpgrade { submit { self.loader?.phase.switchingTransfer?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
         case .becomeDownload: submit { TaskConversion(self).becomeDownload() }
         case .becomeStream: submit { TaskConversion(self).becomeStream() }

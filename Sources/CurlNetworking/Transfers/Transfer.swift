@@ -35,15 +35,6 @@ protocol Transfer: AnyObject {
     /// The program of a web socket wants something. Outside of libcurl.
     func wishesChanged()
 
-    /// The server has switched to another protocol, and the connection waits for what the delegate makes of it.
-    var isSwitched: Bool { get }
-
-    /// The delegate wants the body, if its answer was waited for. May report body bytes before it returns.
-    func responseAllowed()
-
-    /// The connection, which `isSwitched`, is the port's from now on.
-    func becomeStream(_ port: StreamPort)
-
     /// Whether bytes have moved since `lastActivity` without being reported to the delegate; restarts the idle clock if so.
     func hasMovedUnseen() -> Bool
 
@@ -63,11 +54,20 @@ extension Transfer {
     func proceed(to route: BodyRoute) {}
     func bodyBecameReadable() {}
     func wishesChanged() {}
-    var isSwitched: Bool { false }
-    func responseAllowed() {}
-    func becomeStream(_ port: StreamPort) {}
     func hasMovedUnseen() -> Bool { false }
     func noteActivity() {}
+}
+
+/// A transfer whose server may switch to another protocol (RFC 9110 §7.8). Loop only.
+protocol SwitchingTransfer: Transfer {
+    /// The server has switched, and the connection waits for what the delegate makes of it.
+    var isSwitched: Bool { get }
+
+    /// The delegate wants the body, if its answer was waited for. May report body bytes before it returns.
+    func responseAllowed()
+
+    /// The connection, which `isSwitched`, is the port's from now on.
+    func becomeStream(_ port: StreamPort)
 }
 
 /// What to do with a response's body.

@@ -5,7 +5,7 @@ import Foundation
 ///
 /// libcurl can't send on a connection after a 101, so this class speaks HTTP/1.1 itself, on a channel; any other response is treated as
 /// usual.
-final class UpgradeTransfer: Transfer, ChannelDelegate {
+final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     /// What `start()` needs.
     struct Order {
         let channel: ChannelOpening.Order
