@@ -16,6 +16,8 @@ struct BodyBuffer {
     private var pieces = Fifo<Data>()
     /// How many more bytes the last piece can take without being reallocated.
     private var room = 0
+    /// The next piece is a part's first. There may be thousands of tiny parts, so it is no larger than its bytes.
+    private var isAtPart = false
     /// Bytes appended and not yet consumed, including those the consumer is working on.
     private(set) var waitingBytes = 0
     /// The high mark was passed, and the low mark hasn't been reached since.
@@ -32,7 +34,8 @@ struct BodyBuffer {
             room -= bytes.count
         } else {
             // A consumer that keeps up gets pieces of the right size; for one that is behind, small ones are merged.
-            let wanted = pieces.isEmpty ? expected ?? 0 : Int64(Self.pieceSize)
+            let wanted = isAtPart ? 0 : pieces.isEmpty ? expected ?? 0 : Int64(Self.pieceSize)
+            isAtPart = false
             let capacity = max(bytes.count, Int(min(max(0, wanted), Int64(Self.pieceSize))))
             pieces.append(Data(bytes, capacity: capacity))
             room = capacity - bytes.count
@@ -44,6 +47,7 @@ struct BodyBuffer {
     /// mark has just been passed.
     mutating func endPiece(cost: Int) -> Bool {
         room = 0
+        isAtPart = true
         return wait(for: cost)
     }
 

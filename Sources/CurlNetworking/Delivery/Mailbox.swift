@@ -21,7 +21,7 @@ struct Mailbox {
     private var messages = Fifo<Message>()
     private(set) var body = BodyBuffer()
     /// Undelivered parts of the body, with their offsets in it.
-    private var parts = Fifo<(head: ResponseHead, offset: Int)>()
+    private var parts = Fifo<(head: PartHead, offset: Int)>()
     private var appendedBytes = 0
     private var takenBytes = 0
     /// A delivery is running or scheduled.
@@ -61,16 +61,15 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
-    /// The most waiting parts. Only very small parts reach this limit, because the waiting bytes are limited too.
-    static let mostParts = 16_384
-    /// How many bytes a waiting part counts as.
-    static let partCost = 1024
+    /// No part begins while more than this waits, in bytes. Only very small parts, or such with very many fields, come to it before the
+    /// transfer pauses.
+    static let mostBeforePart = 16 << 20
 
-    /// The bytes that follow belong to another part. nil if too many parts wait.
-    mutating func beginPart(_ head: ResponseHead) -> (schedules: Bool, isFull: Bool)? {
-        guard parts.count < Self.mostParts else { return nil }
+    /// The bytes that follow belong to another part. nil if too much waits.
+    mutating func beginPart(_ head: PartHead) -> (schedules: Bool, isFull: Bool)? {
+        guard body.waitingBytes < Self.mostBeforePart else { return nil }
         parts.append((head, appendedBytes))
-        let isFull = body.endPiece(cost: Self.partCost)
+        let isFull = body.endPiece(cost: head.cost)
         return (schedule(), isFull)
     }
 

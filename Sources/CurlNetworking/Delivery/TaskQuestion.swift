@@ -6,7 +6,7 @@ enum TaskQuestion: Sendable {
     /// Nothing after it is delivered before it has been answered.
     case disposition(of: URLResponse)
     /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a response.
-    case partDisposition(of: ResponseHead)
+    case partDisposition(of: PartHead)
     /// The response redirects to the request.
     case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
     /// A server, a proxy or a protocol class asks for a credential.

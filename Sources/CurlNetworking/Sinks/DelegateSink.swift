@@ -25,7 +25,7 @@ final class DelegateSink: Sink {
         guard let parts else { return owner.deliver(bytes) }
         for event in try parts.parse(bytes) {
             switch event {
-            case .part(let fields): try owner.beginPart(parts.head(fields))
+            case .part(let fields): try owner.beginPart(PartHead(common: parts.common, fields: fields))
             case .body(let bytes): bytes.withUnsafeBytes { owner.deliver($0) }
             }
         }
@@ -43,7 +43,7 @@ final class BodyParts {
     private var parser: PartParser
     private let url: URL?
     /// The status, and the fields except those that describe the body.
-    private var common: ResponseHead
+    private(set) var common: ResponseHead
 
     /// nil if the body has another type.
     init?(_ whole: ResponseHead, at url: URL?) {
@@ -72,13 +72,5 @@ final class BodyParts {
     /// The last part's bytes that were held back; nil if there are none.
     func finish() -> [UInt8]? {
         parser.finish()
-    }
-
-    /// The head of a part with these fields of its own.
-    func head(_ fields: [HeaderField]) -> ResponseHead {
-        var head = common
-        head.fields.removeAll { field in fields.contains { $0.name.isEqualIgnoringASCIICase(to: field.name) } }
-        head.fields += fields
-        return head
     }
 }

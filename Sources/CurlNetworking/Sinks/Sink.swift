@@ -80,7 +80,7 @@ protocol SinkOwner: AnyObject {
     func deliverCopy(of bytes: UnsafeRawBufferPointer)
 
     /// The bytes that follow belong to another part of the body.
-    func beginPart(_ head: ResponseHead) throws(URLError)
+    func beginPart(_ head: PartHead) throws(URLError)
 
     /// Counts bytes that the reader gets.
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream)

@@ -101,7 +101,7 @@ extension TaskHandle: SinkOwner {
         if shared.withLock({ $0.append(bytes, expected: nil) }) { scheduleAtEndOfRound() }
     }
 
-    func beginPart(_ head: ResponseHead) throws(URLError) {
+    func beginPart(_ head: PartHead) throws(URLError) {
         let begun = shared.withLock { shared -> (schedules: Bool, isFull: Bool)? in
             let begun = shared.mailbox.beginPart(head)
             if begun?.isFull == true { _ = shared.machine.setBacklogged(true) }

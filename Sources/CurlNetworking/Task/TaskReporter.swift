@@ -64,7 +64,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         case .question(.disposition(let response)):
             return messenger.askDisposition(of: response) { engine.answer($0) }
         case .question(.partDisposition(let head)):
-            defer { consumed(Mailbox.partCost) }
+            defer { consumed(head.cost) }
             // A part can't become a file or a stream.
             return messenger.askDisposition(of: showPart(head)) { engine.answer($0 == .cancel ? .cancel : .allow) }
         case .question(let question):
@@ -105,8 +105,8 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
     }
 
     /// Makes the response of a new part, and shows it as the task's.
-    private func showPart(_ head: ResponseHead) -> URLResponse? {
-        guard let url = engine.withState({ $0.currentRequest?.url }), let part = HTTPURLResponse(head, at: url)
+    private func showPart(_ head: PartHead) -> URLResponse? {
+        guard let url = engine.withState({ $0.currentRequest?.url }), let part = HTTPURLResponse(head.merged, at: url)
         else {
             return nil
         }

@@ -119,6 +119,33 @@ struct PartsTests {
         #expect(story.filter { $0.hasPrefix("data ") } == (0..<count).map { "data part \($0)" })
     }
 
+    @Test("Parts that wait for a slow delegate share what the whole response says")
+    func manyFieldsAndParts() async {
+        await #expect(processExitsWith: .success) {
+            let gate = Gate()
+            let delegate = Parts { _ in
+                gate.waitBlocking()
+                return .cancel
+            }
+            let body = (0..<16_000).map { "--frame\r\nX-Number: \($0)\r\n\r\n0123456789\r\n" }.joined()
+            let rig = try Rig(delegate: delegate) { request in
+                guard request.path == "/parts" else { return .text("") }
+                return (0..<4000).reduce(.text(body, contentType: PartsTests.mixedReplace)) { $0.header("a\($1)", "") }
+            }
+            _ = try await rig.session.data(from: rig.url("/"))
+            let before = ProcessUsage().resident
+            try ProcessUsage.resetPeak()
+            rig.session.dataTask(with: rig.url("/parts")).resume()
+            try await delegate.story.wait { !$0.isEmpty }
+            // Within them the loop takes what it wants of the parts.
+            for _ in 0..<3 { _ = try await rig.session.data(from: rig.url("/")) }
+            gate.open()
+            try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+            #expect(ProcessUsage().peak - before < ProcessUsage.growth(of: 32 << 20))
+            rig.stop()
+        }
+    }
+
     @Test("A part whose head has no end fails the task")
     func endlessHead() async throws {
         let delegate = Parts()

@@ -53,8 +53,9 @@ struct MailboxTests {
         TaskEvent.SentBytes(total: total, expected: 100, request: request)
     }
 
-    static func part(_ names: String...) -> ResponseHead {
-        ResponseHead(version: "HTTP/1.1", status: 200, fields: names.map { HeaderField(name: "X", value: $0) })
+    static func part(_ names: String...) -> PartHead {
+        let common = ResponseHead(version: "HTTP/1.1", status: 200, fields: [])
+        return PartHead(common: common, fields: names.map { HeaderField(name: "X", value: $0) })
     }
 
     /// Takes everything that can be taken; how the body is cut into pieces doesn't matter here.
@@ -165,16 +166,35 @@ struct MailboxTests {
     func boundedParts() {
         var mailbox = Mailbox()
         var full: [Int] = []
-        for number in 0..<Mailbox.mostParts {
+        for number in 0..<(Mailbox.mostBeforePart / PartHead.leastCost) {
             if mailbox.beginPart(Self.part())?.isFull == true { full.append(number) }
         }
-        #expect(full == [BodyBuffer.highMark / Mailbox.partCost])
+        #expect(full == [BodyBuffer.highMark / PartHead.leastCost])
         let surplus = mailbox.beginPart(Self.part())
         #expect(surplus == nil)
         _ = mailbox.discard()
         #expect(mailbox.body.waitingBytes == 0)
         let next = mailbox.beginPart(Self.part())
         #expect(next != nil)
+    }
+
+    @Test("A part's fields count too")
+    func costOfFields() throws {
+        var mailbox = Mailbox()
+        let common = ResponseHead(version: "HTTP/1.1", status: 200, fields: [])
+        let head = PartHead(common: common, fields: Array(repeating: HeaderField(name: "a", value: ""), count: 5000))
+        var count = 0
+        while mailbox.beginPart(head) != nil { count += 1 }
+        #expect(count * 5000 * MemoryLayout<HeaderField>.size <= Mailbox.mostBeforePart)
+        _ = mailbox.post(.completed)
+        var waiting = mailbox.body.waitingBytes
+        while case .question(.partDisposition(let head)) = mailbox.next() {
+            _ = mailbox.consumed(head.cost)
+            #expect(mailbox.body.waitingBytes < waiting)
+            waiting = mailbox.body.waitingBytes
+            _ = mailbox.answered()
+        }
+        #expect(waiting == 0)
     }
 
     @Test("A task's Progress is brought up to date once, ahead of all messages and whatever holds these up")

@@ -11,7 +11,9 @@ struct HeadParser {
     var informational: [ResponseHead] = []
 
     /// In bytes, for all heads together. libcurl's own limit is 300 KiB for each since 8.3.
-    private static let maximumSize = 300 * 1024
+    static let maximumSize = 300 * 1024
+    /// In each head. Only a hostile server sends nearly as many, and a field costs far more memory and time than its bytes.
+    static let maximumFields = 5000
     private var size = 0
     /// How much larger they may be all together, in bytes.
     var allowance = 0
@@ -19,7 +21,7 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, or with contradicting lengths of the body.
+        /// Too large, with too many fields, or with contradicting lengths of the body.
         case malformed
         /// Without a status line.
         case unparsable
@@ -49,7 +51,7 @@ struct HeadParser {
         } else if line[0] == UInt8(ascii: "H"), let statusLine = Self.statusLine(line) {
             head = statusLine
         } else {
-            append(line)
+            return append(line)
         }
         return .incomplete
     }
@@ -86,11 +88,13 @@ struct HeadParser {
         head?.fields[last].value += " " + line.text
     }
 
-    private mutating func append(_ line: UnsafeRawBufferPointer) {
-        guard let colon = line.position(of: UInt8(ascii: ":")) else { return }
+    private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
+        guard let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
         let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
         head?.fields.append(HeaderField(name: name.text, value: value.text))
+        let count = head?.fields.count ?? 0
+        return count > Self.maximumFields ? .malformed : .incomplete
     }
 }
 

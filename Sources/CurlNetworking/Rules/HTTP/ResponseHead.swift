@@ -197,6 +197,15 @@ extension ResponseHead {
     }
 }
 
+extension URLError {
+    /// The error for `HeadParser.Event.malformed`.
+    static func invalidHead(_ url: URL?) -> URLError {
+        let (size, fields) = (HeadParser.maximumSize / 1024, HeadParser.maximumFields)
+        let limits = "larger than \(size) KiB, or has more than \(fields) fields"
+        return URLError(.badServerResponse, url, "The response's head is not valid, \(limits).")
+    }
+}
+
 extension HTTPURLResponse {
     /// nil if the head isn't valid.
     convenience init?(_ head: ResponseHead, at url: URL) {

@@ -174,7 +174,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .unparsable:
             fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
         case .malformed:
-            fail(Self.invalidHead(request.url))
+            fail(.invalidHead(request.url))
         case .complete(let head):
             self.head = head
             log.head(head, size: reader.size)
@@ -186,10 +186,6 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private func settle() {
         if case .over = state { return }
         delegate.transferSettled(self)
-    }
-
-    private static func invalidHead(_ url: URL?) -> URLError {
-        URLError(.badServerResponse, url, "The response's head is not valid or too large.")
     }
 
     // MARK: - The answer
@@ -207,7 +203,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
                 return act(on: try delegate.transfer(self, received: received), head, refusal)
             }
             guard case .deliver = try delegate.transfer(self, received: received), let channel else {
-                return fail(Self.invalidHead(request.url))
+                return fail(.invalidHead(request.url))
             }
             open(channel, agreement, rest, order)
         } catch {

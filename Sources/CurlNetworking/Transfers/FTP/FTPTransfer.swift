@@ -214,7 +214,7 @@ extension FTPTransfer: TransferHandler {
         case .incomplete: break
         case .complete(let head): post(.head(head))
         case .malformed, .unparsable:
-            abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
+            abortError = .invalidHead(request.url)
             return .abort
         }
         return .accepted

@@ -215,7 +215,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         case .incomplete:
             return .accepted
         case .malformed:
-            abortError = URLError(.badServerResponse, request.url, "The response's head is not valid or too large.")
+            abortError = .invalidHead(request.url)
             return .abort
         case .unparsable:
             abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")

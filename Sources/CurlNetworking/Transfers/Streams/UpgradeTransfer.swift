@@ -212,7 +212,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         case .incomplete: break
         case .unparsable: fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
         case .malformed:
-            fail(URLError(.badServerResponse, request.url, "The response's head is not valid or too large."))
+            fail(.invalidHead(request.url))
         case .complete(let head):
             log.head(head, size: reader.size)
             ending.head = head

@@ -207,6 +207,18 @@ struct HeadParserTests {
         #expect(head.fields.count == 2000)
     }
 
+    @Test("A head with too many fields is refused, an informational one too")
+    func manyFields() {
+        let most = HeadParser.maximumFields
+        func fields(_ count: Int) -> [String] { Array(repeating: "a:", count: count) }
+        let hints = ["HTTP/1.1 103 Early Hints"]
+        let response = ["HTTP/1.1 200 OK"]
+        let largest = Self.parse(hints + fields(most) + [""] + response + fields(most) + [""])
+        #expect(largest.heads.first?.fields.count == most)
+        #expect(Self.parse(hints + fields(most + 1)).isMalformed)
+        #expect(Self.parse(response + fields(most + 1)).isMalformed)
+    }
+
     @Test("Random lines do no harm, and never more than one head comes out", arguments: 1...20 as ClosedRange<UInt64>)
     func fuzz(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
