@@ -39,8 +39,8 @@ enum CacheFields {
         if update["Date"] == nil { news.append(HeaderField(name: "Date", value: HTTPDate.text(of: received))) }
         var updated = head
         // The stored age doesn't apply to the new response.
-        updated.fields.removeAll { field in news.contains(field.name) || field.name.isEqualIgnoringASCIICase(to: "Age")
-        }
+        let replaced = Set(news.map { $0.name.lowercased() }).union(["age"])
+        updated.fields.removeAll { replaced.contains($0.name.lowercased()) }
         updated.fields += news
         return updated
     }

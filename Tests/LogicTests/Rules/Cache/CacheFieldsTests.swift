@@ -36,6 +36,14 @@ struct CacheFieldsTests {
         for name in ["Connection", "Hop", "Age"] { #expect(updated[name] == nil, "\(name)") }
     }
 
+    @Test("All stored fields of a name make way for all new ones")
+    func repeatedFields() {
+        let stored = Sample.head(200, ["X": "1", "Y": "2", "x": "3"])
+        let update = Sample.head(304, ["x": "4", "X": "5", "Date": "Sun, 02 Jan 2000 00:00:00 GMT"])
+        let fields = CacheFields.updated(stored, with: update, received: Self.received).fields
+        #expect(fields.map(\.value) == ["2", "4", "5", "Sun, 02 Jan 2000 00:00:00 GMT"])
+    }
+
     @Test("Without a date it has that of its receipt, with one its own")
     func date() {
         let stored = Sample.head(200, ["Date": "Sat, 01 Jan 2000 00:00:00 GMT"])
