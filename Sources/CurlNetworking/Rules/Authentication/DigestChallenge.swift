@@ -17,6 +17,8 @@ struct DigestChallenge: Sendable, Equatable {
     private var acceptsEncodedUser: Bool
     /// The URIs that the credential is valid for; empty for the whole server.
     var domain: [String]
+    /// A longer list counts as the whole server.
+    static let longestDomain = 64
     /// As the server wrote it, to be sent back.
     private var algorithm: String?
 
@@ -45,7 +47,8 @@ struct DigestChallenge: Sendable, Equatable {
         isStale = field.parameters["stale"]?.lowercased() == "true"
         hashesUser = field.parameters["userhash"]?.lowercased() == "true"
         acceptsEncodedUser = field.parameters["charset"]?.lowercased() == "utf-8"
-        domain = field.parameters["domain"]?.split { " \t".contains($0) }.map(String.init) ?? []
+        let domain = field.parameters["domain"]?.split { " \t".contains($0) } ?? []
+        self.domain = domain.count > Self.longestDomain ? [] : domain.map(String.init)
     }
 
     /// The nonce that a response asks to use next; nil if there is none or it can't be used.

@@ -159,6 +159,24 @@ struct ProtectionSpacesTests {
         #expect(try !Self.finds(limited, "http://evil.example/"), "a server can't name another")
     }
 
+    @Test("A domain with very many URIs is the whole server, at once and later")
+    func longDomain() throws {
+        func prefixes(_ count: Int) throws -> [String]? {
+            var spaces = ProtectionSpaces()
+            let space = try Self.space(.digest)
+            let domain = (0..<count).map { "/\($0)/" }.joined(separator: " ")
+            spaces.name(Self.credential, for: space, digest: try Self.digest("n", domain: domain))
+            for _ in 1...2 {
+                spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/x"))
+            }
+            return spaces[space]?.prefixes
+        }
+        let most = DigestChallenge.longestDomain
+        #expect(try prefixes(most) == (0..<most).map { "/\($0)/" })
+        #expect(try prefixes(most + 1) == [])
+        #expect(try prefixes(20_000) == [])
+    }
+
     @Test("A nonce is counted from one, and a new one anew")
     func counting() throws {
         var spaces = ProtectionSpaces()
