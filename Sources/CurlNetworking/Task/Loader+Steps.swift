@@ -40,9 +40,7 @@ extension Loader: StepHost {
         guard case .transferring(let transferring) = phase, let index = transferring.step, steps.all[index] === step
         else { return }
         hops.drop()
-        handle.shared.withLock { $0.machine.requeue() }
-        enter(.ready(step: index + 1, .first))
-        run()
+        requeue(at: index + 1)
     }
 
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {

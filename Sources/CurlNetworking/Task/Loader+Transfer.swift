@@ -175,9 +175,16 @@ extension Loader: TransferDelegate {
     func follow(_ next: URLRequest) {
         hops.endHop(of: handle)
         replaceRequest(next)
+        requeue(at: 0)
+    }
+
+    /// One transfer is over, and the steps prepare another, starting with number `step`.
+    func requeue(at step: Int) {
         handle.shared.withLock { $0.machine.requeue() }
-        enter(.ready(step: 0, .first))
+        enter(.ready(step: step, .first))
         run()
+        // A task that is suspended between two requests doesn't keep its place until it is resumed.
+        if handle.shared.withLock({ $0.machine.stage == .parked }) { place.leave() }
     }
 
     /// Nothing of the request was sent: sends it again. `step` is the number of the step that says so, if it was one.

@@ -31,4 +31,25 @@ struct RedirectLimitTests {
         #expect(texts == Set((0..<60).map { $0 % 2 == 0 ? "here /\($0)" : "there /\($0)" }))
         #expect(rig.server.connectionCount <= limit)
     }
+
+    @Test("A task that is suspended while it is redirected leaves its place to others, and follows when it is resumed")
+    func suspended() async throws {
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/a" ? .redirect(to: "/b") : .text(request.path)
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/a"))
+        task.resume()
+        let redirect = try await delegate.redirect(number: 1)
+        task.suspend()
+        redirect.answer(redirect.request)
+        #expect(await rig.session.load(rig.url("/other")).text == "/other")
+        #expect(task.state == .suspended)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("/b".utf8))
+    }
 }
