@@ -5,8 +5,10 @@ import CurlNetworkingLocks
 /// A task that its session keeps from its first `resume()` to its end. Any thread.
 protocol SessionMember: AnyObject, Sendable {
     var identifier: Int { get }
-    /// The public object; nil for tasks that aren't listed.
+    /// The public object; nil for one that is completed or cancelled.
     var listedTask: URLSessionTask? { get }
+    /// A task of the session's own, for which the session isn't kept.
+    var isHidden: Bool { get }
 }
 
 /// A session's state: its tasks, its delegate, and its connection pools.
@@ -38,11 +40,13 @@ final class SessionCore: @unchecked Sendable {
     fileprivate struct Shared {
         var delegates: DelegateSet
         var tasks: [Int: TaskEntry] = [:]
+        /// Active tasks of the program's, and of the session's own.
         var activeCount = 0
+        var hiddenCount = 0
         var lastTaskIdentifier = 0
         var phase = Phase.valid
         weak var session: URLSession?
-        /// Kept while there are active tasks, whose messages name it.
+        /// Kept while there are active tasks of the program's, whose messages name it.
         var keptSession: URLSession?
         var description: String?
     }
@@ -111,7 +115,11 @@ final class SessionCore: @unchecked Sendable {
 
     /// The sender of messages, and the receiver of those that no task's own delegate gets.
     var sender: (session: URLSession, delegates: DelegateSet)? {
-        shared.withLock { shared in (shared.keptSession ?? shared.session).map { ($0, shared.delegates) } }
+        if let sender = shared.withLock({ $0.sender }) { return sender }
+        // What is left of a dropped session are tasks of its own, which were cancelled and have yet to end.
+        guard shared.withLock({ $0.hiddenCount > 0 }) else { return nil }
+        keepAnotherSession()
+        return shared.withLock { $0.sender }
     }
 
     /// Called when the public object has been made.
@@ -119,17 +127,19 @@ final class SessionCore: @unchecked Sendable {
         shared.withLock { $0.session = session }
     }
 
-    /// Called in the public object's `deinit`. Tasks that were never resumed go with the last one.
+    /// Called in the public object's `deinit`. Tasks that were never resumed go with the last one, and the session's own are cancelled.
     func sessionWasDropped() {
-        let (another, tasks) = shared.withLock { shared -> (URLSession?, [URLSessionTask]) in
+        typealias Tasks = (created: [URLSessionTask], hidden: [URLSessionTask])
+        let (another, tasks) = shared.withLock { shared -> (URLSession?, Tasks) in
             // Handed out of the lock: this may turn out to be the last reference to it.
             let another = shared.keptSession ?? shared.session
-            return (another, another == nil ? shared.releaseCreatedTasks() : [])
+            return (another, another == nil ? (shared.releaseCreatedTasks(), shared.hiddenTasks) : ([], []))
         }
+        for task in tasks.hidden { task.cancel() }
         withExtendedLifetime((another, tasks)) {}
     }
 
-    /// Makes another public object and keeps it: the program has dropped the first one, and resumed one of its tasks.
+    /// Makes another public object and keeps it: the program has dropped the first one, and a task needs one.
     private func keepAnotherSession() {
         let session = URLSession(of: self)
         shared.withLock { shared in
@@ -197,7 +207,7 @@ final class SessionCore: @unchecked Sendable {
     /// The number of a new task of the session's own; nil if the session takes no new tasks.
     func makeHiddenTaskIdentifier() -> Int? {
         shared.withLock { shared -> Int? in
-            guard case .valid = shared.phase else { return nil }
+            guard shared.isValid else { return nil }
             shared.lastTaskIdentifier += 1
             return shared.lastTaskIdentifier
         }
@@ -206,8 +216,7 @@ final class SessionCore: @unchecked Sendable {
     /// Lists a new task, and keeps it unless the session was invalidated meanwhile.
     func add(_ task: URLSessionTask, identifier: Int) {
         shared.withLock { shared in
-            let isValid = if case .valid = shared.phase { true } else { false }
-            shared.tasks[identifier] = isValid ? .created(task) : .released(WeakTask(task: task))
+            shared.tasks[identifier] = shared.isValid ? .created(task) : .released(WeakTask(task: task))
         }
     }
 
@@ -215,6 +224,10 @@ final class SessionCore: @unchecked Sendable {
     func activate(_ member: any SessionMember) {
         let (entry, hasSession) = shared.withLock { shared -> (TaskEntry?, Bool) in
             let entry = shared.tasks.updateValue(.active(member), forKey: member.identifier)
+            guard !member.isHidden else {
+                shared.hiddenCount += 1
+                return (entry, true)
+            }
             shared.activeCount += 1
             if shared.keptSession == nil { shared.keptSession = shared.session }
             return (entry, shared.keptSession != nil)
@@ -228,7 +241,9 @@ final class SessionCore: @unchecked Sendable {
     func remove(identifier: Int) {
         let (entry, kept, finished) = shared.withLock { shared in
             let entry = shared.tasks.removeValue(forKey: identifier)
-            if case .active = entry { shared.activeCount -= 1 }
+            if case .active(let member) = entry {
+                if member.isHidden { shared.hiddenCount -= 1 } else { shared.activeCount -= 1 }
+            }
             let kept = shared.activeCount == 0 ? shared.keptSession.take() : nil
             return (entry, kept, shared.endIfFinished())
         }
@@ -263,19 +278,23 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
+    /// Whether the session takes new tasks.
+    var isValid: Bool { shared.withLock { $0.isValid } }
+
     /// Whether all tasks have completed, and their delegates or handlers have been called.
     var isIdle: Bool { shared.withLock { $0.tasks.isEmpty } }
 
     // MARK: - Invalidation (any thread)
 
-    /// Takes no more tasks, and cancels those there are if `cancels`. `session`'s delegate is told when the last one is done.
+    /// Takes no more tasks, and cancels those there are if `cancels`, and the session's own in any case. `session`'s delegate is told when
+    /// the last one is done.
     ///
     /// Tasks that were never resumed and aren't cancelled are kept only by the program from now on.
     func invalidate(_ session: URLSession, cancellingTasks cancels: Bool) {
         let (tasks, finished) = shared.withLock { shared in
             // Also holds the tasks that are released now, until the lock is free again.
             let tasks = shared.tasks
-            if case .valid = shared.phase {
+            if shared.isValid {
                 shared.phase = .finishing(session)
                 _ = shared.releaseCreatedTasks()
             }
@@ -283,7 +302,7 @@ final class SessionCore: @unchecked Sendable {
         }
         remote?.sessionWasInvalidated(cancellingTasks: cancels)
         if let finished { becomeInvalid(finished) }
-        if cancels { for task in Self.list(tasks) { task.cancel() } }
+        for task in Self.list(tasks) where cancels || task.engine?.isHidden == true { task.cancel() }
     }
 
     /// Keeps the delegate until it has been told.
@@ -317,6 +336,20 @@ final class SessionCore: @unchecked Sendable {
 }
 
 extension SessionCore.Shared {
+    fileprivate var isValid: Bool { if case .valid = phase { true } else { false } }
+
+    fileprivate var sender: (session: URLSession, delegates: DelegateSet)? {
+        (keptSession ?? session).map { ($0, delegates) }
+    }
+
+    /// The session's own tasks that haven't been cancelled.
+    fileprivate var hiddenTasks: [URLSessionTask] {
+        guard hiddenCount > 0 else { return [] }
+        return tasks.values.compactMap { entry in
+            if case .active(let member) = entry, member.isHidden { member.listedTask } else { nil }
+        }
+    }
+
     /// Stops keeping tasks that were never resumed. Returns them, to be released without the lock.
     fileprivate mutating func releaseCreatedTasks() -> [URLSessionTask] {
         var released: [URLSessionTask] = []

@@ -40,6 +40,8 @@ extension SessionCore {
         add(task, identifier: identifier)
         if let delegate = delegates.task { task.delegate = ChallengeForwarder(delegate) }
         task.resume()
+        // The session may have been invalidated meanwhile, which cancels those tasks it finds.
+        if !isValid { task.cancel() }
         return true
     }
 }

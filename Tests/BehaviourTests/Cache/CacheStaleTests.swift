@@ -133,23 +133,45 @@ struct CacheStaleTests {
         #expect(data == Data("2".utf8))
     }
 
-    @Test("A session that is cancelled doesn't wait for it")
-    func invalidation() async throws {
+    /// A server that gives a stale response, and then never another.
+    private static func silentServer(isAsked: Gate) throws -> LoopbackServer {
         let count = Counter()
-        let isAsked = Gate()
-        let server = try LoopbackServer { _ in
+        return try LoopbackServer { _ in
             count.next() == 1
                 ? .text("1").header("Cache-Control", "max-age=0, stale-while-revalidate=1000")
                 : LoopbackServer.Response.never.after([.open(isAsked)])
         }
+    }
+
+    @Test("A session that is invalidated doesn't wait for it", arguments: [true, false])
+    func invalidation(cancels: Bool) async throws {
+        let isAsked = Gate()
+        let server = try Self.silentServer(isAsked: isAsked)
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate)
-        _ = await session.load(server.url("/"))
-        _ = await session.load(server.url("/"))
+        for _ in 1...2 { _ = await session.load(server.url("/")) }
         try await isAsked.wait()
-        session.invalidateAndCancel()
+        if cancels { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
         try await delegate.invalidation()
+    }
+
+    @Test("A session that is dropped doesn't wait for it, and leaves the cache ready for the next one")
+    func dropped() async throws {
+        let isAsked = Gate()
+        let server = try Self.silentServer(isAsked: isAsked)
+        defer { server.stop() }
+        let cache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        do {
+            let session = URLSession.forTest { $0.urlCache = cache }
+            for _ in 1...2 { #expect(await session.load(server.url("/")).text == "1") }
+            try await isAsked.wait()
+        }
+        try await server.waitUntilNoConnections()
+        let session = URLSession.forTest { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        try await server.waitForRequests(3)
     }
 
     @Test(
