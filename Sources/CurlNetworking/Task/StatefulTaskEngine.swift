@@ -72,9 +72,10 @@ extension StatefulTaskEngine {
         withState { $0.isOver(task) ? .completed : $0.machine.publicState }
     }
 
-    /// Made on first use: most tasks never need one.
+    /// Made on first use: most tasks never need one. It outlives a data task that becomes another.
     func progress(of task: URLSessionTask) -> Progress {
-        withState { $0.makeProgress(for: task) }
+        let current: @Sendable () -> URLSessionTask? = { [weak self, weak task] in self?.task ?? task }
+        return withState { $0.makeProgress(for: current) }
     }
 
     /// Updates the task's `Progress`. Delegate queue.

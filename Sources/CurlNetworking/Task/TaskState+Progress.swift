@@ -21,13 +21,13 @@ extension TaskState {
         return running.ended(successfully: outcome?.error == nil)
     }
 
-    /// The task's `Progress`, made when first asked for.
-    mutating func makeProgress(for task: URLSessionTask) -> Progress {
+    /// The task's `Progress`, made when first asked for. `task` is called without the lock.
+    mutating func makeProgress(for task: @escaping @Sendable () -> URLSessionTask?) -> Progress {
         if let progress { return progress }
         let progress = Progress(parent: nil, userInfo: nil)
-        progress.cancellationHandler = { [weak task] in task?.cancel() }
-        progress.pausingHandler = { [weak task] in task?.suspend() }
-        progress.resumingHandler = { [weak task] in task?.resume() }
+        progress.cancellationHandler = { task()?.cancel() }
+        progress.pausingHandler = { task()?.suspend() }
+        progress.resumingHandler = { task()?.resume() }
         progress.isCancellable = true
         progress.isPausable = true
         progressCounts.show(on: progress)

@@ -115,6 +115,25 @@ struct BecomeDownloadTests {
         #expect(try await delegate.completion(of: download)?.code == .cancelled)
     }
 
+    @Test("The data task's Progress is the download's, and cancels it when nobody holds the data task any more")
+    func progress() async throws {
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
+        defer { rig.stop() }
+        let parent = Progress(totalUnitCount: 1)
+        func start() async throws -> URLSessionDownloadTask {
+            let task = rig.session.dataTask(with: rig.url("/"))
+            parent.addChild(task.progress, withPendingUnitCount: 1)
+            task.resume()
+            try await delegate.wait(for: task) { $0 == .wrote(1000, total: 1000, expected: 5000) }
+            return try #require(delegate.download(of: task))
+        }
+        let download = try await start()
+        parent.cancel()
+        #expect(try await delegate.completion(of: download)?.code == .cancelled)
+        #expect(download.progress.isCancelled)
+    }
+
     @Test("Cancelling it leaves no file behind", arguments: [true, false])
     func litter(cancelsDataTask: Bool) async throws {
         let directory = try TemporaryDirectory()
