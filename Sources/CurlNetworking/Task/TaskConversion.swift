@@ -1,6 +1,7 @@
 import Foundation
 
-/// Turns a data task whose response waits for its answer into a download or stream task. Loop only.
+/// Turns a data task whose response waits for its answer into a download or stream task. Loop only, and not between the task's end and its
+/// outcome: see `TaskHandle.convert`.
 struct TaskConversion {
     private let handle: TaskHandle
 
@@ -60,12 +61,6 @@ struct TaskConversion {
 
     /// What has arrived, and what follows, goes to those who read.
     func becomeStream() {
-        // The end is certain, and waits for cookies to be stored.
-        if handle.shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) {
-            return handle.whenShown { [weak handle] in
-                if let handle { TaskConversion(handle).becomeStream() }
-            }
-        }
         if let transfer = handle.loader?.phase.switchingTransfer, transfer.isSwitched {
             return becomeStream(over: transfer)
         }

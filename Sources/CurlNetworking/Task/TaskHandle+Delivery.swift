@@ -39,8 +39,8 @@ extension TaskHandle {
             allow()
             if asksForUpgrade { submit { self.loader?.phase.switchingTransfer?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
-        case .becomeDownload: submit { TaskConversion(self).becomeDownload() }
-        case .becomeStream: submit { TaskConversion(self).becomeStream() }
+        case .becomeDownload: submit { self.convert { TaskConversion(self).becomeDownload() } }
+        case .becomeStream: submit { self.convert { TaskConversion(self).becomeStream() } }
         }
     }
 

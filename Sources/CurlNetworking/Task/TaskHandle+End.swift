@@ -22,7 +22,7 @@ extension TaskHandle {
             return (nil, shared.mailbox.post(.completed) || schedules)
         }
         if schedules { scheduleAtEndOfRound() }
-        guard let consumer else { return }
+        guard let consumer else { return convertIfAsked() }
         if case .webSocket(let exchange) = consumer {
             end(exchange, with: consumer.shown(outcome))
             return post(.completed)

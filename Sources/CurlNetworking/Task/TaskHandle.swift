@@ -37,6 +37,8 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     // MARK: Loop only
 
     private var work = Work.notBegun
+    /// What becomes of the task is decided, and waits for its outcome.
+    private var conversion: (() -> Void)?
 
     private enum Work {
         case notBegun
@@ -156,6 +158,18 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     /// The loader's work is done. Loop.
     func endWork() {
         work = .over
+    }
+
+    /// Makes another task of this one: now or, if its end is certain, once the outcome is there. Until then an upload's resume data may
+    /// still be written. Loop.
+    func convert(_ conversion: @escaping () -> Void) {
+        guard shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) else { return conversion() }
+        if self.conversion == nil { self.conversion = conversion }
+    }
+
+    /// The outcome is there. Loop.
+    func convertIfAsked() {
+        conversion.take()?()
     }
 
     /// The loop's next command, now that it is looking; and whether the resource clock runs.
