@@ -103,8 +103,12 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         }
     }
 
+    /// How much is reported in one turn of the loop: pieces of up to 64 KiB. More may come all the time, as fast as a slow disk takes it.
+    private static let eventsPerTurn = 16
+
     private func drain() {
-        while let delegate, let event = shared.withLock({ $0.next() }) {
+        for _ in 0..<Self.eventsPerTurn {
+            guard let delegate, let event = shared.withLock({ $0.next() }) else { return }
             switch event {
             case .head(let head): report(head, to: delegate)
             case .sent(let total): delegate.transfer(self, sent: total)
@@ -114,6 +118,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
             case .finished(let error): end(error, of: delegate)
             }
         }
+        post(nil)
     }
 
     /// Ends the transfer if its body won't be used.
