@@ -12,7 +12,8 @@ package protocol DecodingTurn: AnyObject {
 /// `@unchecked Sendable`: everything is touched only on the loop.
 package final class DecodingTurns: LoopWork, @unchecked Sendable {
     private unowned let loop: EventLoop
-    private var waiting: ArraySlice<any DecodingTurn> = []
+    /// nil for one that has had its turn: the slice keeps its memory for longer.
+    private var waiting: ArraySlice<(any DecodingTurn)?> = []
     private var isComing = false
     private var round = MonotonicTime(nanoseconds: 0)
     /// Done in this round, in bytes.
@@ -72,7 +73,14 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
     package func run(on loop: EventLoop) {
         isComing = false
         // A body that asks for another turn meanwhile gets it in this round only if there is time.
-        while hasTimeLeft, let turn = waiting.popFirst() { turn.decode() }
+        while hasTimeLeft, let turn = takeFirst() { turn.decode() }
         if !waiting.isEmpty { comeSoon() }
+    }
+
+    private func takeFirst() -> (any DecodingTurn)? {
+        guard !waiting.isEmpty else { return nil }
+        let turn = waiting[waiting.startIndex].take()
+        waiting.removeFirst()
+        return turn
     }
 }

@@ -8,6 +8,8 @@ import Testing
 struct DecodingTurnsTests {
     /// Loops are never freed.
     private static let loop = EventLoop(label: "ComponentTests.decoding")
+    /// One on which nobody else asks for a turn.
+    private static let quietLoop = EventLoop(label: "ComponentTests.quietDecoding")
 
     /// Costs as much as a step can, so many times.
     private final class Turn: DecodingTurn {
@@ -65,6 +67,29 @@ struct DecodingTurnsTests {
         let rounds = Dictionary(grouping: notes, by: \.round.nanoseconds)
         #expect(rounds.values.allSatisfy { $0.count * cost < DecodingTurns.workPerRound + cost })
         #expect(rounds.count >= 100 * 20 * cost / (DecodingTurns.workPerRound + cost))
+    }
+
+    @Test("Nothing is kept of one that has had its last turn")
+    func release() async throws {
+        let isReleased = Gate()
+        let loop = Self.quietLoop
+        loop.submit {
+            let turns = loop.decodingTurns
+            turns.enqueue(Turn(0, in: turns, cost: 0, times: 1) { [probe = ReleaseProbe(isReleased)] _ in _ = probe })
+        }
+        try await isReleased.wait()
+    }
+
+    private final class ReleaseProbe {
+        private let isReleased: Gate
+
+        init(_ isReleased: Gate) {
+            self.isReleased = isReleased
+        }
+
+        deinit {
+            isReleased.open()
+        }
     }
 
     @Test("They have their turns one after the other")

@@ -104,6 +104,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     func end() {
         state = .ended
         input = CodedInput()
+        decoder = nil
         owner = nil
     }
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// Pieces of a body waiting to be decoded.
 struct CodedInput {
-    private var pieces: ArraySlice<Data> = []
+    private var pieces = Fifo<Data>()
     /// In bytes.
     private(set) var count = 0
 
@@ -20,9 +20,9 @@ struct CodedInput {
 
     /// Drops `count` bytes of the first piece, which have been decoded.
     mutating func drop(_ count: Int) {
-        guard count > 0, let piece = pieces.first else { return }
+        guard count > 0, let piece = pieces.popFirst() else { return }
         let rest = piece.dropFirst(count)
         self.count -= piece.count - rest.count
-        if rest.isEmpty { pieces.removeFirst() } else { pieces[pieces.startIndex] = rest }
+        if !rest.isEmpty { pieces.prepend(contentsOf: CollectionOfOne(rest)) }
     }
 }
