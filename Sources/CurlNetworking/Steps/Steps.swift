@@ -129,6 +129,14 @@ struct Steps {
         return nil
     }
 
+    /// The number of the connectivity step, if that has the task wait after an attempt that ended so; otherwise nil.
+    func waitForConnectivity(after ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> Int? {
+        guard let number = all.firstIndex(where: { $0 === connectivity }),
+            case .wait = connectivity.end(ending, of: request, host)
+        else { return nil }
+        return number
+    }
+
     func stop(_ host: any StepHost) {
         for step in all { step.stop(host) }
     }

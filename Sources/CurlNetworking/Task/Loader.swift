@@ -291,10 +291,10 @@ extension Loader: ClocksOwner {
         let error = URLError.idleTimeOut(request.url)
         var ending = TransferEnding(error.with(phase: transfer.phase))
         ending.isOfNetwork = transfer.source == .network
-        if case .wait = steps.connectivity.end(ending, of: request, self) {
+        if let step = steps.waitForConnectivity(after: ending, of: request, self) {
             transfer.cancel()
             hops.end(transfer)
-            sendAgain(after: steps.all.count - 1, ending)
+            sendAgain(after: step, ending)
         } else {
             finish(.failure(error))
         }
