@@ -30,7 +30,6 @@ struct SentFields {
             return nil
         }
         let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
-        let isAtOriginalOrigin = host.redirectCount == 0 || host.originalOrigin == request.url.flatMap(Origin.init)
-        return isCredential && !isAtOriginalOrigin ? nil : field.value
+        return isCredential && !host.isAtOriginalOrigin(request) ? nil : field.value
     }
 }

@@ -183,6 +183,11 @@ extension StepHost {
     /// How many redirects the task has followed.
     var redirectCount: Int { steps.redirect.count }
 
+    /// Whether `request` goes where the task's own request went. Otherwise it isn't sent the session's credentials.
+    func isAtOriginalOrigin(_ request: URLRequest) -> Bool {
+        redirectCount == 0 || originalOrigin == request.url.flatMap(Origin.init)
+    }
+
     /// The origin of the task's own request, with https if its host requires that.
     var originalOrigin: Origin? {
         guard let url = owner.originalRequest?.url else { return nil }
