@@ -58,7 +58,7 @@ final class CacheStep: Step, @unchecked Sendable {
         }
         let settings = host.session.settings
         let cache = settings.cache
-        guard cache != nil || settings.cachePolicy(for: request) == .returnCacheDataDontLoad else { return .pass }
+        guard cache != nil || settings.cachePolicy(for: request).countsWithoutCache else { return .pass }
         var demand = settings.cacheDemand(of: request)
         // Responses over a Unix socket are local, and not cached.
         if Self.isConcerned(host), !scheme.isUnixSocket {

@@ -37,7 +37,7 @@ struct Steps {
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }
         if let cookies { all.append(cookies) }
         all.append(authentication)
-        if task.webSocket == nil, settings.cache != nil || task.isForCacheAlone { all.append(CacheStep()) }
+        if task.webSocket == nil, settings.cache != nil || task.needsCacheStep { all.append(CacheStep()) }
         all.append(redirect)
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
         if let upload { all.append(upload) }
@@ -149,8 +149,8 @@ extension Steps {
         var isPutOff = false
         /// Someone may want to be asked about connections.
         var hasDelegate = false
-        /// Only a stored response will do.
-        var isForCacheAlone = false
+        /// Even without a cache: the cache policy has an effect all the same.
+        var needsCacheStep = false
         /// What it resumes from, and the sink that has the file.
         var resumption: (Result<ResumeData, URLError>, FileSink)?
         var sendsStream = false

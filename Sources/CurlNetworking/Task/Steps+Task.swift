@@ -8,8 +8,7 @@ extension Steps.Facts {
         let settings = handle.session.settings
         isPutOff = (beginDate?.timeIntervalSinceNow ?? 0) > 0
         hasDelegate = hasOwnDelegate || handle.session.hasDelegate
-        isForCacheAlone =
-            handle.originalRequest.map { settings.cachePolicy(for: $0) == .returnCacheDataDontLoad } ?? false
+        needsCacheStep = handle.originalRequest.map { settings.cachePolicy(for: $0).countsWithoutCache } ?? false
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         sendsStream = handle.body.isStream
         if let resumption = handle.upload {

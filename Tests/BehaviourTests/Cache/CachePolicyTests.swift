@@ -37,6 +37,35 @@ struct CachePolicyTests {
         #expect(rig.server.requests[1].header("Pragma") == (pastRemoteCaches ? "no-cache" : nil))
     }
 
+    @Test(
+        "Without a cache of their own, tasks ask those on the way all the same",
+        arguments: [
+            (.reloadIgnoringLocalAndRemoteCacheData, "no-cache", "no-cache"),
+            (.reloadRevalidatingCacheData, "max-age=0", nil),
+            (.reloadIgnoringLocalCacheData, nil, nil),
+        ] as [(URLRequest.CachePolicy, String?, String?)],
+        ["request", "configuration", "download", "own field"]
+    )
+    func remoteCaches(_ sent: (policy: URLRequest.CachePolicy, control: String?, pragma: String?), of kind: String)
+        async throws
+    {
+        let rig = try Rig(Self.server("max-age=1000")) {
+            $0.urlCache = nil
+            if kind == "configuration" { $0.requestCachePolicy = sent.policy }
+        }
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/"), headers: kind == "own field" ? ["Cache-Control": "min-fresh=1"] : [:])
+        if kind != "configuration" { request.cachePolicy = sent.policy }
+        if kind == "download" {
+            _ = try await rig.session.download(for: request)
+        } else {
+            #expect(await rig.session.load(request).text == "1")
+        }
+        let received = rig.server.requests[0]
+        #expect(received.header("Cache-Control") == (kind == "own field" ? "min-fresh=1" : sent.control))
+        #expect(received.header("Pragma") == (kind == "own field" ? nil : sent.pragma))
+    }
+
     @Test("Else-load takes what is stored, however old, and stores whatever it can")
     func elseLoad() async throws {
         let count = Counter()

@@ -129,6 +129,41 @@ struct ResumeStepTests {
 
 @Suite("The cache step")
 struct CacheStepTests {
+    @Test("Without a cache, only tasks have it whose policy counts all the same", arguments: 0...5 as ClosedRange<UInt>)
+    func presence(policy: UInt) throws {
+        let policy = try #require(URLRequest.CachePolicy(rawValue: policy))
+        let handled: Set<URLRequest.CachePolicy> = [
+            .returnCacheDataDontLoad, .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData,
+        ]
+        for isOfRequest in [true, false] {
+            let core = SessionCore(
+                .ephemeral,
+                settings: Sample.settings {
+                    $0.urlCache = nil
+                    if !isOfRequest { $0.requestCachePolicy = policy }
+                },
+                delegate: nil,
+                delegateQueue: OperationQueue()
+            )
+            var request = try Sample.request()
+            if isOfRequest { request.cachePolicy = policy }
+            let handle = TaskHandle(
+                identifier: 1,
+                session: core,
+                request: request,
+                consumer: .dataHandler { _, _, _ in }
+            )
+            let facts = Steps.Facts(
+                handle,
+                MemorySink(SinkRig()),
+                .dataHandler { _, _, _ in },
+                beginDate: nil,
+                hasOwnDelegate: false
+            )
+            #expect(Steps(core.settings, facts).all.contains { $0 is CacheStep } == handled.contains(policy))
+        }
+    }
+
     let step = CacheStep()
 
     @Test("A request that only a stored response may answer fails without one")

@@ -1,5 +1,15 @@
 import Foundation
 
+extension URLRequest.CachePolicy {
+    /// Whether it has an effect without a cache: it forbids the network, or tells the caches on the way not to answer.
+    var countsWithoutCache: Bool {
+        switch self {
+        case .returnCacheDataDontLoad, .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData: true
+        default: false
+        }
+    }
+}
+
 /// What a request wants from the cache: its policy, and the `Cache-Control` that is sent with it (RFC 9111 §5.2.1).
 struct CacheDemand: Equatable, Sendable {
     enum Reading: Equatable, Sendable {
