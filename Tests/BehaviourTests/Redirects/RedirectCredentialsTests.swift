@@ -54,6 +54,36 @@ struct RedirectCredentialsTests {
         #expect(other.requests[0].header("Authorization") == nil)
     }
 
+    @Test(
+        "Within the origin they stay, whatever form Location has, and the delegate sees them",
+        arguments: ["relative", "absolute", "with its own"]
+    )
+    func userInformationWithinOrigin(form: String) async throws {
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.path == "/from" else { return .text("arrived") }
+            let host = request.header("Host") ?? ""
+            return switch form {
+            case "relative": .redirect(to: "/to")
+            case "absolute": .redirect(to: "http://\(host)/to")
+            default: .redirect(to: "http://other@\(host)/to")
+            }
+        }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://us%40er:secret@127.0.0.1:\(rig.server.port)/from"))
+        let task = rig.session.dataTask(with: url)
+        task.resume()
+        try await delegate.success(of: task)
+        let credentials = form == "with its own" ? ["us@er:secret", "other:"] : ["us@er:secret", "us@er:secret"]
+        #expect(
+            rig.server.requests.map { $0.header("Authorization") }
+                == credentials.map { "Basic " + Data($0.utf8).base64EncodedString() }
+        )
+        let target = "http://\(form == "with its own" ? "other" : "us%40er:secret")@127.0.0.1:\(rig.server.port)/to"
+        #expect(task.currentRequest?.url?.absoluteString == target)
+        #expect(task.response?.url?.absoluteString == target)
+    }
+
     @Test("Within the origin they stay, but for what is a proxy's and never came there")
     func sameOrigin() async throws {
         let rig = try Rig { request in

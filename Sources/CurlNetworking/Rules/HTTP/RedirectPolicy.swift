@@ -78,7 +78,7 @@ enum RedirectPolicy {
 
     private static func next(_ request: URLRequest, at target: URL, status: Int, crossesOrigin: Bool) -> URLRequest {
         var next = request
-        next.url = target
+        next.url = crossesOrigin ? target : request.url.map(target.withUserInformation) ?? target
         let method = request.httpMethod ?? "GET"
         if (status == 303 && method != "HEAD") || ((status == 301 || status == 302) && method == "POST") {
             next.httpMethod = "GET"

@@ -190,6 +190,28 @@ struct RedirectPolicyTests {
         #expect(path.allSatisfy { $0.isASCII && $0 != " " })
     }
 
+    @Test(
+        "User name and password stay within the origin, unless the Location has its own",
+        arguments: [
+            ("http://u%40:p%3A@h/a", "http://h/b", "http://u%40:p%3A@h/b"),
+            ("http://u%40:p%3A@h/a", "http://H:80/b#c", "http://u%40:p%3A@H:80/b#c"),
+            ("http://u@h/a", "http://h/b", "http://u@h/b"),
+            ("http://u:p@h/a", "//h/b", "http://u:p@h/b"),
+            ("http://u:p@h/a", "b", "http://u:p@h/b"),
+            ("http://u:p@h/a", "http://v@h/b", "http://v@h/b"),
+            ("http://u:p@h/a", "http://:q@h/b", "http://:q@h/b"),
+            ("http://u:p@h/a", "https://h/b", "https://h/b"),
+            ("http://u:p@h/a", "http://h:81/b", "http://h:81/b"),
+            ("http://u:p@h/a", "http://i/b", "http://i/b"),
+            ("http://h/a", "http://h/b", "http://h/b"),
+            ("http+unix://u:p@%2Fs/a", "http://localhost/b", "http+unix://u:p@%2Fs/b"),
+        ]
+    )
+    func userInformation(url: String, location: String, expected: String) throws {
+        let next = try Self.followed(302, location, to: Sample.request(url))
+        #expect(next.url?.absoluteString == expected)
+    }
+
     @Test("A fragment is inherited unless the Location has its own (RFC 9110 §10.2.2)")
     func fragments() throws {
         let request = try Sample.request("http://example.com/a#old%20one")
