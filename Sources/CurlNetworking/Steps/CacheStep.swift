@@ -340,7 +340,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard let error = ending.error else { return store(host) }
-        guard case .candidate(let candidate, _) = stored, ending.head == nil, let demand,
+        guard case .candidate(let candidate, _) = stored, host.owner.shownResponse == nil, let demand,
             CacheValidation.isUnreachable(after: error.code),
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return .pass }

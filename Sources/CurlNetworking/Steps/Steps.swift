@@ -129,12 +129,19 @@ struct Steps {
         return nil
     }
 
-    /// The number of the connectivity step, if that has the task wait after an attempt that ended so; otherwise nil.
-    func waitForConnectivity(after ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> Int? {
-        guard let number = all.firstIndex(where: { $0 === connectivity }),
-            case .wait = connectivity.end(ending, of: request, host)
-        else { return nil }
-        return number
+    /// As with `end`, of a transfer whose idle time is up: only from the steps that make up for a server that doesn't answer. An upload
+    /// isn't resumed then.
+    func endOfIdleTime(
+        _ ending: TransferEnding,
+        of request: URLRequest,
+        _ host: any StepHost
+    ) -> (verdict: EndVerdict, step: Int)? {
+        for (index, step) in all.enumerated() where step is CacheStep || step is ConnectivityStep {
+            let verdict = step.end(ending, of: request, host)
+            if case .pass = verdict { continue }
+            return (verdict, index)
+        }
+        return nil
     }
 
     func stop(_ host: any StepHost) {

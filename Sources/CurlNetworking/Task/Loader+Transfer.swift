@@ -138,6 +138,11 @@ extension Loader: TransferDelegate {
         guard let request, let (verdict, step) = steps.end(ending, of: request, from: first, self) else {
             return finishWithBody(ending)
         }
+        act(on: verdict, about: ending, by: step)
+    }
+
+    /// Carries out a step's verdict about a transfer that is over.
+    func act(on verdict: EndVerdict, about ending: TransferEnding, by step: Int) {
         switch verdict {
         case .pass: finishWithBody(ending)
         case .wait where ending.error == nil: enter(.storing(step: step))

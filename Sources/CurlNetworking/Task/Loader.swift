@@ -285,18 +285,17 @@ extension Loader: ClocksOwner {
         }
     }
 
-    /// Without a connection yet, this doesn't end a task that waits for connectivity.
     private func idleTimeIsUp() {
         guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
         let error = URLError.idleTimeOut(request.url)
         var ending = TransferEnding(error.with(phase: transfer.phase))
         ending.isOfNetwork = transfer.source == .network
-        if let step = steps.waitForConnectivity(after: ending, of: request, self) {
-            transfer.cancel()
-            hops.end(transfer)
-            sendAgain(after: step, ending)
-        } else {
-            finish(.failure(error))
+        guard let (verdict, step) = steps.endOfIdleTime(ending, of: request, self) else {
+            return finish(.failure(error))
         }
+        transfer.cancel()
+        hops.end(transfer)
+        enter(.deciding)
+        act(on: verdict, about: ending, by: step)
     }
 }

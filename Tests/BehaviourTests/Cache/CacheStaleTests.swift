@@ -34,6 +34,41 @@ struct CacheStaleTests {
         #expect(result.response?.value(forHTTPHeaderField: "Age") != nil)
     }
 
+    @Test("And where it lets the time-out pass, waiting for connectivity or not", arguments: [false, true])
+    func timeOut(waits: Bool) async throws {
+        let count = Counter()
+        let rig = try Rig { request in
+            let control = request.path == "/" ? "max-age=0, stale-if-error=1000" : "max-age=0"
+            return count.next() <= 2 ? .text("body").header("Cache-Control", control) : .never
+        } configure: {
+            $0.waitsForConnectivity = waits
+        }
+        defer { rig.stop() }
+        for path in ["/", "/other"] { #expect(await rig.session.load(rig.url(path)).text == "body") }
+        let result = await rig.session.load(URLRequest(rig.url("/"), timeout: 0.3))
+        #expect(result.text == "body")
+        #expect(result.response?.value(forHTTPHeaderField: "Age") != nil)
+        let failed = await rig.session.load(URLRequest(rig.url("/other"), timeout: 0.3))
+        #expect(failed.error?.code == .timedOut)
+        #expect(rig.server.requestCount == 4)
+    }
+
+    @Test("But not once the server's answer has begun")
+    func timeOutInBody() async throws {
+        let count = Counter()
+        let rig = try Rig { _ in
+            let isFirst = count.next() == 1
+            let response: LoopbackServer.Response =
+                isFirst ? .text("body") : .pieces([.bytes("bo"), .never, .bytes("dy")])
+            return response.header("Cache-Control", "max-age=0, stale-if-error=1000")
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "body")
+        let result = await rig.session.load(URLRequest(rig.url("/"), timeout: 0.3))
+        #expect(result.error?.code == .timedOut)
+        #expect(result.data != Data("body".utf8))
+    }
+
     /// Tells what it has stored.
     private final class WatchedCache: URLCache, @unchecked Sendable {
         let stored = Watched<[String]>([])
