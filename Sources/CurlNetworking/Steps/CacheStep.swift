@@ -30,7 +30,8 @@ final class CacheStep: Step, @unchecked Sendable {
     private var demand: CacheDemand?
     /// The fields that the cache adds to the request.
     private var fields: [HeaderField] = []
-    private var requested = Date.distantPast
+    /// The response to the current request, if it may be stored.
+    private var pending: PendingResponse?
     /// The storage's cookies for the request, if a stored response depends on them.
     private var cookies = CookieLookup.busy
     private var write = CacheWrite.none
@@ -83,7 +84,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     private func reset() {
-        (look, stored, demand, fields, requested) = (.none, .unknown, nil, [], .distantPast)
+        (look, stored, demand, fields, pending) = (.none, .unknown, nil, [], nil)
         (cookies, write) = (.busy, .none)
     }
 
@@ -207,8 +208,14 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
-        if demand != nil { requested = Date() }
+        if let demand, demand.mayStore { pending = Self.begin(plan.request, host) }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
+    }
+
+    /// nil without a cache.
+    private static func begin(_ request: URLRequest, _ host: any StepHost) -> PendingResponse? {
+        guard let cache = host.session.settings.cache, let url = request.url else { return nil }
+        return cache.pendingResponses.begin(StoredResponse.key(of: url))
     }
 
     // MARK: - The server's answer
@@ -269,12 +276,15 @@ final class CacheStep: Step, @unchecked Sendable {
         var updated = candidate
         let now = Date()
         updated.head = CacheFields.updated(candidate.head, with: head, received: now)
-        updated.requested = requested
+        updated.requested = pending?.requested
         updated.received = now
         if CacheDirectives(updated.head.combined("Cache-Control")).contains("no-store") {
             if let url = URL(string: candidate.key) { host.session.settings.cache?.remove(url) }
-        } else {
-            host.session.settings.cache?.store(updated)
+        } else if let pending, let cache = host.session.settings.cache {
+            _ = pending.store {
+                cache.store(updated)
+                return true
+            }
         }
         return transfer(of: updated, isConfirmed: true, host)
     }
@@ -309,7 +319,7 @@ final class CacheStep: Step, @unchecked Sendable {
         guard response.storagePolicy != .notAllowed, let request = response.request,
             Self.demand(of: request, host) != nil, let cache = host.session.settings.cache
         else { return sink }
-        requested = Date()
+        pending = Self.begin(request, host)
         let entry = CacheWrite.Entry(
             head: StoredResponse.head(of: response.response),
             request: request,
@@ -332,10 +342,12 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// `head` is the latest response to `request`, and isn't stored: a stored one would be older than what the program has seen.
     private func dropSuperseded(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
-        guard let demand, CacheStorability.supersedes(head, for: demand), let url = request.url else { return }
-        // Nothing was found, so there is nothing to drop.
-        if case .none = stored { return }
-        host.session.settings.cache?.remove(url)
+        guard let demand, CacheStorability.supersedes(head, for: demand), let url = request.url,
+            let cache = host.session.settings.cache
+        else { return }
+        // Nothing was found, so there is nothing to drop but what is on its way.
+        if case .none = stored { return cache.pendingResponses.outdate(StoredResponse.key(of: url)) }
+        cache.remove(url)
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
@@ -349,32 +361,34 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// The body is complete: it goes into the cache, unless the delegate objects. If storing is slow, the task's end waits for it.
     private func store(_ host: any StepHost) -> EndVerdict {
-        guard let stored = takeStorableResponse(host) else { return .pass }
+        guard let cache = host.session.settings.cache, let (stored, pending) = takeStorableResponse(host) else {
+            return .pass
+        }
         if host.owner.tellsDelegateOfResult, host.owner.delegates.data != nil {
-            let cache = host.session.settings.cache
             host.owner.ask(
                 .willCache(stored) { answer in
                     if let answer = stored.replaced(by: answer) {
-                        cache?.store(answer)
+                        _ = pending.store {
+                            cache.store(answer)
+                            return true
+                        }
                     } else if let url = URL(string: stored.key) {
-                        cache?.remove(url)
+                        cache.remove(url)
                     }
                 }
             )
             return .pass
         }
-        let waits = host.session.settings.cache?.store(stored) {
-            host.owner.submit { host.proceed(self) }
+        let waits = pending.store {
+            cache.store(stored) { host.owner.submit { host.proceed(self) } }
         }
-        return waits ?? false ? .wait : .pass
+        return waits ? .wait : .pass
     }
 
-    private func takeStorableResponse(_ host: any StepHost) -> StoredResponse? {
+    private func takeStorableResponse(_ host: any StepHost) -> (StoredResponse, PendingResponse)? {
         guard case .gathering(let entry) = write else { return nil }
         write = .none
-        guard let url = entry.request.url, let response = host.owner.shownResponse, let ownURL = response.url else {
-            return nil
-        }
+        guard let pending, let response = host.owner.shownResponse, let ownURL = response.url else { return nil }
         // Without a whole body the task has become a download or stream task.
         guard let body = host.sink.wholeBody, body.count <= entry.limit else {
             dropSuperseded(by: entry.head, to: entry.request, host)
@@ -382,17 +396,22 @@ final class CacheStep: Step, @unchecked Sendable {
         }
         let sent = SentFields(entry.request, cookies: host.steps.cookies?.field, host)
         let variant = CacheVariant.fields(of: entry.head, value: sent.value)
-        return StoredResponse(
-            key: StoredResponse.key(of: url),
+        let stored = StoredResponse(
+            key: pending.key,
             url: ownURL,
             form: StoredResponse.form(of: response),
             head: entry.head.stored,
-            requested: requested,
+            requested: pending.requested,
             received: entry.received,
             variant: variant,
             data: body,
             storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : entry.storagePolicy
         )
+        return (stored, pending)
+    }
+
+    func stop(_ host: any StepHost) {
+        pending = nil
     }
 }
 

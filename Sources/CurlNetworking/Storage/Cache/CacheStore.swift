@@ -15,6 +15,8 @@ protocol CacheStore: AnyObject, Sendable {
 
     var revalidations: Revalidations { get }
 
+    var pendingResponses: PendingResponses { get }
+
     /// What is known without asking the cache. `isInsistent`: the request can't do without the cache. Loop; never blocks.
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding
 
@@ -28,10 +30,10 @@ protocol CacheStore: AnyObject, Sendable {
     /// Stores `response` soon.
     func store(_ response: StoredResponse)
 
-    /// Removes what is stored for `url`.
+    /// Removes what is stored for `url`, and what is on its way from there.
     func remove(_ url: URL)
 
-    /// Removes everything. Blocks: not on a loop.
+    /// Removes everything, and what is on its way. Blocks: not on a loop.
     func removeAll()
 
     /// Returns when all pending writes are done. Blocks: not on a loop.

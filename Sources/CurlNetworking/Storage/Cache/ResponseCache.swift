@@ -42,6 +42,7 @@ final class ResponseCache: CacheStore {
     }
 
     let revalidations = Revalidations()
+    let pendingResponses = PendingResponses()
     private let state: Mutex<State>
     /// nil for a cache in memory only.
     private let directory: CacheDirectory?
@@ -216,7 +217,9 @@ final class ResponseCache: CacheStore {
     }
 
     func remove(_ url: URL) {
-        _ = stage(StoredResponse.key(of: url), nil)
+        let key = StoredResponse.key(of: url)
+        pendingResponses.outdate(key)
+        _ = stage(key, nil)
     }
 
     /// From now on, `response` (nil for none) is found for `key`. True if so much waits to be written that the caller should wait.
@@ -266,6 +269,7 @@ final class ResponseCache: CacheStore {
 
     /// Removes what was stored after `date`. Blocks.
     func removeAll(since date: Date) {
+        pendingResponses.outdateAll()
         writeQueue.sync {
             state.withLock { state in
                 state.staged = [:]

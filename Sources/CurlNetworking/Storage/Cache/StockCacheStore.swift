@@ -11,6 +11,7 @@ import CurlNetworkingLocks
 /// `@unchecked Sendable`: `state` guards what changes, and the cache itself.
 final class StockCacheStore: CacheStore, @unchecked Sendable {
     let revalidations = Revalidations()
+    let pendingResponses = PendingResponses()
     private let cache: URLCache
     /// A subclass may have logic of its own, so it is always asked.
     private let isAlwaysAsked: Bool
@@ -145,6 +146,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
 
     func remove(_ url: URL) {
         let key = StoredResponse.key(of: url)
+        pendingResponses.outdate(key)
         let starts = state.withLock { state in
             state.beginEpoch(at: .now, after: Self.epochLength)
             if state.isEmpty, state.pending.isEmpty { return false }
@@ -154,6 +156,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     }
 
     func removeAll() {
+        pendingResponses.outdateAll()
         writeQueue.sync {
             state.withLock { state in
                 state.pending = [:]

@@ -1,0 +1,85 @@
+import CurlNetworkingLocks
+import Foundation
+
+/// The responses that are on their way into a cache. One whose request was sent before that of a response stored meanwhile, or before what
+/// was stored was removed, must not be stored any more. Any thread.
+final class PendingResponses: Sendable {
+    /// Those for one key.
+    private struct Pending {
+        var count = 0
+        /// Those with a smaller number are outdated.
+        var firstCurrent = 0
+    }
+
+    private struct State {
+        var lastNumber = 0
+        var pending: [String: Pending] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// For how many keys there are any.
+    var count: Int { state.withLock { $0.pending.count } }
+
+    /// The response to a request for `key` that is about to be sent.
+    func begin(_ key: String) -> PendingResponse {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.pending[key, default: Pending()].count += 1
+            return state.lastNumber
+        }
+        return PendingResponse(key, number, self)
+    }
+
+    /// What is on its way for `key` is outdated.
+    func outdate(_ key: String) {
+        state.withLock { state in
+            let next = state.lastNumber + 1
+            state.pending[key]?.firstCurrent = next
+        }
+    }
+
+    /// Everything on its way is outdated.
+    func outdateAll() {
+        state.withLock { state in
+            for key in state.pending.keys { state.pending[key]?.firstCurrent = state.lastNumber + 1 }
+        }
+    }
+
+    /// See `PendingResponse.store`. The lock is held meanwhile, so that nothing comes between.
+    fileprivate func store(_ key: String, _ number: Int, _ body: () -> Bool) -> Bool {
+        state.withLock { state in
+            guard let pending = state.pending[key], pending.firstCurrent <= number else { return false }
+            state.pending[key]?.firstCurrent = number
+            return body()
+        }
+    }
+
+    fileprivate func end(_ key: String) {
+        state.withLock { state in
+            guard let count = state.pending[key]?.count, count > 1 else { return state.pending[key] = nil }
+            state.pending[key]?.count = count - 1
+        }
+    }
+}
+
+/// A response on its way into a cache, from its request until it is stored or released.
+final class PendingResponse: Sendable {
+    let key: String
+    /// When its request was sent.
+    let requested = Date()
+    private let number: Int
+    private let responses: PendingResponses
+
+    fileprivate init(_ key: String, _ number: Int, _ responses: PendingResponses) {
+        (self.key, self.number, self.responses) = (key, number, responses)
+    }
+
+    deinit {
+        responses.end(key)
+    }
+
+    /// Calls `body`, which stores the response without waiting, unless it is outdated. Those to earlier requests are from then on. Returns
+    /// what `body` does; false if it isn't called.
+    func store(_ body: () -> Bool) -> Bool { responses.store(key, number, body) }
+}

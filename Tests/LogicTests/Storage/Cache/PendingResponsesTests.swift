@@ -1,0 +1,41 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Responses on their way into a cache")
+struct PendingResponsesTests {
+    private let responses = PendingResponses()
+
+    private func isStored(_ response: PendingResponse) -> Bool { response.store { true } }
+
+    @Test("One is stored as long as none to a later request was")
+    func order() {
+        let (first, second, third) = (responses.begin("a"), responses.begin("a"), responses.begin("a"))
+        #expect(isStored(second))
+        #expect(!isStored(first))
+        #expect(isStored(third))
+        #expect(!isStored(second))
+    }
+
+    @Test("Whatever outdates those on their way leaves later and other ones alone", arguments: [false, true])
+    func outdated(all: Bool) {
+        let (earlier, other) = (responses.begin("a"), responses.begin("b"))
+        if all { responses.outdateAll() } else { responses.outdate("a") }
+        let later = responses.begin("a")
+        #expect(!isStored(earlier))
+        #expect(isStored(other) == !all)
+        #expect(isStored(later))
+    }
+
+    @Test("Nothing is remembered of a URL once none is on its way")
+    func released() {
+        do {
+            let (first, second) = (responses.begin("a"), responses.begin("a"))
+            #expect(isStored(first) && isStored(second))
+        }
+        responses.outdate("a")
+        #expect(responses.count == 0)
+        #expect(isStored(responses.begin("a")))
+        #expect(responses.count == 0)
+    }
+}
