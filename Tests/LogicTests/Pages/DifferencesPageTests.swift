@@ -17,9 +17,10 @@ struct DifferencesPageTests {
     @Test(
         "has a row for each that is left on purpose",
         arguments: [
-            "App Transport Security", "`Alt-Svc`", "`.permanent`", "Other properties about networks",
+            "App Transport Security", "`Alt-Svc`", "`.permanent`", "Other properties of configurations",
             "Redirects in a row",
             "404 in the cache", "only a subclass has", "Key-value observing", "HTTP Strict Transport Security",
+            "A request's own `allowsCellularAccess`", "`assumesHTTP3Capable`", "requestIsCacheEquivalent",
         ]
     )
     func rows(text: String) throws {
