@@ -36,6 +36,35 @@ struct WebSocketPaceTests {
         #expect(Int64(count) == total / 4096)
     }
 
+    @Test(
+        "A server that never stops sending control frames delays no other task, nor the end of its own",
+        arguments: [Frame.ping(""), .pong(Data())]
+    )
+    private func controlFrames(_ frame: Frame) async throws {
+        let frames = Data((0...(1 << 17)).flatMap { _ in frame.bytes })
+        let server = try LoopbackServer { request in
+            guard request.path == "/flood" else { return .text("hello") }
+            return .webSocket(request) { event in
+                guard case .opened = event else { return [] }
+                let endless = LoopbackServer.Body.produced(length: 1 << 50) { range in
+                    frames.dropFirst(Int(range.lowerBound) % frame.bytes.count).prefix(range.count)
+                }
+                return [.body(endless)]
+            }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL("/flood"))
+        task.resume()
+        // It has more for the client than that reads in a round.
+        try await server.waitForBytesSent(8 << 20)
+        #expect(await session.load(server.url("/")).text == "hello")
+        task.cancel()
+        #expect(try await delegate.completion().last == .completed(.cancelled))
+    }
+
     @Test("Tiny messages count for what they cost: a server can't fill the memory with them")
     func tiny() async throws {
         let frame = Frame.binary(Data()).bytes

@@ -260,6 +260,7 @@ package final class Channel: TransferHandler {
     /// Reads until there is nothing left.
     private func read() {
         guard !isServing, isOpen else { return }
+        if let readSoon { loop.cancel(readSoon) }
         if let sendFailure, !isReading || hasReachedEnd { return fail(sendFailure) }
         isServing = true
         var reads = 0

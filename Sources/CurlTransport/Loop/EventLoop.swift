@@ -40,6 +40,8 @@ package final class EventLoop: @unchecked Sendable {
 
     /// The time at the start of this turn's current round.
     package private(set) var now = MonotonicTime.now
+    /// The earliest time at which the next round can start.
+    private var nextRound: MonotonicTime { MonotonicTime(nanoseconds: now.nanoseconds + 1) }
     private var sockets: SocketSet
     /// Unchecked for the same reason as in `Deadline`.
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
@@ -129,8 +131,9 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: - Deadlines (loop only)
 
+    /// `deadline` fires in the next round at the earliest, so that one that schedules itself again doesn't keep the loop from everything else.
     package func schedule(_ deadline: Deadline, at time: MonotonicTime) {
-        deadlines.schedule(deadline, at: time)
+        deadlines.schedule(deadline, at: max(time, nextRound))
     }
 
     package func cancel(_ deadline: Deadline) {
@@ -236,11 +239,14 @@ package final class EventLoop: @unchecked Sendable {
         queue.async { self.turn() }
     }
 
+    /// Whether a deadline is due in the next round, whenever that starts.
+    private var isDeadlineDue: Bool { deadlines.earliest.map { $0 <= nextRound } ?? false }
+
     /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless that was recently for
     /// nothing: while no transfer runs, for the next request, which often follows the last one's response.
     private func pollSockets() -> Int {
         let isIdle = transferCount == 0
-        guard isIdle ? idleWaits.mayWait() : transferWaits.mayWait() else { return sockets.poll() }
+        guard !isDeadlineDue, isIdle ? idleWaits.mayWait() : transferWaits.mayWait() else { return sockets.poll() }
         timer.arm(for: deadlines.earliest, now: now)
         let mayWait = inbox.withLock { inbox in
             inbox.isWaiting = inbox.work.isEmpty
@@ -255,6 +261,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// True if nothing was submitted in the meantime: the turn is over, and the next submission starts another.
     private func endTurn() -> Bool {
+        guard !isDeadlineDue else { return false }
         timer.arm(for: deadlines.earliest, now: now)
         return inbox.withLock { inbox in
             guard inbox.work.isEmpty else { return false }

@@ -121,6 +121,49 @@ struct EventLoopTests {
         log.deadlines = []
     }
 
+    /// Notes that its descriptor is ready, once.
+    private final class Reader: DescriptorHandler {
+        private let log: Log
+        private let loop: EventLoop
+        private var id: UInt32 = 0
+
+        init(_ descriptor: Int32, on loop: EventLoop, _ log: Log) {
+            (self.log, self.loop) = (log, loop)
+            id = loop.register(self)
+            loop.watch(descriptor, for: .read, owner: id)
+        }
+
+        func descriptorBecameReady(_ descriptor: Int32) {
+            log.entries.append("socket")
+            loop.unwatch(descriptor)
+            loop.unregister(id)
+        }
+    }
+
+    @Test("A deadline that is due again at once leaves a turn to submitted work and to sockets")
+    func restlessDeadline() async throws {
+        let pair = try SocketPair()
+        loop.submit { [loop, log] in
+            _ = Reader(pair.near, on: loop, log)
+            let deadline = Deadline {
+                log.entries.append("tick")
+                if log.entries.count == 1 {
+                    pair.write("a")
+                    loop.submit { log.entries.append("work") }
+                }
+                guard let deadline = log.deadlines.first, !log.entries.contains("work"), log.entries.count < 1000 else {
+                    return log.done.open()
+                }
+                loop.schedule(deadline, at: loop.now)
+            }
+            log.deadlines = [deadline]
+            loop.schedule(deadline, at: loop.now)
+        }
+        try await log.done.wait()
+        #expect(log.entries == ["tick", "socket", "work", "tick"])
+        log.deadlines = []
+    }
+
     @Test("What wakes others runs at the end of the round, in its order, and before the next round's work")
     func endOfRound() async throws {
         loop.submit { [loop, log] in
