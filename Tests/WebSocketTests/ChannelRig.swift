@@ -11,7 +11,7 @@ final class ChannelRig: @unchecked Sendable {
     /// Loops are never freed.
     static let loop = EventLoop(label: "WebSocketTests.loop")
 
-    let recorder = ChannelRecorder()
+    let recorder: ChannelRecorder
     private var multi: Multi?
     private var channel: Channel?
     private let ownsMulti: Bool
@@ -22,8 +22,10 @@ final class ChannelRig: @unchecked Sendable {
     init(
         _ url: URL,
         _ limits: ConnectionLimits = ConnectionLimits(kept: 100),
-        sharing other: ChannelRig? = nil
+        sharing other: ChannelRig? = nil,
+        recorder: ChannelRecorder = ChannelRecorder()
     ) async throws {
+        self.recorder = recorder
         ownsMulti = other == nil
         try await onLoop { [self] in
             let multi = try other?.multi ?? Multi(loop: Self.loop, limits: limits)
@@ -81,10 +83,16 @@ final class ChannelRecorder: ChannelDelegate, Sendable {
     }
 
     private let state = Mutex(State())
+    /// Whether the first bytes are enough.
+    private let readsOnce: Bool
     /// The connection stands, or can't be made.
     let settled = Gate()
     let ended = Gate()
     let failed = Gate()
+
+    init(readsOnce: Bool = false) {
+        self.readsOnce = readsOnce
+    }
 
     var bytes: Data { state.withLock { $0.bytes } }
     var failure: TransferFailure? { state.withLock { $0.failure } }
@@ -102,6 +110,7 @@ final class ChannelRecorder: ChannelDelegate, Sendable {
     func channelOpened(_ channel: Channel) { settled.open() }
 
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
+        if readsOnce { channel.setReading(false) }
         state.withLock { state in
             state.bytes.append(contentsOf: bytes)
             if let waiting = state.waiting, state.bytes.count >= waiting.count { waiting.gate.open() }

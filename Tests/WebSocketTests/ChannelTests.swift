@@ -78,6 +78,29 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("Bytes that can't be sent fail the channel, although its delegate stops reading before the end")
+    func sendFailure() async throws {
+        let isOpen = Gate()
+        let server = try LoopbackServer { _ in { $0.isOpened ? [.waitFor(isOpen), .bytes("x"), .reset] : [] } }
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url, recorder: ChannelRecorder(readsOnce: true))
+        isOpen.open()
+        let isReset = await rig.perform { channel in
+            var entry = pollfd(fd: channel.descriptor ?? -1, events: 0, revents: 0)
+            return poll(&entry, 1, 60_000) == 1
+        }
+        #expect(isReset == true)
+        await rig.perform { channel in
+            channel.setReading(true)
+            Data("y".utf8).withUnsafeBytes { channel.send($0) }
+            channel.flush()
+        }
+        #expect(try await rig.recorder.received(1) == Data("x".utf8))
+        try await rig.recorder.failed.wait()
+        #expect(rig.recorder.failure?.code == .sendError)
+        await rig.close()
+    }
+
     @Test("Closing the multi closes its channels, and using them afterwards does nothing")
     func multiCloses() async throws {
         let server = try LoopbackServer(conversation: Self.echo)

@@ -261,7 +261,6 @@ package final class Channel: TransferHandler {
     private func read() {
         guard !isServing, isOpen else { return }
         if let readSoon { loop.cancel(readSoon) }
-        if let sendFailure, !isReading || hasReachedEnd { return fail(sendFailure) }
         isServing = true
         var reads = 0
         while isReading, !hasReachedEnd, isOpen {
@@ -273,6 +272,8 @@ package final class Channel: TransferHandler {
             guard readOnce() else { break }
         }
         isServing = false
+        // Nothing more is read that could say why.
+        if let sendFailure, isOpen, !isReading || hasReachedEnd { return fail(sendFailure) }
         updateInterest()
     }
 
