@@ -232,6 +232,26 @@ struct SecureStreamTests {
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
     }
 
+    @Test("Plain text that comes with the end of TLS isn't read, though TLS is ended here after that")
+    func plainTextAfterEnd() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.beginTLS()
+        try await task.write("bye\n")
+        #expect(try await task.line() == "TLS: bye")
+        #expect(try await task.rest() == "")
+        task.stopSecureConnection()
+        #expect(try await task.rest() == "")
+        task.closeWrite()
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
+    }
+
     @Test("A server that has closed the connection leaves nobody to begin TLS with")
     func end() async throws {
         let server = try HalfClosingServer(greeting: "bye") { _ in }

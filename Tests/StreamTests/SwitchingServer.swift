@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// A line protocol that begins and ends TLS on request: each line comes back with "plain: " or "TLS: " in front of it, and "start", "stop" and
-/// "drop" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
+/// A line protocol that begins and ends TLS on request: each line comes back with "plain: " or "TLS: " in front of it, and "start", "stop",
+/// "drop" and "bye" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
 final class SwitchingServer: Sendable {
     let port: Int
     private let directory: TemporaryDirectory
@@ -66,6 +66,22 @@ final class SwitchingServer: Sendable {
                 elif text == b"stop\\n":
                     connection = connection.unwrap()
                     kind = b"plain: "
+                elif text == b"bye\\n":
+                    # The end of TLS and plain text, in one segment.
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+                    connection.setblocking(False)
+                    try:
+                        connection.unwrap()
+                    except ssl.SSLWantReadError:
+                        pass
+                    plain = socket.socket(fileno=connection.detach())
+                    plain.setblocking(True)
+                    plain.sendall(b"injected\\n")
+                    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+                    while plain.recv(4096):
+                        pass
+                    plain.close()
+                    return
                 elif text == b"drop\\n":
                     # No reset: that would destroy what the client has yet to read.
                     plain = socket.socket(fileno=connection.detach())

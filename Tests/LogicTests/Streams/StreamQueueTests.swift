@@ -89,6 +89,17 @@ struct StreamQueueTests {
         #expect(rig.read(1, 2, "c") == ["c: 5 at the end"])
     }
 
+    @Test("What arrives after the end is dropped, and doesn't keep the task from ending", arguments: [false, true])
+    func afterEnd(isEndOfProgram: Bool) {
+        var rig = StreamQueueRig()
+        rig.open()
+        #expect((isEndOfProgram ? rig.closeRead() : rig.receiveEnd()) == ["read closed"])
+        #expect(rig.receive("late") == [])
+        #expect(rig.queue.surplus.isEmpty)
+        #expect(rig.read(1, 9, "a") == (isEndOfProgram ? ["a: readClosed"] : ["a:  at the end"]))
+        #expect(rig.closeWrite() == ["close writing", "write closed", "end"])
+    }
+
     @Test("A read's time begins when its turn has come, and what came before it ran out is the next one's")
     mutating func readTimeouts() {
         rig.open()

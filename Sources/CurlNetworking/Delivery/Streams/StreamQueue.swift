@@ -143,7 +143,9 @@ struct StreamQueue<Reader, Writer> {
         return read.maximum - read.bytes.count
     }
 
+    /// What arrives after the end, such as plain text after the other side has ended TLS, isn't read by anybody.
     mutating func received(_ bytes: Data, at now: MonotonicTime) {
+        guard case .open = readSide else { return }
         if surplus.isEmpty { surplus = bytes } else { surplus.append(bytes) }
         goOn(at: now)
     }
