@@ -149,21 +149,44 @@ struct SecureStreamTests {
         #expect(try await recorder.completion()?.code == .cancelled)
     }
 
-    @Test("Bytes that came in plain text before TLS was begun, and were read by nobody, end the task")
-    func injection() async throws {
+    /// - Parameter isFetched: Whether the bytes have been read from the system, together with those that a read waited for.
+    @Test(
+        "Bytes that came in plain text before TLS was begun, and were read by nobody, end the task",
+        arguments: [false, true]
+    )
+    func injection(isFetched: Bool) async throws {
+        let received = Watched(Data())
         let server = try LoopbackServer { _ in
-            { event in if case .received = event { [.bytes("go ahead\ninjected\n")] } else { [] } }
+            { event in
+                guard case .received(let data) = event else { return [] }
+                let isFirst = received.update { all in
+                    all.append(data)
+                    return all.count == data.count
+                }
+                return isFirst ? [.bytes("go ahead\ninjected\n")] : []
+            }
         }
         defer { server.stop() }
         let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 10 }
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
+        let answer = Watched<Data?>(nil)
+        func read() {
+            task.readData(ofMinLength: 9, maxLength: 9, timeout: 0) { data, _, _ in answer.update { $0 = data } }
+        }
+        if isFetched { read() }
         try await task.write("start\n")
-        #expect(try await task.text(9) == "go ahead\n")
+        if !isFetched {
+            try await server.waitForBytesSent(18)
+            read()
+        }
+        try await answer.wait { $0 == Data("go ahead\n".utf8) }
         task.startSecureConnection()
         #expect(try await recorder.completion()?.code == .secureConnectionFailed)
+        // No handshake is begun if it is known by then.
+        if isFetched { #expect(received.value == Data("start\n".utf8)) }
     }
 
     @Test("A server that doesn't answer the handshake lets it time out")
