@@ -211,6 +211,24 @@ struct StreamPortTests {
         #expect(results.value == ["a failed", "b failed", "c failed"])
     }
 
+    @Test("A read that comes after the end is answered, though its task is dropped before the loop gets to it")
+    func dropped() async {
+        await onLoop { [port] in port.fail(.task(URLError(.cancelled))) }
+        let isDropped = DispatchSemaphore(value: 0)
+        owner.loop.submit { isDropped.wait() }
+        do {
+            let owner = Owner()
+            port.owner = owner
+            let reader = StreamReader.handler { [results] _, _, error in
+                results.update { $0.append(error == nil ? "read" : "failed") }
+            }
+            port.add(.read(minimum: 1, maximum: 9, timeout: nil, reader), for: owner, isSuspended: false)
+        }
+        isDropped.signal()
+        await onLoop {}
+        #expect(results.value == ["failed"])
+    }
+
     @Test("Writers on many threads keep each one's order, while the loop takes the socket and gives it back")
     func concurrent() async throws {
         let (writers, each) = (4, 200)

@@ -93,7 +93,8 @@ final class StreamPort: @unchecked Sendable {
             return inbox.add(wish, for: owner)
         }
         if let answer { return answer() }
-        owner.submit { self.takeWishes() }
+        // Without the owner, which the program may have dropped by then, nobody would be told.
+        owner.submit { withExtendedLifetime(owner) { self.takeWishes() } }
     }
 
     private func takeWishes() {
