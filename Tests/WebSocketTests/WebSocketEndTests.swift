@@ -66,6 +66,31 @@ struct WebSocketEndTests {
         #expect(try await delegate.completion().contains(.noted("only")))
     }
 
+    @Test("After the program's close, messages aren't even inflated: damage in them is no error")
+    func messagesAfterClose() async throws {
+        let pongs = Watched<[String]>([])
+        let headers = [(name: "Sec-WebSocket-Extensions", value: "permessage-deflate")]
+        let rig = try WebSocketRig(headers: headers) { event in
+            guard case .received(let frame) = event else { return [] }
+            switch frame.opcode {
+            case Frame.Opcode.close:
+                let damaged = Frame(Frame.Opcode.binary, Data([0xFF, 0xFF, 0xFF]), reserved: 4)
+                return [.frame(damaged), .frame(.ping("still there?"))]
+            case Frame.Opcode.pong:
+                pongs.update { $0.append(frame.text) }
+                // What follows the server's close frame is nothing at all.
+                return [.frame(.close(1000)), .bytes(Data([0xFF, 0xFF])), .close]
+            default: return []
+            }
+        }
+        defer { rig.stop() }
+        try await rig.delegate.opening()
+        rig.task.cancel(with: .normalClosure, reason: nil)
+        let events = try await rig.delegate.completion()
+        #expect(events == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
+        #expect(pongs.value == ["still there?"])
+    }
+
     @Test("A close frame without a status gives 1005, and is answered without one")
     func noStatus() async throws {
         let answers = Watched<[Frame]>([])

@@ -376,6 +376,38 @@ struct WebSocketAssemblerTests {
         #expect(violation?.status == .tooBig)
     }
 
+    @Test(
+        "Messages that no longer count aren't looked into, whatever they hold; the control frames among them are",
+        arguments: [false, true]
+    )
+    func skipping(beginsBefore: Bool) throws {
+        let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+        var assembler = WebSocketAssembler(maximumMessageSize: 100_000, inflater: inflater)
+        func events(_ bytes: [UInt8]) throws -> [WebSocketAssembler.Event] {
+            try bytes.withUnsafeBytes { bytes in
+                var (input, seen) = (bytes, [WebSocketAssembler.Event]())
+                while let event = try assembler.next(&input) { seen.append(event) }
+                return seen
+            }
+        }
+        let message = Frame(0x02, [UInt8](repeating: 1, count: 50_000)).bytes
+        let split = beginsBefore ? 40_000 : 0
+        #expect(try events(Array(message[..<split])) == [])
+        assembler.skipMessages()
+        #expect(assembler.waitingCount == 0)
+        guard case .upTo = assembler.nextReading else {
+            Issue.record("read to a message")
+            return
+        }
+        let frames = [
+            Frame(0x89, "p"), Frame(0x80, "end"), Frame(0xC2, [0xFF, 0xFF, 0xFF]), Frame(0x81, [0xFF]),
+            Frame(0x82, [UInt8](repeating: 2, count: 200_000)), Frame(0x8A, "q"), Frame(0x88, [3, 0xE8]),
+        ]
+        let seen = try events(message[split...] + frames.flatMap(\.bytes))
+        #expect(seen == [.ping([0x70]), .pong([0x71]), .close(WebSocketClosing(1000))])
+        #expect(assembler.waitingCount == 0)
+    }
+
     @Test("Damaged data is told from text that is none")
     func damaged() throws {
         let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))

@@ -16,6 +16,7 @@ struct WebSocketAssembler: ~Copyable {
 
     private var parser: WebSocketFrameParser
     private var inflater: MessageInflater?
+    private var skipsMessages = false
     private var frame = WebSocketFrameHeader(opcode: .continuation, length: 0)
     private var message: Message?
     /// Of the current message.
@@ -37,6 +38,14 @@ struct WebSocketAssembler: ~Copyable {
         self.maximumMessageSize = maximumMessageSize
         parser = WebSocketFrameParser(allowsCompression: inflater != nil)
         self.inflater = inflater
+    }
+
+    /// Messages no longer count: from now on only control frames are looked into.
+    mutating func skipMessages() {
+        skipsMessages = true
+        inflater = nil
+        message = nil
+        payload = CollectedBytes()
     }
 
     /// How much memory the current message takes, in bytes.
@@ -75,6 +84,7 @@ struct WebSocketAssembler: ~Copyable {
 
     private mutating func begin(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
         frame = header
+        if skipsMessages, !header.opcode.isControl { return }
         switch header.opcode {
         case .close, .ping, .pong:
             control = []
@@ -113,6 +123,7 @@ struct WebSocketAssembler: ~Copyable {
 
     private mutating func append(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
         guard !frame.opcode.isControl else { return control.append(contentsOf: bytes) }
+        guard !skipsMessages else { return }
         guard message?.isCompressed == true else { return try appendInflated(bytes) }
         try inflate(bytes)
     }
@@ -162,7 +173,7 @@ struct WebSocketAssembler: ~Copyable {
         case .close: return .close(try WebSocketClosing(decoding: control))
         case .continuation, .text, .binary: break
         }
-        guard frame.isFinal else { return nil }
+        guard frame.isFinal, !skipsMessages else { return nil }
         if message?.isCompressed == true {
             try Self.tail.withUnsafeBytes { tail in
                 Result { () throws(WebSocketViolation) in try inflate(tail) }

@@ -149,11 +149,9 @@ final class WebSocketConnection {
                 guard let event = try assembler.next(&input) else { return 0 }
                 act(on: event)
             }
-            // Messages no longer count (§5.5.1).
-            while !closeHandshake.isClosed, let event = try assembler.next(&input) {
-                if case .message = event { continue }
-                act(on: event)
-            }
+            // After our close frame messages no longer count (§5.5.1), and after the server's nothing does.
+            assembler.skipMessages()
+            while closeHandshake.answersPings, let event = try assembler.next(&input) { act(on: event) }
         } catch {
             handle(.violation(error))
         }
