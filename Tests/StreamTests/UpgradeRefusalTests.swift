@@ -111,6 +111,38 @@ struct UpgradeRefusalTests {
         try await compare(method, body: Data()) { .text("\($0.header("Content-Length") ?? "none")") }
     }
 
+    @Test("After an error status the body is sent no further, so a server that resets the connection is heard out")
+    func abandonedUpload() async throws {
+        let isHeld = Gate()
+        let answer = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)
+        let delegate = RecordingDelegate(
+            onResponse: { _, _, answering in
+                answer.update { $0 = answering }
+                isHeld.open()
+            }
+        )
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            .raw([
+                .stopReading, .bytes("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nab"),
+                .waitFor(isHeld), .bytes("cde"), .reset,
+            ])
+        }
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/"), method: "POST", headers: ["Upgrade": "echo"])
+        // More than the system holds.
+        request.httpBody = Data(count: 32 << 20)
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        try await isHeld.wait()
+        try await rig.server.waitUntilNoConnections()
+        // The second round begins after the first one has polled the sockets.
+        for _ in 0..<2 { _ = await rig.session.connections }
+        answer.value?(.allow)
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("abcde".utf8))
+        #expect(task.countOfBytesSent < 32 << 20)
+    }
+
     @Test("A task that is suspended amid an early response goes on with the request's body when it is resumed")
     func suspendedUpload() async throws {
         let gate = Gate()

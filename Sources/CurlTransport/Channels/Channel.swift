@@ -234,6 +234,13 @@ package final class Channel: TransferHandler {
         return false
     }
 
+    /// Drops what is waiting to be sent. Nothing may be sent after this, since the other side may have only part of it.
+    package func stopSending() {
+        output.removeAll()
+        (isBlocked, owesSentAll) = (false, false)
+        updateInterest()
+    }
+
     /// Sends FIN once everything is sent; bytes can still be received. Over TLS the other side takes it for a truncation. Only with
     /// nothing left to send.
     package func finishSending() {

@@ -63,9 +63,14 @@ final class UpgradeRequest {
     }
 
     private func end() -> Step {
+        abandon()
+        return .complete
+    }
+
+    /// The rest of the body isn't sent.
+    func abandon() {
         isComplete = true
         close()
-        return .complete
     }
 
     /// Nothing more is sent after this.

@@ -189,6 +189,12 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         }
     }
 
+    /// The server doesn't want the rest of the request, and may close the connection while it is being sent.
+    private func stopSending() {
+        sending.abandon()
+        channel?.stopSending()
+    }
+
     // MARK: - The response's head
 
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
@@ -228,6 +234,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     private func decide(about head: ResponseHead, _ rest: Data) {
         state = .held(head, rest)
         connection.answeredVersion = head.version
+        if head.status >= 400 { stopSending() }
         updateReading()
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
