@@ -7,11 +7,12 @@ package final class TalkingTLSServer: Sendable {
     package let url: URL
     private let process: ChildProcess
 
-    package init() async throws {
+    /// - Parameter options: More arguments for s_server.
+    package init(_ options: [String] = []) async throws {
         site = try TLSNginx.shared().site
         process = try ChildProcess(
             ["openssl", "s_server", "-accept", "127.0.0.1:0"]
-                + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path]
+                + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path] + options
         )
         var port: Int?
         while port == nil, let line = await process.line() {
@@ -45,6 +46,20 @@ package final class TalkingTLSServer: Sendable {
     /// Sends this and a line end. It must not begin with a letter that s_server takes for a command.
     package func say(_ text: String) {
         process.say(text)
+    }
+
+    /// Asks the client for another handshake, as TLS 1.2 allows.
+    package func renegotiate() {
+        process.say("r")
+    }
+
+    /// Does nothing more, until it is told to.
+    package func stall() {
+        process.kill(SIGSTOP)
+    }
+
+    package func goOn() {
+        process.kill(SIGCONT)
     }
 
     package func stop() {

@@ -1,6 +1,7 @@
 import CurlNetworkingLoopbackServer
 import CurlNetworkingLocks
 import Foundation
+import TestSupport
 
 @testable import CurlTransport
 
@@ -23,6 +24,7 @@ final class ChannelRig: @unchecked Sendable {
         _ url: URL,
         _ limits: ConnectionLimits = ConnectionLimits(kept: 100),
         sharing other: ChannelRig? = nil,
+        profile: ConnectionProfile? = nil,
         recorder: ChannelRecorder = ChannelRecorder()
     ) async throws {
         self.recorder = recorder
@@ -30,11 +32,9 @@ final class ChannelRig: @unchecked Sendable {
         try await onLoop { [self] in
             let multi = try other?.multi ?? Multi(loop: Self.loop, limits: limits)
             self.multi = multi
-            channel = try Channel(
-                ChannelOptions(url: url.absoluteString, .none),
-                in: multi,
-                delegate: recorder
-            )
+            var options = ChannelOptions(url: url.absoluteString, .none)
+            options.connection = profile
+            channel = try Channel(options, in: multi, delegate: recorder)
         }
         try await recorder.settled.wait()
         guard let failure = recorder.failure else { return }
@@ -46,6 +46,26 @@ final class ChannelRig: @unchecked Sendable {
     @discardableResult
     func perform<Result: Sendable>(_ body: @escaping @Sendable (Channel) -> Result) async -> Result? {
         try? await onLoop { [self] in channel.map(body) }
+    }
+
+    /// How many rounds the loop begins while nobody asks anything of it, up to `most`, in 200 ms.
+    func rounds(upTo most: Int) async -> Int {
+        let count = Watched(0)
+        let isOver = Watched(false)
+        @Sendable func countRound() {
+            guard count.value < most, !isOver.value else { return isOver.update { $0 = true } }
+            count.update { $0 += 1 }
+            Self.loop.atEndOfRound(countRound)
+        }
+        let end = Deadline { isOver.update { $0 = true } }
+        nonisolated(unsafe) let deadline = end
+        await perform { _ in
+            Self.loop.schedule(deadline, at: Self.loop.now + .milliseconds(200))
+            countRound()
+        }
+        try? await isOver.wait { $0 }
+        await perform { _ in Self.loop.cancel(deadline) }
+        return count.value
     }
 
     func send(_ data: Data) async {

@@ -101,6 +101,30 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("A server that begins another TLS handshake and goes silent costs nothing, and gets all when it goes on")
+    func renegotiation() async throws {
+        let server = try await TalkingTLSServer(["-tls1_2"])
+        defer { server.stop() }
+        var settings = TLSSettings()
+        settings.verifiesServer = false
+        let rig = try await ChannelRig(server.url, profile: ConnectionProfile([settings]))
+        server.renegotiate()
+        let isAsked = await rig.perform { channel in
+            var entry = pollfd(fd: channel.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+            return poll(&entry, 1, 60_000) == 1
+        }
+        #expect(isAsked == true)
+        server.stall()
+        await rig.perform { $0.setReading(true) }
+        await rig.send(Data("GET / HTTP/1.1\r\n\r\n".utf8))
+        #expect(await rig.perform { $0.unsentCount } == 18)
+        #expect(await rig.rounds(upTo: 1000) < 1000)
+        server.goOn()
+        try await server.waitForRequest()
+        #expect(await rig.perform { $0.unsentCount } == 0)
+        await rig.close()
+    }
+
     @Test("Closing the multi closes its channels, and using them afterwards does nothing")
     func multiCloses() async throws {
         let server = try LoopbackServer(conversation: Self.echo)

@@ -340,7 +340,7 @@ package final class Channel: TransferHandler {
     func becameReady(_ readiness: UInt32) {
         let (input, output) = (EPOLLIN.rawValue, EPOLLOUT.rawValue)
         let trouble = EPOLLHUP.rawValue | EPOLLERR.rawValue
-        if isBlocked, readiness & (output | trouble) != 0 { flush() }
+        if isBlocked, !isPlain || readiness & (output | trouble) != 0 { flush() }
         if isReading, readiness & (input | trouble) != 0 { read() }
     }
 
@@ -348,7 +348,8 @@ package final class Channel: TransferHandler {
         guard case .open(let socket, _) = state, isOpen else { return }
         var interest: SocketInterest = []
         if isReading, !hasReachedEnd { interest.insert(.read) }
-        if isBlocked { interest.insert(.write) }
+        // While TLS is renegotiated, it has to receive before it can send: a socket that has room all the while is reported only once.
+        if isBlocked { interest.formUnion(isPlain ? .write : [.read, .write, .edge]) }
         if interest.isEmpty { loop.unwatch(socket) } else { multi.watch(socket, for: interest) }
     }
 
