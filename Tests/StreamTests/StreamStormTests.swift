@@ -12,17 +12,24 @@ struct StreamStormTests {
     private static let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\n"
 
     @Test("Opened, used and ended at random moments, none leaks or hangs, and every handler is called once")
-    func storm() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        // What is made once and kept.
-        try await storm(of: Self.count / 5, to: server, seed: 41)
-        let before = ProcessUsage().resident
-        try await storm(of: Self.count, to: server, seed: 42)
-        #expect(ProcessUsage().resident < before + 32 << 20)
+    func storm() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer.echo()
+            // What is made once and kept.
+            try await Self.storm(of: Self.count / 5, to: server, seed: 41)
+            ProcessUsage.trim()
+            let before = await ProcessUsage.atRest()
+            try await Self.storm(of: Self.count, to: server, seed: 42)
+            let after = await ProcessUsage.settled(like: before)
+            ProcessUsage.trim()
+            #expect(after.descriptors.count <= before.descriptors.count)
+            #expect(after.threads <= before.threads + 4)
+            #expect(ProcessUsage().resident - before.resident < ProcessUsage.growth(of: 12 << 20))
+            server.stop()
+        }
     }
 
-    private func storm(of count: Int, to server: LoopbackServer, seed: UInt64) async throws {
+    private static func storm(of count: Int, to server: LoopbackServer, seed: UInt64) async throws {
         let calls = Watched<[Int: Int]>([:])
         let delegate = CountingDelegate()
         let session = URLSession.forTest(delegate: delegate) { $0.httpMaximumConnectionsPerHost = 50 }
@@ -180,15 +187,19 @@ struct StreamStormTests {
         later.earliestBeginDate = .distantFuture
         later.write(Data("later".utf8), timeout: 0.001) { _ in }
         later.resume()
-        let now = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        now.earliestBeginDate = .distantPast
-        now.resume()
-        try await now.write("now")
-        #expect(try await now.text(3) == "now")
-        #expect(server.connectionCount == 1)
+        for date in [Date.distantPast, Date(timeIntervalSinceNow: 0.05)] {
+            let now = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+            now.earliestBeginDate = date
+            now.resume()
+            try await now.write("now")
+            #expect(try await now.text(3) == "now")
+            #expect(Date() >= date)
+        }
+        #expect(server.connectionCount == 2)
+        #expect(recorder.events == [])
         later.cancel()
         #expect(try await recorder.completion()?.code == .cancelled)
-        #expect(server.connectionCount == 1)
+        #expect(server.connectionCount == 2)
     }
 
     @Test("All bytes come in order, however much they are", arguments: [true, false])

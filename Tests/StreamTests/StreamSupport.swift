@@ -13,6 +13,7 @@ final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDe
         case captured
         case becameStream
         case waiting
+        case delayed
         case completed(URLError.Code?)
     }
 
@@ -60,6 +61,16 @@ final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDe
 
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) { note(.readClosed) }
     func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) { note(.writeClosed) }
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        note(.delayed)
+        completionHandler(.continueLoading, nil)
+    }
+
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) { note(.waiting) }
 
     func urlSession(

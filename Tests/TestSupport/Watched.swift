@@ -52,3 +52,16 @@ package final class Watched<Value: Sendable>: Sendable {
         try await gate.wait()
     }
 }
+
+extension Watched where Value: Equatable {
+    /// Returns when the value hasn't changed for a while: for what stops without an event that says so.
+    package func standsStill() async throws {
+        var (last, polls) = (value, 0)
+        while polls < 20 {
+            try await Task.sleep(for: .milliseconds(20))
+            let next = value
+            polls = next == last ? polls + 1 : 0
+            last = next
+        }
+    }
+}

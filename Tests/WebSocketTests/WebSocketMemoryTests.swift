@@ -81,6 +81,9 @@ struct WebSocketMemoryTests {
                     sent.update { $0 += 1 }
                 }
             }
+            // The server takes nothing, and the system no more.
+            try await sent.wait { $0 > 1 }
+            try await sent.standsStill()
             gate.open()
             try await sender.value
             try await received.wait { $0 == count << 20 }
