@@ -1,5 +1,6 @@
 import CurlNetworking
 import CurlNetworkingLoopbackServer
+import CurlTransport
 import Foundation
 import TestSupport
 import Testing
@@ -45,6 +46,46 @@ struct WebSocketMemoryTests {
             var count = 0
             while case .data(let data) = try await task.receive() { count += data.count }
             #expect(count == Int(total / 65536) * 65532)
+            #expect(ProcessUsage().peak - before < Self.allowance)
+            session.invalidateAndCancel()
+            server.stop()
+        }
+    }
+
+    /// A binary message that inflates to so many mebibytes.
+    private static func bomb(mebibytes: Int) throws -> LoopbackServer.WebSocketFrame {
+        let deflater = try #require(MessageDeflater(windowBits: 15, forgets: true))
+        let piece = try #require([UInt8](repeating: 0, count: 1 << 20).withUnsafeBytes { deflater.deflate($0) })
+        // Between pieces, what each leaves out at its end.
+        let pieces = Array(repeating: piece, count: mebibytes).joined(separator: [0, 0, 0xFF, 0xFF])
+        return LoopbackServer.WebSocketFrame(
+            LoopbackServer.WebSocketFrame.Opcode.binary,
+            Data(pieces),
+            reserved: 4
+        )
+    }
+
+    @Test("A compressed message that would be far larger than the maximum takes no more memory than that")
+    func compressedFlood() async {
+        await #expect(processExitsWith: .success) {
+            let bomb = try Self.bomb(mebibytes: 256)
+            let headers = [(name: "Sec-WebSocket-Extensions", value: "permessage-deflate")]
+            let server = try LoopbackServer.forWebSockets(headers: headers) { event in
+                if case .received = event { [.frame(bomb)] } else { [] }
+            }
+            let session = URLSession.forTest()
+            func receive() async throws {
+                let task = session.webSocketTask(with: server.webSocketURL())
+                task.resume()
+                try await task.send(.string("now"))
+                #expect(await task.receiveError()?.code == .dataLengthExceedsMaximum)
+            }
+            // The first one starts what lives as long as the process.
+            try await receive()
+            ProcessUsage.trim()
+            try ProcessUsage.resetPeak()
+            let before = ProcessUsage().resident
+            try await receive()
             #expect(ProcessUsage().peak - before < Self.allowance)
             session.invalidateAndCancel()
             server.stop()

@@ -94,6 +94,23 @@ struct WebSocketServerTests {
         #expect(try await delegate.completion() == [.opened(nil), .closed(1001, reason: ""), .completed(nil)])
     }
 
+    @Test("nginx passes one on that comes over TLS over a Unix socket")
+    func unixSocketTLS() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let nginx = try Nginx.shared()
+        let session = URLSession.forTest { $0.curl.tls.trustRoots = [.file(nginx.site.authority)] }
+        defer { session.invalidateAndCancel() }
+        let address = nginx.unixTLS("/websocket/\(server.port)/").absoluteString
+        let task = session.webSocketTask(
+            with: try url(address.replacingOccurrences(of: "https", with: "wss", options: .anchored))
+        )
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(task.originalRequest?.url?.scheme == "wss+unix")
+    }
+
     @Test(
         "They go through tunnels of HTTP and SOCKS proxies",
         arguments: ["squid", "basic", "tls", "dante", "microsocks"]

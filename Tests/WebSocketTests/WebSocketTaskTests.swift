@@ -29,6 +29,30 @@ struct WebSocketTaskTests {
         }
     }
 
+    @Test("Neither the cache nor protocol classes have a say")
+    func cacheAndClasses() async throws {
+        let rig = try Rig { request in
+            request.header("Upgrade") == nil
+                ? .text("kept").header("Cache-Control", "max-age=1000") : .webSocketEcho(request)
+        } configure: {
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/a")).text == "kept")
+        let cachedOnly = URLRequest(url: rig.url("/a"), cachePolicy: .returnCacheDataDontLoad)
+        #expect(await rig.session.load(cachedOnly).text == "kept")
+        let eager = URLSession.forTest { $0.protocolClasses = [EagerProtocol.self] }
+        defer { eager.invalidateAndCancel() }
+        for session in [rig.session, eager] {
+            let task = session.webSocketTask(with: cachedOnly)
+            task.resume()
+            try await task.send(.string("a"))
+            #expect(try await task.receiveText() == "a")
+            task.cancel()
+        }
+        #expect(rig.server.requestCount == 3)
+    }
+
     @Test("Its description is the program's, and the session lists it until it is over")
     func description() async throws {
         let delegate = WebSocketDelegate()
@@ -214,4 +238,16 @@ private final class SocketMetricsDelegate: NSObject, URLSessionTaskDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         self.metrics.update { $0 = metrics }
     }
+}
+
+/// Would take every request.
+private final class EagerProtocol: URLProtocol, @unchecked Sendable {
+    // @unchecked: it has no stored property.
+    override class func canInit(with request: URLRequest) -> Bool { true }
+
+    override func startLoading() {
+        client?.urlProtocol(self, didFailWithError: URLError(.cannotLoadFromNetwork))
+    }
+
+    override func stopLoading() {}
 }
