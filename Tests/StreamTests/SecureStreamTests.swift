@@ -275,6 +275,24 @@ struct SecureStreamTests {
         #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
     }
 
+    @Test("A server that goes on to send within TLS, more than is kept, fails the task")
+    func talkative() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.beginTLS()
+        try await task.write("flood\n")
+        #expect(try await task.line() == "TLS: flood")
+        task.stopSecureConnection()
+        let error = try #require(try await recorder.completion())
+        #expect(error.code == .networkConnectionLost)
+        #expect(error.localizedDescription.contains("more than is kept"))
+    }
+
     @Test("A server that has closed the connection leaves nobody to begin TLS with")
     func end() async throws {
         let server = try HalfClosingServer(greeting: "bye") { _ in }

@@ -273,6 +273,82 @@ struct StreamTaskTests {
         #expect(try await recorder.completion() == nil)
     }
 
+    @Test("A task that waits for connectivity is connected when the server can be reached")
+    func connectivity() async throws {
+        let port = try LoopbackServer.unusedPort()
+        let server = Watched<LoopbackServer?>(nil)
+        defer { server.value?.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) { $0.waitsForConnectivity = true }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: port)
+        task.resume()
+        try await recorder.wait(for: .waiting)
+        let echo = try LoopbackServer(port: port) { _ in
+            { event in if case .received(let data) = event { [.bytes(data)] } else { [] } }
+        }
+        server.update { $0 = echo }
+        session.simulateNetworkChange()
+        try await task.write("a")
+        #expect(try await task.text(1) == "a")
+    }
+
+    @Test("The time for a request limits connecting, and nothing that comes after it")
+    func connectTimeout() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { deaf.stop() }
+        let echo = try LoopbackServer.echo()
+        defer { echo.stop() }
+        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.3 }
+        defer { session.invalidateAndCancel() }
+        let connected = session.streamTask(withHostName: "127.0.0.1", port: echo.port)
+        connected.resume()
+        try await connected.write("a")
+        // The system itself connects the first ones.
+        let errors = Watched<[URLError.Code?]>([])
+        for _ in 0..<4 {
+            let task = session.streamTask(withHostName: "127.0.0.1", port: deaf.port)
+            task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { _, _, error in
+                errors.update { $0.append((error as? URLError)?.code) }
+            }
+            task.resume()
+        }
+        try await errors.wait { $0.count >= 2 }
+        #expect(errors.value.allSatisfy { $0 == .timedOut })
+        #expect(try await connected.text(1) == "a")
+    }
+
+    @Test("The time for a resource limits the whole task")
+    func resourceTimeout() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForResource = 0.5 }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        #expect(try await recorder.completion()?.code == .timedOut)
+        try await server.waitUntilNoConnections()
+    }
+
+    @Test("A task that is connected leaves its place to others of its host")
+    func places() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { session.invalidateAndCancel() }
+        for text in ["a", "b", "c"] {
+            let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+            task.resume()
+            try await task.write(text)
+            #expect(try await task.text(1) == text)
+        }
+        #expect(server.connectionCount == 3)
+    }
+
     @Test("A server that sends without end is read at the reader's pace, in flat memory")
     func flatMemory() async throws {
         let server = try LoopbackServer { _ in

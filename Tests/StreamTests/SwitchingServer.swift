@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 
 /// A line protocol that begins and ends TLS on request: each line comes back with "plain: " or "TLS: " in front of it, and "start", "stop",
-/// "drop" and "bye" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
+/// "drop", "bye" and "flood" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
 final class SwitchingServer: Sendable {
     let port: Int
     private let directory: TemporaryDirectory
@@ -66,6 +66,8 @@ final class SwitchingServer: Sendable {
                 elif text == b"stop\\n":
                     connection = connection.unwrap()
                     kind = b"plain: "
+                elif text == b"flood\\n":
+                    connection.sendall(bytes(2 << 20))
                 elif text == b"bye\\n":
                     # The end of TLS and plain text, in one segment.
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
