@@ -6,8 +6,8 @@ import Glibc
 //
 //     background-helper FOLDER IDENTIFIER OUTPUT
 //
-// It reads lines: `download URL DESCRIPTION`, `upload URL FILE`, `finish` (which lets it exit when all tasks are done). It writes lines: what
-// its delegate is told. A download's file goes to OUTPUT, under its description.
+// It reads lines: `download URL DESCRIPTION`, `post URL DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `finish`
+// (which lets it exit when all tasks are done). It writes lines: what its delegate is told. A download's file goes to OUTPUT, under its description.
 
 CurlBackgroundAgent.runIfStartedAsAgent()
 
@@ -105,6 +105,15 @@ while let line = readLine() {
     case "download" where words.count == 3:
         guard let url = URL(string: words[1]) else { continue }
         let task = session.downloadTask(with: url)
+        task.taskDescription = words[2]
+        task.resume()
+        say("resumed \(words[2]) \(task.taskIdentifier)")
+    case "post" where words.count == 4:
+        guard let url = URL(string: words[1]), let length = Int(words[3]) else { continue }
+        var request = URLRequest(url: url)
+        request.httpMethod = "POST"
+        request.httpBody = Data(count: length)
+        let task = session.downloadTask(with: request)
         task.taskDescription = words[2]
         task.resume()
         say("resumed \(words[2]) \(task.taskIdentifier)")

@@ -188,12 +188,12 @@ extension BackgroundTests {
             let old = try #require(rig.agentPid)
 
             // As long as a program is attached, the agent stays.
-            #expect(try await answer(toVersion: 2, rig) == .version(1))
+            #expect(try await answer(toVersion: Self.newer, rig) == .version(Hello.currentVersion))
             #expect(rig.agentPid == old)
             await program.crash()
             try await rig.waitForLog { $0.contains("detached") }
-            #expect(try await answer(toVersion: 2, rig) == .version(1))
-            try await rig.waitForLog { $0.contains("ends: a program of version 2 has come") }
+            #expect(try await answer(toVersion: Self.newer, rig) == .version(Hello.currentVersion))
+            try await rig.waitForLog { $0.contains("ends: a program of version \(Self.newer) has come") }
 
             let next = try rig.program()
             try await next.line(beginningWith: "restored 1 one")
@@ -202,6 +202,8 @@ extension BackgroundTests {
             #expect(rig.agentPid != old)
             await next.crash()
         }
+
+        private static let newer = Hello.currentVersion + 1
 
         /// What the agent says to a program of another version.
         private func answer(toVersion version: Int, _ rig: BackgroundRig) async throws -> Refusal? {
@@ -320,7 +322,7 @@ extension BackgroundTests {
             session.finishTasksAndInvalidate()
             try await delegate.invalidation()
             try await rig.wait { rig.stateFiles == [] }
-            #expect(try await answer(toVersion: 2, rig) == .version(1))
+            #expect(try await answer(toVersion: Self.newer, rig) == .version(Hello.currentVersion))
             #expect(await manager.ending() == .exit(0))
             #expect(access(rig.folder.appendingPathComponent("agent.socket").path, F_OK) == 0)
         }

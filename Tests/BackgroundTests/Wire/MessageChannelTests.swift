@@ -61,6 +61,23 @@ struct MessageChannelTests {
         #expect(sender.ends.value.isEmpty)
     }
 
+    @Test("A connection whose other end doesn't read is backed up until it does")
+    func backedUp() async throws {
+        let (one, other) = try Self.pair()
+        let sender = try End(one)
+        let text = String(repeating: "x", count: 30_000_000)
+        for count in 1...5 {
+            sender.send(text)
+            #expect(sender.queue.sync { sender.channel.isBackedUp } == (count == 5))
+        }
+        let receiver = try End(other)
+        try await receiver.messages.wait { $0.count == 5 }
+        #expect(receiver.messages.value.allSatisfy { $0 == text })
+        #expect(!sender.queue.sync { sender.channel.isBackedUp })
+        sender.close()
+        try await receiver.ends.wait { $0 == [nil] }
+    }
+
     @Test("What is sent together is written together, at the latest before the connection is closed")
     func together() async throws {
         let (one, other) = try Self.pair()

@@ -59,13 +59,14 @@ package enum AgentCommand {
     private static func status(of folders: [StateFolder]) -> Int32 {
         for folder in folders {
             do throws(URLError) {
-                guard case .status(let sessions)? = try AgentInquiry.askIfRunning(.status, folder) else {
-                    print("\(folder.url.path): no agent runs")
-                    continue
+                switch try AgentInquiry.askIfRunning(.status, folder) {
+                case .status(let sessions):
+                    print("\(folder.url.path):")
+                    for session in sessions { print(table(of: session)) }
+                    if sessions.isEmpty { print("  no sessions") }
+                case .refused(.other(let reason)): print("\(folder.url.path): \(reason)")
+                default: print("\(folder.url.path): no agent runs")
                 }
-                print("\(folder.url.path):")
-                for session in sessions { print(table(of: session)) }
-                if sessions.isEmpty { print("  no sessions") }
             } catch {
                 return complain(error.localizedDescription)
             }

@@ -118,7 +118,13 @@ final class AgentSession: @unchecked Sendable {
         if running.isEmpty, let transfers = transfers.take() { transfers.invalidateAndCancel() }
         if !tasks.isEmpty { save() }
         log("attached by \(channel.peer.pid)")
-        channel.send(.welcome(orderedTasks.map(\.listing)))
+        for task in orderedTasks where !list(task, on: channel) {
+            let number = task.record.submission.identifier
+            log("task \(number): it can't be described to the program")
+            channel.send(.refused(.other("The agent can't describe task \(number).")))
+            return
+        }
+        channel.send(.welcome)
         for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
             channel.send(.question(number, key: question.key, question.query))
         }
@@ -126,6 +132,14 @@ final class AgentSession: @unchecked Sendable {
         transfers?.core.retryUnreachableHosts()
         for task in orderedTasks { task.retryNow() }
         changed()
+    }
+
+    /// Tells an attaching program of a task: without its body where that is too long, or too much is on its way already. False if that
+    /// isn't short enough either.
+    private func list(_ task: AgentTask, on channel: Channel) -> Bool {
+        let listing = task.listing
+        if !channel.isBackedUp, channel.send(.listing(listing)) { return true }
+        return channel.send(.listing(listing.abridged))
     }
 
     /// The program is gone, for whatever reason.
@@ -317,7 +331,7 @@ final class AgentSession: @unchecked Sendable {
     }
 
     func taskEnded(_ task: AgentTask, _ ending: TaskEnding) {
-        send(.ended(task.key, ending))
+        if attached?.send(.ended(task.key, ending)) == false { send(.ended(task.key, ending.abridged)) }
         questions = questions.filter { $0.value.key != task.key }
         launchIfDone()
         changed()

@@ -282,6 +282,7 @@ final class AgentTask: @unchecked Sendable {
         progress.response?.setCookies = (task.response?.url).flatMap(cookies.fields(ofResponseFrom:))
         if let current = task.currentRequest, current.url != record.submission.request.url {
             progress.currentRequest = RequestDescription(current)
+            progress.currentRequest?.body = nil
         }
         if let failure = attempt.failure { return end(failure, resumeData: nil) }
         guard let error else { return succeed(attempt) }

@@ -232,7 +232,8 @@ final class BackgroundAgent: @unchecked Sendable {
         case .hello(let hello):
             greet(hello, channel)
         case .status:
-            channel.send(.status(sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }))
+            let status = sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }
+            if !channel.send(.status(status)) { channel.send(.refused(.other("There are too many tasks to list."))) }
         case .cancelAll(let identifier):
             for (name, session) in sessions where identifier == nil || identifier == name {
                 session.log("all tasks are cancelled")

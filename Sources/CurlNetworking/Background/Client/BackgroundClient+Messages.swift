@@ -6,12 +6,14 @@ import Glibc
 extension BackgroundClient {
     func receive(_ message: AgentMessage) {
         switch (message, phase) {
-        case (.welcome(let listings), .greeting(let channel)):
-            phase = .attached(channel)
+        case (.listing(let listing), .greeting(let greeting)):
+            greeting.listings.append(listing)
+        case (.welcome, .greeting(let greeting)):
+            phase = .attached(greeting.channel)
             failures = 0
-            welcome(listings, channel)
-        case (.refused(let refusal), .greeting(let channel)):
-            channel.close()
+            welcome(greeting.listings, greeting.channel)
+        case (.refused(let refusal), .greeting(let greeting)):
+            greeting.channel.close()
             refused(refusal)
         case (.accepted(let key), .attached):
             if engines[key] != nil { accept(key) }

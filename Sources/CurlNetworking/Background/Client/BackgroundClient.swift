@@ -31,9 +31,19 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         /// An agent is being looked for, or started.
         case connecting
         /// `hello` has been sent.
-        case greeting(Channel)
+        case greeting(Greeting)
         case attached(Channel)
         case closed
+    }
+
+    /// The connection to an agent that is telling which tasks there are.
+    final class Greeting {
+        let channel: Channel
+        var listings: [TaskListing] = []
+
+        init(_ channel: Channel) {
+            self.channel = channel
+        }
     }
 
     var phase = Phase.detached
@@ -314,7 +324,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         } catch {
             return fail(AgentLauncher.noChannel(to: folder, error))
         }
-        phase = .greeting(channel)
+        phase = .greeting(Greeting(channel))
         if !channel.send(.hello(Hello(identifier: identifier, settings: settings))) {
             channel.close()
             fail(AgentLauncher.failure("The session's configuration is too large for a background agent."))
@@ -362,7 +372,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func closeIfConfirmed() {
         guard isClosing, unconfirmed.isEmpty else { return }
         switch phase {
-        case .greeting(let channel), .attached(let channel): channel.close()
+        case .greeting(let greeting): greeting.channel.close()
+        case .attached(let channel): channel.close()
         case .detached, .connecting, .closed: break
         }
         phase = .closed

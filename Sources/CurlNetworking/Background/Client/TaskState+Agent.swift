@@ -29,7 +29,10 @@ extension TaskState {
 
     private mutating func show(_ progress: TaskProgress) {
         counters = progress.counters
-        if let current = progress.currentRequest { currentRequest = current.request }
+        if var current = progress.currentRequest?.request {
+            if current.httpMethod == currentRequest?.httpMethod { current.httpBody = currentRequest?.httpBody }
+            currentRequest = current
+        }
         if let response = progress.response?.response { self.response = response }
     }
 

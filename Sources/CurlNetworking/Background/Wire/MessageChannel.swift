@@ -13,8 +13,9 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     private let queue: DispatchQueue
     private var connection = Connection.closed
     private var frames = FrameReader()
-    /// What has yet to be written. It begins with bytes for which the other end had no room.
+    /// What has yet to be written, after the first `written` bytes. It begins with bytes for which the other end had no room.
     private var unsent = Data()
+    private var written = 0
 
     private enum Connection {
         /// Nothing is unsent.
@@ -69,6 +70,10 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         }
     }
 
+    /// Whether the other end reads so slowly that half of what may wait for it is waiting.
+    var isBackedUp: Bool { waiting > Self.maximumUnsent / 2 }
+
+    private var waiting: Int { unsent.count - written }
     private var isOpen: Bool { if case .closed = connection { false } else { true } }
 
     /// Ends the connection; bytes for which the other end has no room are lost.
@@ -143,16 +148,21 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         guard let content = try? WireCoding.encoder.encode(message), let frame = FrameReader.frame(content) else {
             return false
         }
-        guard unsent.count + frame.count <= Self.maximumUnsent else {
+        guard waiting + frame.count <= Self.maximumUnsent else {
             end("the other end doesn't read")
             return true
+        }
+        // What is moved is less than what was written, so each byte is moved once at most.
+        if written > waiting {
+            unsent = Data(unsent.dropFirst(written))
+            written = 0
         }
         unsent.append(frame)
         if case .open(let watch) = connection {
             connection = .gathering(watch)
             queue.async { self.flush() }
         }
-        if unsent.count > Self.maximumGathered { flush() }
+        if waiting > Self.maximumGathered { flush() }
         return true
     }
 
@@ -162,18 +172,22 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     }
 
     private func write() {
-        while isOpen, !unsent.isEmpty {
-            let count = unsent.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        while isOpen, waiting > 0 {
+            let count = unsent.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                return Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+            }
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { break }
                 // The reading end reports it, after everything that had come before: a connection either has all messages or is over.
                 shutdown(descriptor, Int32(SHUT_RDWR))
-                unsent = Data()
+                written = unsent.count
                 break
             }
-            unsent = count == unsent.count ? Data() : Data(unsent.dropFirst(count))
+            written += count
         }
+        if waiting == 0 { (unsent, written) = (Data(), 0) }
         switch connection {
         case .gathering(let watch) where unsent.isEmpty:
             connection = .open(watch)

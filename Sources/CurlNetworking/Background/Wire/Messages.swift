@@ -34,8 +34,10 @@ enum ClientMessage: Codable, Sendable {
 
 /// A message from an agent.
 enum AgentMessage: Codable, Sendable {
+    /// One of the session's tasks, each in a message of its own: they come before `welcome`.
+    case listing(TaskListing)
     /// The answer to `hello`: the program is attached to the session.
-    case welcome([TaskListing])
+    case welcome
     /// The other answer to `hello`. The connection ends.
     case refused(Refusal)
     case accepted(UUID)
@@ -52,7 +54,7 @@ enum AgentMessage: Codable, Sendable {
 
 struct Hello: Codable, Sendable {
     /// The version of the protocol. Whatever else changes, `hello` keeps its name and this field.
-    static let currentVersion = 1
+    static let currentVersion = 2
 
     var version = Self.currentVersion
     /// The session's identifier.
@@ -109,13 +111,21 @@ struct TaskListing: Codable, Sendable {
     var progress: TaskProgress
     /// The end of a task whose end hasn't been acknowledged.
     var ending: TaskEnding?
+
+    /// Without what may make it long: the request's body and the metrics.
+    var abridged: TaskListing {
+        var abridged = self
+        abridged.submission.request.body = nil
+        abridged.ending = ending?.abridged
+        return abridged
+    }
 }
 
 /// The progress of a task. Each replaces the one before.
 struct TaskProgress: Codable, Sendable {
     var key: UUID
     var counters = TaskCounters()
-    /// nil if it is the original one.
+    /// Without its body, which is the original one's as long as the method is. nil if it is the original one.
     var currentRequest: RequestDescription?
     var response: ResponseDescription?
 }
@@ -132,6 +142,13 @@ struct TaskEnding: Codable, Sendable {
     var upload: UploadResource?
     var progress: TaskProgress
     var metrics: MetricsDescription?
+
+    /// Without what may make it long: the metrics.
+    var abridged: TaskEnding {
+        var abridged = self
+        abridged.metrics = nil
+        return abridged
+    }
 }
 
 /// For people who inspect an agent.

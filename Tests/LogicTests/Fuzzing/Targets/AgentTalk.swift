@@ -42,13 +42,12 @@ struct AgentTalk {
 
     mutating func receive(_ message: AgentMessage) {
         switch message {
-        case .welcome(let listings):
-            for listing in listings where listing.submission.fault == nil {
-                let key = listing.submission.key
-                tasks[key] = TaskState(listing)
-                precondition(tasks[key]?.mailbox.isIdle == true, "what came before is no news")
-                if let ending = listing.ending { end(key, ending) }
-            }
+        case .listing(let listing):
+            guard listing.submission.fault == nil else { return }
+            let key = listing.submission.key
+            tasks[key] = TaskState(listing)
+            precondition(tasks[key]?.mailbox.isIdle == true, "what came before is no news")
+            if let ending = listing.ending { end(key, ending) }
         case .progress(let all):
             for progress in all { tell(progress.key) { $0.apply(progress) } }
         case .event(let key, let event):
@@ -58,7 +57,7 @@ struct AgentTalk {
             _ = query.challenge(proposing: nil, sender: sender).protectionSpace.host
         case .ended(let key, let ending):
             end(key, ending)
-        case .status, .refused, .accepted, .checkpoint, .forgotten, .done:
+        case .welcome, .status, .refused, .accepted, .checkpoint, .forgotten, .done:
             break
         }
     }

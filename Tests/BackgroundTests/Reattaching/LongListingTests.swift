@@ -1,0 +1,58 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+extension BackgroundTests {
+    @Suite("Tasks that take long to describe")
+    struct LongListings {
+        /// In Base64, two such bodies are too long for a message.
+        private static let length = 13_000_000
+
+        @Test("A program finds tasks with long bodies that another has made")
+        func restoration() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            for name in ["one", "two"] { program.say("post \(rig.url("/")) \(name) \(Self.length)") }
+            try await rig.server.waitForRequests(2)
+            await program.crash()
+
+            let tasks = await rig.session.allTasks
+            #expect(tasks.map(\.taskDescription) == ["one", "two"])
+            #expect(tasks.map { $0.originalRequest?.httpBody?.count } == [Self.length, Self.length])
+        }
+
+        @Test("A killed agent is replaced by one that has the tasks with long bodies, and takes others")
+        func killedAgent() async throws {
+            let rig = try BackgroundRig { $0.method == "POST" ? .never : .text("hello") }
+            defer { rig.end() }
+            for _ in 0..<2 {
+                let request = URLRequest(rig.url("/"), method: "POST", body: Data(count: Self.length))
+                rig.session.downloadTask(with: request).resume()
+            }
+            try await rig.server.waitForRequests(2)
+            rig.killAgent()
+            try await rig.delegate.success(of: rig.download())
+            try await rig.server.waitForRequests(5)
+            #expect(await rig.session.allTasks.map { $0.originalRequest?.httpMethod } == ["POST", "POST"])
+        }
+
+        @Test("A redirect that keeps the method keeps the body, and one that doesn't drops it", arguments: [303, 307])
+        func redirect(status: Int) async throws {
+            let rig = try BackgroundRig { request in
+                request.path == "/" ? .redirect(to: "/there", status: status) : .echo(request)
+            }
+            defer { rig.end() }
+            let request = URLRequest(rig.url("/"), method: "POST", body: Data("body".utf8))
+            let task = rig.session.downloadTask(with: request)
+            task.resume()
+            try await rig.delegate.success(of: task)
+            #expect(task.currentRequest?.url == rig.url("/there"))
+            #expect(task.currentRequest?.httpMethod == (status == 307 ? "POST" : "GET"))
+            #expect(task.currentRequest?.httpBody == (status == 307 ? Data("body".utf8) : nil))
+        }
+    }
+}
