@@ -166,5 +166,29 @@ extension BackgroundTests {
             let task = rig.download()
             #expect(try await rig.delegate.completion(of: task)?.code == .timedOut)
         }
+
+        @Test("A download that runs out of time amid a later attempt can be resumed")
+        func resourceTimeoutWhileResuming() async throws {
+            let gate = Gate()
+            let body = LoopbackServer.Body.generated(length: 1_000_000, seed: 5)
+            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 3 }) { request in
+                if request.header("Range") != nil {
+                    return .resource(body, for: request, etag: "a").held(after: 100_000, until: gate)
+                }
+                return .pieces([.body(body[0..<500_000]), .reset, .body(body[500_000..<1_000_000])])
+                    .headers(["ETag": "\"a\"", "Accept-Ranges": "bytes"])
+            }
+            defer { rig.end() }
+            let task = rig.download()
+            let error = try #require(try await rig.delegate.completion(of: task))
+            #expect(error.code == .timedOut)
+            gate.open()
+            let again = rig.session.downloadTask(withResumeData: try #require(error.downloadTaskResumeData))
+            again.resume()
+            try await rig.delegate.success(of: again)
+            #expect(rig.delegate.body(of: again) == GeneratedBody.bytes(seed: 5, length: 1_000_000))
+            #expect(rig.server.requests.last?.header("Range")?.hasPrefix("bytes=") == true)
+            try await rig.finish()
+        }
     }
 }

@@ -35,6 +35,12 @@ final class AgentAttempt: @unchecked Sendable {
         return true
     }
 
+    /// - Parameter keepsPartialFile: Whether another task may continue a download.
+    func cancel(keepsPartialFile: Bool) {
+        guard keepsPartialFile, let download = task as? URLSessionDownloadTask else { return task.cancel() }
+        download.cancel { [self] data in resumeData = data }
+    }
+
     func resumed(at offset: Int64) {
         written = offset
     }

@@ -117,9 +117,7 @@ final class AgentTask: @unchecked Sendable {
         cancellationReason = reason
         switch phase {
         case .running(let attempt):
-            guard wish.cancellation == .keepingPartialFile, let download = attempt.task as? URLSessionDownloadTask
-            else { return attempt.task.cancel() }
-            download.cancel { data in attempt.resumeData = data }
+            attempt.cancel(keepsPartialFile: wish.cancellation == .keepingPartialFile)
         case .idle, .retrying:
             let isKept = wish.cancellation == .keepingPartialFile
             end(cancelled, resumeData: isKept ? record.resumeData : nil, upload: isKept ? record.upload : nil)
@@ -194,7 +192,7 @@ final class AgentTask: @unchecked Sendable {
     func expire() {
         hasExpired = true
         switch phase {
-        case .running(let attempt): attempt.task.cancel()
+        case .running(let attempt): attempt.cancel(keepsPartialFile: true)
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
         case .ended: break
         }
