@@ -6,7 +6,7 @@ import Glibc
 //
 //     background-helper FOLDER IDENTIFIER OUTPUT
 //
-// It reads lines: `download URL DESCRIPTION`, `post URL DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `finish`
+// It reads lines: `download URL DESCRIPTION`, `pause DESCRIPTION` (which kills it when its delegate is told of the end), `post URL DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `finish`
 // (which lets it exit when all tasks are done). It writes lines: what its delegate is told. A download's file goes to OUTPUT, under its description.
 
 CurlBackgroundAgent.runIfStartedAsAgent()
@@ -18,12 +18,19 @@ func say(_ line: String) {
 
 /// What both delegates do. It isn't one itself: a method that a subclass adds is not found through the conformance of its base class.
 ///
-/// `@unchecked Sendable`: nothing of it changes.
+/// `@unchecked Sendable`: the lock guards what changes.
 class Listener: NSObject, @unchecked Sendable {
     let output: URL
+    private let lock = NSLock()
+    private var fatal: Set<String> = []
 
     init(_ output: URL) {
         self.output = output
+    }
+
+    /// The process doesn't outlive the end of the task.
+    func diesOfEnd(of name: String) {
+        _ = lock.withLock { fatal.insert(name) }
     }
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
@@ -52,6 +59,7 @@ class Listener: NSObject, @unchecked Sendable {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if lock.withLock({ fatal.contains(task.taskDescription ?? "") }) { kill(getpid(), SIGKILL) }
         let code = (error as? URLError).map { "\($0.code.rawValue)" } ?? "ok"
         say("completed \(task.taskDescription ?? "none") \(code)")
     }
@@ -90,11 +98,8 @@ let command = ProcessInfo.processInfo.environment["LAUNCH_COMMAND"] ?? ""
 if !command.isEmpty { configuration.curl.background.launchCommand = ["sh", "-c", command] }
 let output = URL(fileURLWithPath: arguments[3], isDirectory: true)
 let holds = ProcessInfo.processInfo.environment["HOLD_CHALLENGES"] == "1"
-let session = URLSession(
-    configuration: configuration,
-    delegate: holds ? HoldingListener(output) : PlainListener(output),
-    delegateQueue: nil
-)
+let listener: any Listener & URLSessionDelegate = holds ? HoldingListener(output) : PlainListener(output)
+let session = URLSession(configuration: configuration, delegate: listener, delegateQueue: nil)
 for task in await session.allTasks.sorted(by: { $0.taskIdentifier < $1.taskIdentifier }) {
     say("restored \(task.taskIdentifier) \(task.taskDescription ?? "none") \(task.state.rawValue)")
 }
@@ -108,6 +113,11 @@ while let line = readLine() {
         task.taskDescription = words[2]
         task.resume()
         say("resumed \(words[2]) \(task.taskIdentifier)")
+    case "pause" where words.count == 2:
+        listener.diesOfEnd(of: words[1])
+        for task in await session.allTasks where task.taskDescription == words[1] {
+            (task as? URLSessionDownloadTask)?.cancel { _ in }
+        }
     case "post" where words.count == 4:
         guard let url = URL(string: words[1]), let length = Int(words[3]) else { continue }
         var request = URLRequest(url: url)

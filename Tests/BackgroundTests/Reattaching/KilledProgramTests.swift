@@ -1,6 +1,7 @@
 import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -187,6 +188,31 @@ extension BackgroundTests {
             try await second.line(beginningWith: "completed one ok")
             #expect(rig.file("one") == whole)
             await second.crash()
+        }
+
+        @Test("A program that is killed while it is told of resume data leaves it to the next one")
+        func pausedAndKilled() async throws {
+            let gate = Gate()
+            let rig = try rig(gate)
+            defer { rig.end() }
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            program.say("download \(rig.url("/")) one")
+            try await program.line(beginningWith: "wrote one")
+            program.say("pause one")
+            #expect(await program.ending() == .signal(SIGKILL))
+
+            _ = await rig.session.allTasks
+            try await rig.delegate.record.wait { $0.completions[1] != nil }
+            let error = try #require(rig.delegate.record.value.completions[1]?.first ?? nil)
+            #expect(error.code == .cancelled)
+            gate.open()
+            let resumed = rig.session.downloadTask(withResumeData: try #require(error.downloadTaskResumeData))
+            resumed.resume()
+            try await rig.delegate.success(of: resumed)
+            #expect(rig.delegate.body(of: resumed) == whole)
+            #expect(rig.server.requests.last?.header("Range")?.hasPrefix("bytes=") == true)
+            try await rig.finish()
         }
 
         @Test("An upload outlives its program, and so does what the server said")

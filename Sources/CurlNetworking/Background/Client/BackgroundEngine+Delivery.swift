@@ -46,7 +46,7 @@ extension BackgroundEngine {
         apply(ending.progress)
         let temporaryDirectory = session.settings.temporaryDirectory
         let resumeData = ending.resumeData.flatMap {
-            ResumeData.moved($0, from: files, to: temporaryDirectory)
+            ResumeData.handedOver($0, from: files, to: temporaryDirectory)
         }
         let uploadData = ending.upload.flatMap { uploadResumeData(at: $0, in: temporaryDirectory) }
         let outcome: Outcome

@@ -310,6 +310,32 @@ struct PartialFile: Codable, Equatable, Sendable {
         return moved
     }
 
+    /// Moves the file to another directory under its own name, so a program that is told of it, and killed, is followed by one that finds it there.
+    /// nil as for `moved(from:to:)`. Where that is on another file system, the file is copied, and whoever has the old one deletes it. Blocks.
+    func handedOver(from old: URL, to directory: URL) -> PartialFile? {
+        guard let source = open(in: old) else { return handedOverEarlier(from: old, to: directory) }
+        defer { close(source) }
+        let url = directory.appendingPathComponent(name, isDirectory: false)
+        if rename(old.appendingPathComponent(name, isDirectory: false).path, url.path) == 0 {
+            return PartialFile(describing: source, at: url)
+        }
+        guard errno == EXDEV, let copy = try? DownloadFile(copying: self, in: directory) else { return nil }
+        return copy.keep()
+    }
+
+    /// The file where it was moved before; that has changed its state, but not its content.
+    private func handedOverEarlier(from old: URL, to directory: URL) -> PartialFile? {
+        guard old.standardizedFileURL.path == self.directory else { return nil }
+        var there = self
+        (there.directory, there.isGrowing) = (directory.standardizedFileURL.path, true)
+        guard let descriptor = there.open(in: directory) else { return nil }
+        defer { close(descriptor) }
+        let url = directory.appendingPathComponent(name, isDirectory: false)
+        guard let found = PartialFile(describing: descriptor, at: url), isGrowing == true || found.length == length
+        else { return nil }
+        return found
+    }
+
     /// Deletes the file if it is still the one described, and no download is appending to it.
     func remove(in directory: URL, as form: TemporaryName = .kept) {
         guard let descriptor = open(in: directory, as: form) else { return }

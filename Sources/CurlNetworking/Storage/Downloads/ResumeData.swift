@@ -91,11 +91,25 @@ struct ResumeData: Codable, Equatable, Sendable {
     /// The same data for a partial file that is moved from `source` to `directory`; nil where it is no resume data of ours, or the file isn't there:
     /// the data is untrusted, and may name a file of another program's. Blocks; copies the file where `directory` is on another file system.
     static func moved(_ data: Data, from source: URL, to directory: URL) -> Data? {
+        replacingFile(of: data, in: source, directory) { $0.moved(from: $1, to: directory) }
+    }
+
+    /// The same, however often it is asked for as long as nobody has deleted the file: see `PartialFile.handedOver`.
+    static func handedOver(_ data: Data, from source: URL, to directory: URL) -> Data? {
+        replacingFile(of: data, in: source, directory) { $0.handedOver(from: $1, to: directory) }
+    }
+
+    private static func replacingFile(
+        of data: Data,
+        in source: URL,
+        _ directory: URL,
+        _ move: (PartialFile, URL) -> PartialFile?
+    ) -> Data? {
         guard var resumeData = try? ResumeData(decoding: data) else { return nil }
         let old = URL(fileURLWithPath: resumeData.partialFile.directory, isDirectory: true)
         if old.standardizedFileURL.path == directory.standardizedFileURL.path { return data }
         guard old.resolvingSymlinksInPath().path == source.resolvingSymlinksInPath().path,
-            let partial = resumeData.partialFile.moved(from: old, to: directory)
+            let partial = move(resumeData.partialFile, old)
         else { return nil }
         resumeData.partialFile = partial
         return resumeData.encoded()

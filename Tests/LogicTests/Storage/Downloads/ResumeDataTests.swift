@@ -63,6 +63,41 @@ struct ResumeDataTests {
         #expect(ResumeData.moved(moved, from: source.url, to: target.url) == moved)
     }
 
+    @Test("A partial file that is handed over is found as often as it is asked for, unless it has changed")
+    func handedOver() throws {
+        let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let file = try DownloadFile(in: source.url)
+        try Data("abc".utf8).withUnsafeBytes { bytes in
+            try Result { () throws(URLError) in try file.write(bytes) }.get()
+        }
+        var resumeData = try Self.sample()
+        resumeData.partialFile = try #require(file.keep())
+        let data = try #require(resumeData.encoded())
+        #expect(ResumeData.handedOver(data, from: target.url, to: try TemporaryDirectory().url) == nil)
+        let first = try #require(ResumeData.handedOver(data, from: source.url, to: target.url))
+        #expect(source.content.isEmpty && target.content == [resumeData.partialFile.name])
+        #expect(ResumeData.handedOver(data, from: source.url, to: target.url) == first)
+        let partial = try ResumeData(decoding: first).partialFile
+        close(try #require(partial.open(in: target.url)))
+        // The agent that gets it back gives it another name.
+        let third = try TemporaryDirectory()
+        let moved = try #require(ResumeData.moved(first, from: target.url, to: third.url))
+        #expect(try ResumeData(decoding: moved).partialFile.name != partial.name)
+        #expect(ResumeData.handedOver(data, from: source.url, to: target.url) == nil)
+
+        let path = target.url.appendingPathComponent(partial.name).path
+        for content in ["abc", "abcd"] {
+            #expect(FileManager.default.createFile(atPath: path, contents: Data(content.utf8)))
+            chmod(path, 0o600)
+            var known = resumeData
+            known.partialFile.inode = try #require(UploadFile(URL(fileURLWithPath: path))).inode
+            let data = try #require(known.encoded())
+            #expect((ResumeData.handedOver(data, from: source.url, to: target.url) != nil) == (content == "abc"))
+        }
+        // Another file of the same name.
+        #expect(ResumeData.handedOver(data, from: source.url, to: target.url) == nil)
+    }
+
     // MARK: - There and back
 
     @Test("What is written is read back")
