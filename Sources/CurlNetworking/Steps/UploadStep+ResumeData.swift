@@ -37,7 +37,8 @@ extension UploadStep {
                 request: request,
                 resource: resource,
                 acknowledged: course.acknowledged,
-                sent: course.sent,
+                // The server may have more than this task knows of: what earlier ones have sent.
+                sent: max(course.sent, course.acknowledged),
                 length: course.length,
                 body: .stream
             )

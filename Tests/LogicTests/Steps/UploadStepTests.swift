@@ -1,5 +1,6 @@
 import CurlTransport
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -148,6 +149,29 @@ struct UploadStepTests {
             #expect(step.end(ending, of: request, rig).isPass)
         }
         #expect(step.course.resource != nil)
+    }
+
+    @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
+    func unknownProgress() throws {
+        let data = UploadResumeData(
+            request: StoredRequest(request, to: try #require(request.url)),
+            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v6),
+            acknowledged: 0,
+            sent: 0,
+            length: 1000,
+            body: .bytes(Data(count: 1000))
+        )
+        let step = UploadStep(
+            offering: .v6,
+            resuming: try UploadResumption(data, in: FileManager.default.temporaryDirectory)
+        )
+        #expect(ResumedUploadStep(step).prepare(.first, rig).isPass)
+        let head = Sample.head(204, ["Upload-Offset": "300", "Upload-Complete": "?0"])
+        #expect(try step.receive(rig.received(head), rig).next?.httpMethod == "PATCH")
+        let made = Watched<Data?>(nil)
+        step.makeResumeData(rig) { found in made.update { $0 = found } }
+        let resumed = try UploadResumeData(decoding: #require(made.value))
+        #expect(resumed.acknowledged == 300 && resumed.sent == 300)
     }
 
     @Test("An upload that was interrupted earlier begins with the question; one whose data is bad doesn't begin")
