@@ -194,11 +194,19 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    /// After an error of the server's, the program may want to try again with the same resume data.
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
         let status = (response.response as? HTTPURLResponse)?.statusCode ?? 200
-        isAnswered = (200..<500).contains(status) || response.head?.isUploadComplete == true
+        // An answer to the question is none to the upload.
+        isAnswered =
+            response.head?.isUploadComplete == true
+            || response.request?.httpMethod != "HEAD" && Self.isLast(status)
         return sink
+    }
+
+    /// Whether an upload with this response is over for good. After others, of the server or of something on the way, the program may want to try
+    /// again with the same resume data: later, or with other credentials.
+    private static func isLast(_ status: Int) -> Bool {
+        (200..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)
     }
 
     func stop(_ host: any StepHost) {

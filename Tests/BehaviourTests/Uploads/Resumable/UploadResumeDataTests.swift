@@ -84,6 +84,29 @@ struct UploadResumeDataTests {
         }
     }
 
+    @Test(
+        "After a response that isn't the last word, the same resume data is still good",
+        arguments: ["HEAD 400", "HEAD 401", "HEAD 403", "PATCH 401", "PATCH 407", "PATCH 429"]
+    )
+    func refused(refusal: String) async throws {
+        let words = refusal.split(separator: " ")
+        let status = try #require(Int(words[1]))
+        let isRefused = Watched(false)
+        let rig = try UploadRig(heldAt: 300_000) { request in
+            guard request.method == words[0], !isRefused.value else { return nil }
+            isRefused.update { $0 = true }
+            return .status(status).after([.waitForBody])
+        }
+        defer { rig.stop() }
+        let data = try #require(try await rig.pause(.data, at: 300_000))
+        let kept = rig.directory.content
+        #expect(kept.count == 2)
+        #expect(try await resume(data, rig).error == nil && isRefused.value)
+        #expect(try await resume(data, rig).error == nil)
+        #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+        await Task.detached { while rig.directory.content.contains(where: kept.contains) { await Task.yield() } }.value
+    }
+
     @Test("One that is paused again gives the newest", arguments: UploadRig.Kind.allCases)
     func pausedAgain(kind: UploadRig.Kind) async throws {
         let rig = try UploadRig(heldAt: 300_000, heldAgainAt: 700_000)
