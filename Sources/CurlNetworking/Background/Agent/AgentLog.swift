@@ -6,8 +6,10 @@ struct AgentLog: Sendable {
     /// -1 if the file can't be opened.
     private let descriptor: Int32
 
-    /// In bytes: a longer log is started over when an agent starts.
-    private static let maximumLength = 1 << 20
+    /// In bytes: a longer log is started over.
+    static let maximumLength = 1 << 20
+    /// In bytes: what a line has beyond that is left out.
+    static let maximumLine = 4096
 
     /// Writes nothing.
     static let none = AgentLog()
@@ -19,14 +21,13 @@ struct AgentLog: Sendable {
     init(in folder: StateFolder) {
         let path = folder.url.appendingPathComponent(StateFolder.logName, isDirectory: false).path
         descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        var status = stat()
-        if descriptor >= 0, fstat(descriptor, &status) == 0, Int(status.st_size) > Self.maximumLength {
-            ftruncate(descriptor, 0)
-        }
     }
 
     func write(_ text: String) {
         guard descriptor >= 0 else { return }
+        var status = stat()
+        if fstat(descriptor, &status) == 0, Int(status.st_size) > Self.maximumLength { ftruncate(descriptor, 0) }
+        let text = String(decoding: text.utf8.prefix(Self.maximumLine), as: UTF8.self)
         let isLine = text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
         let line = isLine ? text : String(text.map { $0.isNewline ? " " : $0 })
         let bytes = Array("\(Date().formatted(.iso8601)) [\(getpid())] \(line)\n".utf8)

@@ -39,13 +39,25 @@ struct RetryBackoffTests {
     @Test("Coming further than ever is reason to hope; beginning anew and coming no further is none")
     func progress() {
         var backoff = RetryBackoff()
-        for position in [Int64(10), 20, .max] {
+        for position in [Int64(100_000), 200_000, .max] {
             for _ in 0..<5 { _ = backoff.delay(jitter: 0) }
             backoff.noteProgress(to: position)
             #expect(backoff.failures == 0)
         }
         _ = backoff.delay(jitter: 0)
-        for position in [Int64.min, 0, 5, 20, .max] { backoff.noteProgress(to: position) }
+        for position in [Int64.min, 0, 5, 100_000, .max] { backoff.noteProgress(to: position) }
         #expect(backoff.delay(jitter: 0) == .seconds(1))
+    }
+
+    @Test("A byte more each time is no reason to hope")
+    func slowProgress() {
+        var backoff = RetryBackoff()
+        for position in 1..<RetryBackoff.leastProgress {
+            _ = backoff.delay(jitter: 0)
+            backoff.noteProgress(to: position)
+        }
+        #expect(backoff.delay(jitter: 0) == RetryBackoff.longest)
+        backoff.noteProgress(to: RetryBackoff.leastProgress)
+        #expect(backoff.failures == 0)
     }
 }
