@@ -94,18 +94,21 @@ struct UploadRig: Sendable {
     static let length = 1_000_000
     static let content = GeneratedBody.bytes(seed: 104, length: length)
 
+    let content: Data
     let upload: LoopbackServer.ResumableUpload
     let delegate: UploadDelegate
     let rig: Rig
     let directory: TemporaryDirectory
 
     /// - Parameters:
+    ///   - content: What is uploaded.
     ///   - heldAt: How much the server takes of the first request: then it keeps silent.
     ///   - heldAgainAt: The same for the second request with a part of the body.
     ///   - cuts: Where later connections are reset, once the task knows that it can be resumed.
     ///   - limit: How much the server lets a request append, in bytes.
     ///   - handler: Answers instead of the upload, where it answers at all.
     init(
+        _ content: Data = Self.content,
         version: Int = 6,
         offers: Int? = nil,
         location: String? = nil,
@@ -117,13 +120,14 @@ struct UploadRig: Sendable {
         handler: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Response? = { _ in nil }
     ) throws {
         let directory = try TemporaryDirectory()
-        let delegate = UploadDelegate(Self.content, credential: credential)
+        let delegate = UploadDelegate(content, credential: credential)
         let held = [heldAt, heldAgainAt].compactMap { offset in
             offset.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: Gate()) }
         }
         let cuts =
             held + cuts.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: delegate.offered) }
         let upload = LoopbackServer.ResumableUpload(version: version, location: location, limit: limit, cuts: cuts)
+        self.content = content
         self.upload = upload
         self.delegate = delegate
         self.directory = directory
@@ -153,8 +157,8 @@ struct UploadRig: Sendable {
     func task(_ kind: Kind, _ headers: [String: String] = [:]) throws -> URLSessionUploadTask {
         let request = request(headers)
         return switch kind {
-        case .data: session.uploadTask(with: request, from: Self.content)
-        case .file: session.uploadTask(with: request, fromFile: try directory.file(Self.content))
+        case .data: session.uploadTask(with: request, from: content)
+        case .file: session.uploadTask(with: request, fromFile: try directory.file(content))
         case .stream: session.uploadTask(withStreamedRequest: request)
         }
     }
