@@ -45,6 +45,22 @@ extension BackgroundTests {
             #expect(request.header("Authorization") == "Bearer b")
         }
 
+        @Test("The agent gets the request's cache policy, or the configuration's")
+        func cachePolicy() async throws {
+            let rig = try BackgroundRig(configure: { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }) { _ in
+                .never
+            }
+            defer { rig.end() }
+            for policy in [
+                URLRequest.CachePolicy.useProtocolCachePolicy, .reloadIgnoringLocalAndRemoteCacheData,
+            ] {
+                let task = rig.session.downloadTask(with: URLRequest(url: rig.url("/"), cachePolicy: policy))
+                task.resume()
+                let expected = policy == .useProtocolCachePolicy ? .reloadIgnoringLocalCacheData : policy
+                try await rig.waitForRecord(of: task) { $0.contains("\"cachePolicy\":\(expected.rawValue)") }
+            }
+        }
+
         @Test("Redirects are followed, and nobody is asked")
         func redirect() async throws {
             let rig = try BackgroundRig { $0.path == "/" ? .redirect(to: "/there") : .text("there") }

@@ -17,6 +17,7 @@ struct DescriptionTests {
         request.setValue("a, b", forHTTPHeaderField: "X-List")
         request.timeoutInterval = .infinity
         request.httpShouldHandleCookies = false
+        request.cachePolicy = .reloadIgnoringLocalAndRemoteCacheData
         let description = try #require(RequestDescription(request))
         let same = try copy(description).request
         #expect(same.url == request.url)
@@ -25,6 +26,12 @@ struct DescriptionTests {
         #expect(same.allHTTPHeaderFields == request.allHTTPHeaderFields)
         #expect(same.timeoutInterval == .infinity)
         #expect(!same.httpShouldHandleCookies)
+        #expect(same.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData)
+        var odd = description
+        for policy in [nil, 77] as [UInt?] {
+            odd.cachePolicy = policy
+            #expect(try copy(odd).request.cachePolicy == .useProtocolCachePolicy)
+        }
     }
 
     @Test("A configuration comes out as it went in, as far as an agent needs it")

@@ -141,7 +141,9 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     /// The new task as the agent is told of it; nil for a request that can't be described.
     func submission(with cookies: [StoredCookie]) -> TaskSubmission? {
-        guard let originalRequest, let request = RequestDescription(originalRequest) else { return nil }
+        guard var described = originalRequest else { return nil }
+        described.cachePolicy = session.settings.cachePolicy(for: described)
+        guard let request = RequestDescription(described) else { return nil }
         return TaskSubmission(
             key: key,
             identifier: identifier,

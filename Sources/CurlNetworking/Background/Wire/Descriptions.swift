@@ -12,6 +12,8 @@ struct RequestDescription: Codable, Sendable, Equatable {
     var timeoutInterval: TimeInterval
     var handlesCookies: Bool
     var mainDocumentURL: URL?
+    /// nil for the protocol's own.
+    var cachePolicy: UInt?
 
     /// nil for a request without a URL.
     init?(_ request: URLRequest) {
@@ -23,6 +25,7 @@ struct RequestDescription: Codable, Sendable, Equatable {
         timeoutInterval = request.timeoutInterval
         handlesCookies = request.httpShouldHandleCookies
         mainDocumentURL = request.mainDocumentURL
+        if request.cachePolicy != .useProtocolCachePolicy { cachePolicy = request.cachePolicy.rawValue }
     }
 
     var request: URLRequest {
@@ -33,6 +36,7 @@ struct RequestDescription: Codable, Sendable, Equatable {
         request.timeoutInterval = timeoutInterval
         request.httpShouldHandleCookies = handlesCookies
         request.mainDocumentURL = mainDocumentURL
+        request.cachePolicy = cachePolicy.flatMap(URLRequest.CachePolicy.init) ?? .useProtocolCachePolicy
         return request
     }
 }
