@@ -83,7 +83,7 @@ extension URLError {
         case userForceQuitApplication
         /// Background transfers are not allowed. Doesn't happen on Linux.
         case backgroundUpdatesDisabled
-        /// The agent has no space for what it has to record.
+        /// Doesn't happen on Linux: a task that the agent has no space for fails with `cannotWriteToFile`, and isn't cancelled.
         case insufficientSystemResources
     }
 
