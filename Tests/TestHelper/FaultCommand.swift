@@ -55,6 +55,10 @@ final class FaultCommand: Sendable {
             try keep(await session.download(from: url("download")).0, as: "download")
         }
         await step("upload") { [self] in try await upload() }
+        await step("interrupted-upload") { [self] in
+            try await session.upload(for: post("interrupted-upload"), fromFile: uploadedFile).0 == restOfUpload
+        }
+        await step("paused-upload") { [self] in try await pausedUpload() == restOfUpload }
         await step("cache") { [self] in
             let bodies = [try await session.data(from: url("cache")).0, try await session.data(from: url("cache")).0]
             await session.flush()
@@ -117,10 +121,38 @@ final class FaultCommand: Sendable {
 
     private var uploadedFile: URL { folder.appendingPathComponent("upload") }
 
-    private func upload() async throws -> Bool {
-        var request = URLRequest(url: url("echo"))
+    private func post(_ name: String) -> URLRequest {
+        var request = URLRequest(url: url(name))
         request.httpMethod = "POST"
-        return try await session.upload(for: request, fromFile: uploadedFile).0 == FaultServer.body("upload")
+        return request
+    }
+
+    private func upload() async throws -> Bool {
+        try await session.upload(for: post("echo"), fromFile: uploadedFile).0 == FaultServer.body("upload")
+    }
+
+    private var restOfUpload: Data { FaultServer.body("upload").dropFirst(FaultServer.uploaded) }
+
+    /// Its body waits in a file until it is resumed.
+    private func pausedUpload() async throws -> Data {
+        let body = FaultServer.body("upload")
+        do {
+            return try await session.upload(for: post("paused-upload"), from: body, delegate: Pausing()).0
+        } catch let error as URLError {
+            guard let data = error.uploadTaskResumeData else { throw error }
+            return try await session.upload(resumeFrom: data).0
+        }
+    }
+
+    /// Pauses an upload as soon as that can be resumed.
+    private final class Pausing: NSObject, URLSessionTaskDelegate {
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didReceiveInformationalResponse response: HTTPURLResponse
+        ) {
+            (task as? URLSessionUploadTask)?.cancel { _ in }
+        }
     }
 
     /// The server cuts the first answer off.
@@ -166,11 +198,9 @@ final class FaultCommand: Sendable {
         Self.limit(configuration, folder)
         let listener = BackgroundListener(self)
         let session = URLSession(configuration: configuration, delegate: listener, delegateQueue: nil)
-        var request = URLRequest(url: url("echo"))
-        request.httpMethod = "POST"
         let tasks = [
             session.downloadTask(with: url("background-download")),
-            session.uploadTask(with: request, fromFile: uploadedFile),
+            session.uploadTask(with: post("echo"), fromFile: uploadedFile),
         ]
         for (task, name) in zip(tasks, ["background-download", "background-upload"]) {
             task.taskDescription = name

@@ -22,12 +22,27 @@ package enum FaultServer {
             let body = body(name)
             return .pieces([.bytes(body.prefix(body.count / 2)), .close, .bytes(body.dropFirst(body.count / 2))])
                 .headers(["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        case "interrupted-upload", "paused-upload":
+            return upload(request, name)
         case "web-socket":
             return .webSocketEcho(request)
         default:
             return .resource(.data(body(name)), for: request, etag: "1")
         }
     }
+
+    /// Loses the connection of a new upload that it lets be resumed, or keeps silent until it is paused. Echoes the rest.
+    private static func upload(_ request: LoopbackServer.Request, _ name: String) -> LoopbackServer.Response {
+        let offer = LoopbackServer.ResumableUpload.offer(of: "/\(name)", version: 6)
+        return switch request.method {
+        case "HEAD": .status(204).header("Upload-Offset", "\(uploaded)").header("Upload-Complete", "?0")
+        case "PATCH": .echoBody(request).header("Upload-Complete", "?1")
+        default: .raw([.bytes(offer), name == "paused-upload" ? .never : .close])
+        }
+    }
+
+    /// How much the server has of an upload that is resumed, in bytes.
+    package static let uploaded = 100_000
 
     /// Where something is over TLS: nginx forwards the request.
     package static func secureURL(_ name: String, _ port: Int, _ securePort: Int) -> URL {

@@ -73,9 +73,15 @@ struct FaultRun: Sendable {
         }
         let temporary = content("temporary")
         // What an error's resume data goes on with stays, and so does that where it couldn't be opened: nobody knows whose it is now.
-        let goesOn = errors.contains { $0.hasPrefix("resume ") || $0.hasPrefix("download ") }
-        let isKept = goesOn || report.hasPrefix("failed open")
-        let others = temporary.filter { !isKept || !$0.hasPrefix("CurlNetworkingDownload_") }
+        let isUnknown = report.hasPrefix("failed open")
+        var kept: [String] = []
+        if isUnknown || errors.contains(where: { $0.hasPrefix("resume ") || $0.hasPrefix("download ") }) {
+            kept.append("CurlNetworkingDownload_")
+        }
+        if isUnknown || errors.contains(where: { $0.hasPrefix("paused-upload ") }) {
+            kept += ["CurlNetworkingBody_", "CurlNetworkingUpload_"]
+        }
+        let others = temporary.filter { name in !kept.contains { name.hasPrefix($0) } }
         expect(others.isEmpty, "left over: \(others.sorted())")
         let state = content("state/sessions")
         expect(state.isEmpty || !errors.isEmpty, "left over: \(state.sorted())")

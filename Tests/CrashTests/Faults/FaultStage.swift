@@ -18,8 +18,9 @@ final class FaultStage: Sendable {
 
     /// What a run says, each once, with what came of it.
     private static let steps: Set = [
-        "data", "download", "upload", "cache", "resume", "cookies", "tls", "stream", "secure-stream", "web-socket",
-        "end-of-session", "background-download", "background-upload", "end-of-background",
+        "data", "download", "upload", "interrupted-upload", "paused-upload", "cache", "resume", "cookies", "tls",
+        "stream", "secure-stream", "web-socket", "end-of-session", "background-download", "background-upload",
+        "end-of-background",
     ]
     private static let timeLimit = Duration.seconds(60)
     /// Held while files are open here, which a process that is started meanwhile would inherit.
