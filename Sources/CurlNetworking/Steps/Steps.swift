@@ -131,7 +131,7 @@ struct Steps {
 
     /// As with `end`, of a transfer whose idle time is up: only from the steps that make up for a server that doesn't answer. An upload
     /// isn't resumed then.
-    func endOfIdleTime(
+    func timeOut(
         _ ending: TransferEnding,
         of request: URLRequest,
         _ host: any StepHost

@@ -158,8 +158,7 @@ extension Loader: TransferDelegate {
     private func finishWithBody(_ ending: TransferEnding) {
         if let error = ending.error { return finish(.failure(error)) }
         guard ending.head != nil || handle.shownResponse != nil || !sink.needsResponse else {
-            let description = "The body is over, and there was no response."
-            return finish(.failure(URLError(.badServerResponse, request?.url, description)))
+            return finish(.failure(.noResponse(request?.url)))
         }
         finishWithBody()
     }

@@ -288,11 +288,8 @@ extension Loader: ClocksOwner {
     private func idleTimeIsUp() {
         guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
         let error = URLError.idleTimeOut(request.url)
-        var ending = TransferEnding(error.with(phase: transfer.phase))
-        ending.isOfNetwork = transfer.source == .network
-        guard let (verdict, step) = steps.endOfIdleTime(ending, of: request, self) else {
-            return finish(.failure(error))
-        }
+        let ending = TransferEnding(error.with(phase: transfer.phase), isOfNetwork: transfer.source == .network)
+        guard let (verdict, step) = steps.timeOut(ending, of: request, self) else { return finish(.failure(error)) }
         transfer.cancel()
         hops.end(transfer)
         enter(.deciding)

@@ -125,8 +125,9 @@ struct TransferEnding {
         case everyConnection
     }
 
-    init(_ error: URLError? = nil) {
+    init(_ error: URLError? = nil, isOfNetwork: Bool = false) {
         self.error = error
+        self.isOfNetwork = isOfNetwork
     }
 }
 

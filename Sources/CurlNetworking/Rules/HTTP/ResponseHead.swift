@@ -198,6 +198,11 @@ extension ResponseHead {
 }
 
 extension URLError {
+    /// The error for a body without a head.
+    static func noResponse(_ url: URL?) -> URLError {
+        URLError(.badServerResponse, url, "The body is over, and there was no response.")
+    }
+
     /// The error for `HeadParser.Event.malformed`.
     static func invalidHead(_ url: URL?) -> URLError {
         let (size, fields) = (HeadParser.maximumSize / 1024, HeadParser.maximumFields)

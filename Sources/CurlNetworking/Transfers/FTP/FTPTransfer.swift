@@ -133,8 +133,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     private func end(_ error: URLError?, of delegate: any TransferDelegate) {
         cancel()
-        var ending = TransferEnding(error)
-        ending.isOfNetwork = true
+        let ending = TransferEnding(error, isOfNetwork: true)
         delegate.transferFinished(self, ending)
     }
 

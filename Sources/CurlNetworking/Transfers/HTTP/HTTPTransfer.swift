@@ -115,8 +115,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         self.delegate = delegate
         self.loop = loop
         sending = Sending(body)
-        ending = TransferEnding()
-        ending.isOfNetwork = true
+        ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
         if let throughProxy = order.throughProxy {
             metrics = HopMetrics(request)

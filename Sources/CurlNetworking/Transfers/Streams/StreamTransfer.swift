@@ -105,8 +105,7 @@ extension StreamTransfer: ChannelDelegate {
     func channel(_ channel: Channel, failed failure: TransferFailure) {
         settleMetrics(channel)
         state = .over
-        var ending = TransferEnding()
-        ending.isOfNetwork = true
+        var ending = TransferEnding(isOfNetwork: true)
         ending.error = opening.error(after: failure, &ending)
         delegate.transferFinished(self, ending)
     }
