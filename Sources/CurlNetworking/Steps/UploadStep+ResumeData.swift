@@ -30,7 +30,7 @@ extension UploadStep {
     }
 
     private func resumeDataWithoutBody(_ host: any StepHost) -> UploadResumeData? {
-        guard let original = host.owner.originalRequest, let url = original.url else { return nil }
+        guard !isAnswered, let original = host.owner.originalRequest, let url = original.url else { return nil }
         let request = StoredRequest(original, to: url)
         if let resource = course.resource {
             return UploadResumeData(

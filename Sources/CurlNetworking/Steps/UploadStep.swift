@@ -23,7 +23,7 @@ final class UploadStep: Step, @unchecked Sendable {
     /// The file with the body, as it was when the upload began.
     private(set) var file: UploadedFile?
     /// There is a response after which the upload is over for good: nothing of it is kept.
-    private var isAnswered = false
+    private(set) var isAnswered = false
     private var pause = Pause.none
     /// nil after progress: then the next attempt is made at once.
     private var backoff: RetryBackoff?

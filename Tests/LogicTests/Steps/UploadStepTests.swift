@@ -174,6 +174,33 @@ struct UploadStepTests {
         #expect(resumed.acknowledged == 300 && resumed.sent == 300)
     }
 
+    @Test("There is no resume data once the server has accepted or refused the upload", arguments: [200, 409])
+    func answered(status: Int) throws {
+        let data = UploadResumeData(
+            request: StoredRequest(request, to: try #require(request.url)),
+            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v6),
+            acknowledged: 0,
+            sent: 0,
+            length: 1000,
+            body: .bytes(Data(count: 1000))
+        )
+        let step = UploadStep(
+            offering: .v6,
+            resuming: try UploadResumption(data, in: FileManager.default.temporaryDirectory)
+        )
+        let head = Sample.head(status)
+        let response = AcceptedResponse(
+            response: try head.response(to: request),
+            head: head,
+            request: request,
+            expected: 0
+        )
+        _ = step.accept(response, into: rig.sink, rig)
+        let made = Watched([Data?]())
+        step.makeResumeData(rig) { found in made.update { $0.append(found) } }
+        #expect(made.value == [nil])
+    }
+
     @Test("An upload that was interrupted earlier begins with the question; one whose data is bad doesn't begin")
     func resumed() throws {
         let data = UploadResumeData(
