@@ -91,6 +91,7 @@ let webSockets = Topic("web sockets") {
     .promised("the handler is called when the pong has come.", by: "\(page)/sendping(pongreceivehandler:)") {
         $0.has("pong") && $0.first("pong", "error") == nil
     }
+    .stockIsUnsteady()
     Scenario("async calls") { stage in
         let socket = try SocketStage(stage, echo)
         do {
