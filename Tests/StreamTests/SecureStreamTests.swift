@@ -211,7 +211,7 @@ struct SecureStreamTests {
         }
         defer { server.stop() }
         let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 0.2 }
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 2 }
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.startSecureConnection()
@@ -226,15 +226,24 @@ struct SecureStreamTests {
         #expect(try await recorder.completion()?.code == .timedOut)
     }
 
+    /// A session, and a task of it that has begun TLS with the server.
+    private func secured(
+        by server: SwitchingServer,
+        _ recorder: StreamRecorder? = nil
+    ) async throws -> (URLSession, URLSessionStreamTask) {
+        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.beginTLS()
+        return (session, task)
+    }
+
     @Test("A server that closes the connection without ending TLS is an error: something may be missing")
     func truncation() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
-        let session = URLSession.trusting(try TLSNginx.shared())
+        let (session, task) = try await secured(by: server)
         defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        try await task.beginTLS()
         try await task.write("drop\n")
         #expect(try await task.line() == "TLS: drop")
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
@@ -244,11 +253,8 @@ struct SecureStreamTests {
     func truncationOfEnd() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
-        let session = URLSession.trusting(try TLSNginx.shared())
+        let (session, task) = try await secured(by: server)
         defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        try await task.beginTLS()
         try await task.write("drop\n")
         task.stopSecureConnection()
         #expect(try await task.line() == "TLS: drop")
@@ -260,11 +266,8 @@ struct SecureStreamTests {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
         let recorder = StreamRecorder()
-        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder)
+        let (session, task) = try await secured(by: server, recorder)
         defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        try await task.beginTLS()
         try await task.write("bye\n")
         #expect(try await task.line() == "TLS: bye")
         #expect(try await task.rest() == "")
@@ -280,11 +283,8 @@ struct SecureStreamTests {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
         let recorder = StreamRecorder()
-        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder)
+        let (session, task) = try await secured(by: server, recorder)
         defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        try await task.beginTLS()
         try await task.write("flood\n")
         #expect(try await task.line() == "TLS: flood")
         task.stopSecureConnection()

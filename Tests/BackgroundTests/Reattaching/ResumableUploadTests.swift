@@ -149,12 +149,13 @@ extension BackgroundTests {
         func refused() async throws {
             let rig = try BackgroundRig(answering: .atHead) { [upload] in upload.respond(to: $0) }
             defer { rig.end() }
-            let delegate = RecordingDelegate()
+            let delegate = TimelineDelegate()
             let ordinary = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
             defer { ordinary.invalidateAndCancel() }
             let request = URLRequest(rig.url("/files"), method: "POST")
             let task = ordinary.uploadTask(with: request, from: Self.content)
             task.resume()
+            try await delegate.record.wait { !$0.informational.isEmpty }
             try await rig.server.waitForBodyBytesReceived(Self.cut)
             let data = try #require(await task.cancelByProducingResumeData())
             let resumed = rig.session.uploadTask(withResumeData: data)
