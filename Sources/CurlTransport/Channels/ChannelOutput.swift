@@ -1,21 +1,23 @@
 /// Bytes waiting to be sent. What has been offered to libcurl stays in place until it is sent: OpenSSL requires that an interrupted write
 /// is repeated with the same address, and no fewer bytes.
-struct ChannelOutput: ~Copyable {
+package struct ChannelOutput: ~Copyable {
     private var sending = Block()
     private var filling = Block()
 
-    var isEmpty: Bool { sending.isEmpty && filling.isEmpty }
+    package init() {}
+
+    package var isEmpty: Bool { sending.isEmpty && filling.isEmpty }
     /// How many bytes are waiting.
-    var count: Int { sending.count + filling.count }
+    package var count: Int { sending.count + filling.count }
 
     /// Adds `count` bytes, which `write` must fill in.
-    mutating func append(count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) {
+    package mutating func append(count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) {
         guard count > 0 else { return }
         filling.append(count, write)
     }
 
     /// What to send next; empty if nothing is left.
-    mutating func next() -> UnsafeRawBufferPointer {
+    package mutating func next() -> UnsafeRawBufferPointer {
         if sending.isEmpty {
             sending.removeAll()
             swap(&sending, &filling)
@@ -24,11 +26,11 @@ struct ChannelOutput: ~Copyable {
     }
 
     /// `count` bytes of what `next` returned have been sent.
-    mutating func sent(_ count: Int) {
+    package mutating func sent(_ count: Int) {
         sending.removeFirst(count)
     }
 
-    mutating func removeAll() {
+    package mutating func removeAll() {
         sending.removeAll()
         filling.removeAll()
     }

@@ -13,9 +13,8 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     private let queue: DispatchQueue
     private var connection = Connection.closed
     private var frames = FrameReader()
-    /// What has yet to be written, after the first `written` bytes. It begins with bytes for which the other end had no room.
-    private var unsent = Data()
-    private var written = 0
+    /// What has yet to be written. It begins with bytes for which the other end had no room.
+    private var unsent = ChannelOutput()
 
     private enum Connection {
         /// Nothing is unsent.
@@ -71,9 +70,8 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     }
 
     /// Whether the other end reads so slowly that half of what may wait for it is waiting.
-    var isBackedUp: Bool { waiting > Self.maximumUnsent / 2 }
+    var isBackedUp: Bool { unsent.count > Self.maximumUnsent / 2 }
 
-    private var waiting: Int { unsent.count - written }
     private var isOpen: Bool { if case .closed = connection { false } else { true } }
 
     /// Ends the connection; bytes for which the other end has no room are lost.
@@ -148,21 +146,16 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         guard let content = try? WireCoding.encoder.encode(message), let frame = FrameReader.frame(content) else {
             return false
         }
-        guard waiting + frame.count <= Self.maximumUnsent else {
+        guard unsent.count + frame.count <= Self.maximumUnsent else {
             end("the other end doesn't read")
             return true
         }
-        // What is moved is less than what was written, so each byte is moved once at most.
-        if written > waiting {
-            unsent = Data(unsent.dropFirst(written))
-            written = 0
-        }
-        unsent.append(frame)
+        unsent.append(count: frame.count) { $0.copyBytes(from: frame) }
         if case .open(let watch) = connection {
             connection = .gathering(watch)
             queue.async { self.flush() }
         }
-        if waiting > Self.maximumGathered { flush() }
+        if unsent.count > Self.maximumGathered { flush() }
         return true
     }
 
@@ -172,22 +165,21 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     }
 
     private func write() {
-        while isOpen, waiting > 0 {
-            let count = unsent.withUnsafeBytes { bytes in
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                return Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
-            }
+        while isOpen, !unsent.isEmpty {
+            let bytes = unsent.next()
+            let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { break }
                 // The reading end reports it, after everything that had come before: a connection either has all messages or is over.
                 shutdown(descriptor, Int32(SHUT_RDWR))
-                written = unsent.count
+                unsent.removeAll()
                 break
             }
-            written += count
+            unsent.sent(count)
         }
-        if waiting == 0 { (unsent, written) = (Data(), 0) }
+        // A long message's memory isn't kept.
+        if unsent.isEmpty { unsent.removeAll() }
         switch connection {
         case .gathering(let watch) where unsent.isEmpty:
             connection = .open(watch)
