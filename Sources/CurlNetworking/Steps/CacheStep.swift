@@ -281,10 +281,7 @@ final class CacheStep: Step, @unchecked Sendable {
         if CacheDirectives(updated.head.combined("Cache-Control")).contains("no-store") {
             if let url = URL(string: candidate.key) { host.session.settings.cache?.remove(url) }
         } else if let pending, let cache = host.session.settings.cache {
-            _ = pending.store {
-                cache.store(updated)
-                return true
-            }
+            pending.store { cache.store(updated) }
         }
         return transfer(of: updated, isConfirmed: true, host)
     }
@@ -368,10 +365,7 @@ final class CacheStep: Step, @unchecked Sendable {
             host.owner.ask(
                 .willCache(stored) { answer in
                     if let answer = stored.replaced(by: answer) {
-                        _ = pending.store {
-                            cache.store(answer)
-                            return true
-                        }
+                        pending.store { cache.store(answer) }
                     } else if let url = URL(string: stored.key) {
                         cache.remove(url)
                     }
@@ -382,7 +376,7 @@ final class CacheStep: Step, @unchecked Sendable {
         let waits = pending.store {
             cache.store(stored) { host.owner.submit { host.proceed(self) } }
         }
-        return waits ? .wait : .pass
+        return waits ?? false ? .wait : .pass
     }
 
     private func takeStorableResponse(_ host: any StepHost) -> (StoredResponse, PendingResponse)? {

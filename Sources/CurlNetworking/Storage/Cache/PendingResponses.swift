@@ -47,9 +47,9 @@ final class PendingResponses: Sendable {
     }
 
     /// See `PendingResponse.store`. The lock is held meanwhile, so that nothing comes between.
-    fileprivate func store(_ key: String, _ number: Int, _ body: () -> Bool) -> Bool {
+    fileprivate func store<Result: Sendable>(_ key: String, _ number: Int, _ body: () -> Result) -> Result? {
         state.withLock { state in
-            guard let pending = state.pending[key], pending.firstCurrent <= number else { return false }
+            guard let pending = state.pending[key], pending.firstCurrent <= number else { return nil }
             state.pending[key]?.firstCurrent = number
             return body()
         }
@@ -80,6 +80,7 @@ final class PendingResponse: Sendable {
     }
 
     /// Calls `body`, which stores the response without waiting, unless it is outdated. Those to earlier requests are from then on. Returns
-    /// what `body` does; false if it isn't called.
-    func store(_ body: () -> Bool) -> Bool { responses.store(key, number, body) }
+    /// what `body` does; nil if it isn't called.
+    @discardableResult
+    func store<Result: Sendable>(_ body: () -> Result) -> Result? { responses.store(key, number, body) }
 }

@@ -6,7 +6,7 @@ import Testing
 struct PendingResponsesTests {
     private let responses = PendingResponses()
 
-    private func isStored(_ response: PendingResponse) -> Bool { response.store { true } }
+    private func isStored(_ response: PendingResponse) -> Bool { response.store { true } ?? false }
 
     @Test("One is stored as long as none to a later request was")
     func order() {
