@@ -3,7 +3,7 @@ import Foundation
 extension ResponseHead {
     /// As stored with the decoded body.
     var stored: ResponseHead {
-        var stored = CacheFields.removing(CacheFields.unstorable(in: self), from: self)
+        var stored = removing(CacheFields.unstorable(in: self))
         stored.fields = stored.decodedFields.map { HeaderField(name: $0.key, value: $0.value) }
         return stored
     }
@@ -17,13 +17,6 @@ enum CacheFields {
         return connectionFields.union(listed.map { $0.trimmed.lowercased() })
     }
 
-    /// `head` without the fields in `names`, which are in lower case.
-    static func removing(_ names: Set<String>, from head: ResponseHead) -> ResponseHead {
-        var head = head
-        head.fields.removeAll { names.contains($0.name.lowercased()) }
-        return head
-    }
-
     /// RFC 9110 §7.6.1, and those of proxies in RFC 9111 §3.1.
     private static let connectionFields: Set<String> = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
@@ -34,13 +27,11 @@ enum CacheFields {
     /// body.
     static func updated(_ head: ResponseHead, with update: ResponseHead, received: Date) -> ResponseHead {
         let excepted = unstorable(in: update).union(bodyFields)
-        var news = removing(excepted, from: update).fields
+        var news = update.removing(excepted).fields
         // A response without a date gets the time of receipt (RFC 9110 §6.6.1).
         if update["Date"] == nil { news.append(HeaderField(name: "Date", value: HTTPDate.text(of: received))) }
-        var updated = head
         // The stored age doesn't apply to the new response.
-        let replaced = Set(news.map { $0.name.lowercased() }).union(["age"])
-        updated.fields.removeAll { replaced.contains($0.name.lowercased()) }
+        var updated = head.removing(Set(news.map { $0.name.lowercased() }).union(["age"]))
         updated.fields += news
         return updated
     }

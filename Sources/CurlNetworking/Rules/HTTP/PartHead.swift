@@ -13,9 +13,7 @@ struct PartHead: Sendable {
     static let leastCost = 1024
 
     var merged: ResponseHead {
-        let own = Set(fields.map { $0.name.lowercased() })
-        var merged = common
-        merged.fields.removeAll { own.contains($0.name.lowercased()) }
+        var merged = common.removing(Set(fields.map { $0.name.lowercased() }))
         merged.fields += fields
         return merged
     }

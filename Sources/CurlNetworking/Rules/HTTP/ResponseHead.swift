@@ -18,6 +18,13 @@ struct ResponseHead: Sendable, Equatable, Codable {
         fields.withUnsafeBufferPointer { fields in fields.index(of: name, from: 0).map { fields[$0].value } }
     }
 
+    /// The head without the fields in `names`, which are in lower case.
+    func removing(_ names: Set<String>) -> ResponseHead {
+        var head = self
+        head.fields.removeAll { names.contains($0.name.lowercased()) }
+        return head
+    }
+
     /// The values of all fields of that name, in any case, joined by commas (RFC 9110 §5.3); nil if there is none.
     func combined(_ name: String) -> String? {
         fields.withUnsafeBufferPointer { fields in

@@ -9,7 +9,7 @@ extension StoredResponse {
             return nil
         }
         var part = self
-        part.head = CacheFields.removing(["content-length", "content-range"], from: head)
+        part.head = head.removing(["content-length", "content-range"])
         part.head.status = 206
         part.head.fields += [
             HeaderField(

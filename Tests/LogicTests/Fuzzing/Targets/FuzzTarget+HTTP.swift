@@ -116,7 +116,7 @@ extension FuzzTarget {
         let freshness = CacheFreshness(head, requested: now, received: now, now: now)
         precondition(!freshness.age.isNaN && !freshness.lifetime.isNaN)
         let unstorable = CacheFields.unstorable(in: head)
-        _ = CacheFields.removing(unstorable, from: head)
+        _ = head.removing(unstorable)
         _ = CacheFields.updated(head, with: head, received: now)
         _ = CacheFields.aged(head, by: freshness.age)
         _ = try? WebSocketHandshake(key: "", .init(protocols: ["chat"], compression: .init())).agreement(by: head)
