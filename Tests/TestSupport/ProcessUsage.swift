@@ -71,6 +71,21 @@ package struct ProcessUsage: Sendable {
         }
     }
 
+    /// What `work` has added to what this process holds, memory in bytes, once it is at rest again.
+    package static func added(
+        by work: () async throws -> Void
+    ) async rethrows -> (descriptors: Int, threads: Int, resident: Int) {
+        trim()
+        let before = await atRest()
+        try await work()
+        let after = await settled(like: before)
+        trim()
+        return (
+            after.descriptors.count - before.descriptors.count, after.threads - before.threads,
+            ProcessUsage().resident - before.resident
+        )
+    }
+
     /// Returns to the system what this process's allocator only keeps for later, so that `resident` is what is in use.
     package static func trim() {
         typealias Trim = @convention(c) (Int) -> Int32

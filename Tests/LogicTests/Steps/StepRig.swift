@@ -7,7 +7,7 @@ import Testing
 /// A task and its loader as one step sees them, without a loop: what the step asks for is noted, and what is to run later runs at once.
 ///
 /// `@unchecked Sendable`: used by one test, on its thread.
-final class StepRig: StepHost, StepOwner, @unchecked Sendable {
+final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecked Sendable {
     let session: SessionCore
     let pool: ConnectionPool
     var originalRequest: URLRequest?
@@ -105,24 +105,6 @@ final class StepRig: StepHost, StepOwner, @unchecked Sendable {
         holds -= 1
         deliveryReleased()
     }
-
-    // MARK: - TransferDelegate
-
-    func transfer(_ transfer: any Transfer, received head: ReceivedHead) throws(URLError) -> BodyRoute { .deliver }
-    func transfer(
-        _ transfer: any Transfer,
-        received response: URLResponse,
-        storagePolicy: URLCache.StoragePolicy
-    ) throws(URLError) {}
-    func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {}
-    func transfer(_ transfer: any Transfer, received body: UnsafeRawBufferPointer) throws(URLError) {}
-    func transferMayDeliver(_ transfer: any Transfer) -> Bool { true }
-    func transferLeftConnection(_ transfer: any Transfer) {}
-    func transferMaySend(_ transfer: any Transfer) -> Bool { true }
-    func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {}
-    func transferPaused(_ transfer: any Transfer) {}
-    func transferSettled(_ transfer: any Transfer) {}
-    func transferFinished(_ transfer: any Transfer, _ ending: TransferEnding) {}
 }
 
 /// What a sink tells, noted.

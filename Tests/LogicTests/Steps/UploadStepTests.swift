@@ -151,20 +151,23 @@ struct UploadStepTests {
         #expect(step.course.resource != nil)
     }
 
-    @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
-    func unknownProgress() throws {
+    /// The step of a task that resumes an upload of `body`, none of which was acknowledged.
+    private func resuming(_ body: Data, version: UploadVersion, sent: Int64 = 0) throws -> UploadStep {
         let data = UploadResumeData(
             request: StoredRequest(request, to: try #require(request.url)),
-            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v6),
+            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: version),
             acknowledged: 0,
-            sent: 0,
-            length: 1000,
-            body: .bytes(Data(count: 1000))
+            sent: sent,
+            length: Int64(body.count),
+            body: .bytes(body)
         )
-        let step = UploadStep(
-            offering: .v6,
-            resuming: try UploadResumption(data, in: FileManager.default.temporaryDirectory)
-        )
+        let resumption = try UploadResumption(data, in: FileManager.default.temporaryDirectory)
+        return UploadStep(offering: .v6, resuming: resumption)
+    }
+
+    @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
+    func unknownProgress() throws {
+        let step = try resuming(Data(count: 1000), version: .v6)
         #expect(ResumedUploadStep(step).prepare(.first, rig).isPass)
         let head = Sample.head(204, ["Upload-Offset": "300", "Upload-Complete": "?0"])
         #expect(try step.receive(rig.received(head), rig).next?.httpMethod == "PATCH")
@@ -176,18 +179,7 @@ struct UploadStepTests {
 
     @Test("There is no resume data once the server has accepted or refused the upload", arguments: [200, 409])
     func answered(status: Int) throws {
-        let data = UploadResumeData(
-            request: StoredRequest(request, to: try #require(request.url)),
-            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v6),
-            acknowledged: 0,
-            sent: 0,
-            length: 1000,
-            body: .bytes(Data(count: 1000))
-        )
-        let step = UploadStep(
-            offering: .v6,
-            resuming: try UploadResumption(data, in: FileManager.default.temporaryDirectory)
-        )
+        let step = try resuming(Data(count: 1000), version: .v6)
         let head = Sample.head(status)
         let response = AcceptedResponse(
             response: try head.response(to: request),
@@ -203,16 +195,7 @@ struct UploadStepTests {
 
     @Test("An upload that was interrupted earlier begins with the question; one whose data is bad doesn't begin")
     func resumed() throws {
-        let data = UploadResumeData(
-            request: StoredRequest(request, to: try #require(request.url)),
-            resource: UploadResource(url: try Sample.url("http://example.com/uploads/1"), version: .v3),
-            acknowledged: 0,
-            sent: 4,
-            length: 4,
-            body: .bytes(Data("body".utf8))
-        )
-        let resumption = try UploadResumption(data, in: FileManager.default.temporaryDirectory)
-        let step = UploadStep(offering: .v6, resuming: resumption)
+        let step = try resuming(Data("body".utf8), version: .v3, sent: 4)
         let first = ResumedUploadStep(step)
         #expect(first.prepare(.first, rig).isPass)
         #expect(rig.request?.httpMethod == "HEAD" && step.course.stage == .asking && step.creation == request)

@@ -46,18 +46,23 @@ struct ResumeDataTests {
 
     // MARK: - To another directory
 
-    @Test("A partial file is moved out of the directory where it should be, and out of no other")
-    func moved() throws {
-        let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
-        let file = try DownloadFile(in: source.url)
+    /// Resume data of a file in `directory`, and the file's name.
+    private static func kept(in directory: TemporaryDirectory) throws -> (data: Data, name: String) {
+        let file = try DownloadFile(in: directory.url)
         try Data("abc".utf8).withUnsafeBytes { bytes in
             try Result { () throws(URLError) in try file.write(bytes) }.get()
         }
-        var resumeData = try Self.sample()
+        var resumeData = try sample()
         resumeData.partialFile = try #require(file.keep())
-        let data = try #require(resumeData.encoded())
+        return (try #require(resumeData.encoded()), resumeData.partialFile.name)
+    }
+
+    @Test("A partial file is moved out of the directory where it should be, and out of no other")
+    func moved() throws {
+        let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let (data, name) = try Self.kept(in: source)
         #expect(ResumeData.moved(data, from: target.url, to: try TemporaryDirectory().url) == nil)
-        #expect(source.content == [resumeData.partialFile.name])
+        #expect(source.content == [name])
         let moved = try #require(ResumeData.moved(data, from: source.url, to: target.url))
         #expect(source.content.isEmpty && target.content.count == 1)
         #expect(ResumeData.moved(moved, from: source.url, to: target.url) == moved)
@@ -66,16 +71,10 @@ struct ResumeDataTests {
     @Test("A partial file that is handed over is found as often as it is asked for, unless it has changed")
     func handedOver() throws {
         let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
-        let file = try DownloadFile(in: source.url)
-        try Data("abc".utf8).withUnsafeBytes { bytes in
-            try Result { () throws(URLError) in try file.write(bytes) }.get()
-        }
-        var resumeData = try Self.sample()
-        resumeData.partialFile = try #require(file.keep())
-        let data = try #require(resumeData.encoded())
+        let (data, name) = try Self.kept(in: source)
         #expect(ResumeData.handedOver(data, from: target.url, to: try TemporaryDirectory().url) == nil)
         let first = try #require(ResumeData.handedOver(data, from: source.url, to: target.url))
-        #expect(source.content.isEmpty && target.content == [resumeData.partialFile.name])
+        #expect(source.content.isEmpty && target.content == [name])
         #expect(ResumeData.handedOver(data, from: source.url, to: target.url) == first)
         let partial = try ResumeData(decoding: first).partialFile
         close(try #require(partial.open(in: target.url)))
@@ -89,7 +88,7 @@ struct ResumeDataTests {
         for content in ["abc", "abcd"] {
             #expect(FileManager.default.createFile(atPath: path, contents: Data(content.utf8)))
             chmod(path, 0o600)
-            var known = resumeData
+            var known = try ResumeData(decoding: data)
             known.partialFile.inode = try #require(UploadFile(URL(fileURLWithPath: path))).inode
             let data = try #require(known.encoded())
             #expect((ResumeData.handedOver(data, from: source.url, to: target.url) != nil) == (content == "abc"))

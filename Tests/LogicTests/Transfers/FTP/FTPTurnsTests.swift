@@ -10,7 +10,7 @@ struct FTPTurnsTests {
     /// A consumer so slow that the next bytes have always arrived when it has taken some.
     ///
     /// `@unchecked Sendable`: the loop's until the gate opens.
-    private final class SlowConsumer: TransferDelegate, @unchecked Sendable {
+    private final class SlowConsumer: IndifferentTransferDelegate, @unchecked Sendable {
         let isOver = Gate()
         var transfer: FTPTransfer?
         private let loop: EventLoop
@@ -34,21 +34,6 @@ struct FTPTurnsTests {
             received += 1
             produce()
         }
-
-        func transfer(_ transfer: any Transfer, received head: ReceivedHead) throws(URLError) -> BodyRoute { .deliver }
-        func transfer(
-            _ transfer: any Transfer,
-            received response: URLResponse,
-            storagePolicy: URLCache.StoragePolicy
-        ) throws(URLError) {}
-        func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {}
-        func transferMayDeliver(_ transfer: any Transfer) -> Bool { true }
-        func transferLeftConnection(_ transfer: any Transfer) {}
-        func transferMaySend(_ transfer: any Transfer) -> Bool { true }
-        func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {}
-        func transferPaused(_ transfer: any Transfer) {}
-        func transferSettled(_ transfer: any Transfer) {}
-        func transferFinished(_ transfer: any Transfer, _ ending: TransferEnding) {}
     }
 
     @Test("However fast bytes come, others have their turns in between, and nothing is left")
