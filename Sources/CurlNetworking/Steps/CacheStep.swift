@@ -343,7 +343,7 @@ final class CacheStep: Step, @unchecked Sendable {
             let cache = host.session.settings.cache
         else { return }
         // Nothing was found, so there is nothing to drop but what is on its way.
-        if case .none = stored { return cache.pendingResponses.outdate(StoredResponse.key(of: url)) }
+        if case .none = stored { return cache.pendingResponses.outdate(pending?.key ?? StoredResponse.key(of: url)) }
         cache.remove(url)
     }
 

@@ -14,6 +14,13 @@ final class PendingResponses: Sendable {
     private struct State {
         var lastNumber = 0
         var pending: [String: Pending] = [:]
+
+        /// Changing the dictionary's value in place would allocate the frames of its accessors.
+        mutating func outdate(_ key: String, before number: Int) {
+            guard var pending = pending[key] else { return }
+            pending.firstCurrent = number
+            self.pending.updateValue(pending, forKey: key)
+        }
     }
 
     private let state = Mutex(State())
@@ -33,16 +40,13 @@ final class PendingResponses: Sendable {
 
     /// What is on its way for `key` is outdated.
     func outdate(_ key: String) {
-        state.withLock { state in
-            let next = state.lastNumber + 1
-            state.pending[key]?.firstCurrent = next
-        }
+        state.withLock { $0.outdate(key, before: $0.lastNumber + 1) }
     }
 
     /// Everything on its way is outdated.
     func outdateAll() {
         state.withLock { state in
-            for key in state.pending.keys { state.pending[key]?.firstCurrent = state.lastNumber + 1 }
+            for key in state.pending.keys { state.outdate(key, before: state.lastNumber + 1) }
         }
     }
 
@@ -50,15 +54,16 @@ final class PendingResponses: Sendable {
     fileprivate func store<Result: Sendable>(_ key: String, _ number: Int, _ body: () -> Result) -> Result? {
         state.withLock { state in
             guard let pending = state.pending[key], pending.firstCurrent <= number else { return nil }
-            state.pending[key]?.firstCurrent = number
+            state.outdate(key, before: number)
             return body()
         }
     }
 
     fileprivate func end(_ key: String) {
         state.withLock { state in
-            guard let count = state.pending[key]?.count, count > 1 else { return state.pending[key] = nil }
-            state.pending[key]?.count = count - 1
+            guard var pending = state.pending.removeValue(forKey: key), pending.count > 1 else { return }
+            pending.count -= 1
+            state.pending.updateValue(pending, forKey: key)
         }
     }
 }
