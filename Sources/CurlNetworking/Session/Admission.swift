@@ -65,19 +65,19 @@ struct Admission {
         self.total = total.map(TotalPlaces.init)
     }
 
-    /// True if `ticket` has a place now; otherwise it waits, ahead of those with lower priority.
-    mutating func enter(_ ticket: Ticket, priority: Float) -> Bool {
+    /// Gives `ticket` a place, or lets it wait, ahead of those with lower priority; `isAdmitted` tells which. Returns the other tickets that
+    /// may start now: a host has places that nobody was told of if libcurl has opened a connection more.
+    mutating func enter(_ ticket: Ticket, priority: Float) -> [Ticket] {
         lastNumber += 1
         ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)
         let host = host(of: ticket.origin)
         ticket.host = host
         if total == nil, host.waiting.isEmpty, host.hasPlace {
             host.admit(ticket)
-            return true
+            return []
         }
         host.waiting.insert(ticket)
-        // Only the newcomer can have got a place that wasn't there before.
-        return total != nil && !fillAll(after: host).isEmpty
+        return total == nil ? [] : fillAll(after: host).filter { $0 !== ticket }
     }
 
     /// Moves `ticket`, if it is waiting, to its new position in the queue; equals keep their order of arrival. Returns the tickets that may

@@ -130,7 +130,11 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// True if the ticket's owner may start at once; otherwise `admitted` is called when it may.
     func enter(_ ticket: Admission.Ticket, priority: Float) -> Bool {
-        admission.enter(ticket, priority: priority)
+        let others = admission.enter(ticket, priority: priority)
+        let isAdmitted = ticket.isAdmitted
+        // One of them may fail at once and leave its place to this one, which is told then.
+        start(others)
+        return isAdmitted
     }
 
     /// Moves a waiting ticket ahead of those with lower priority.

@@ -19,7 +19,7 @@ struct AdmissionExploringTests {
     /// Of six tickets, how many are in at once.
     mutating func enterSix() throws -> (tickets: [Admission.Ticket], admitted: Int) {
         let tickets = try (0..<6).map { _ in try people.ticket() }
-        return (tickets, tickets.filter { admission.enter($0, priority: 0.5) }.count)
+        return (tickets, tickets.filter { admission.admits($0, priority: 0.5) }.count)
     }
 
     @Test("One goes ahead, and once its connection multiplexes all others follow")
@@ -60,7 +60,7 @@ struct AdmissionExploringTests {
         let (tickets, _) = try enterSix()
         _ = admission.connected(tickets[0], multiplexes: true)
         #expect(admission.answered(tickets[0], in: "HTTP/1.1").isEmpty)
-        #expect(try !admission.enter(people.ticket(), priority: 1))
+        #expect(try !admission.admits(people.ticket(), priority: 1))
         for ticket in tickets[..<4] { #expect(admission.leave(ticket).isEmpty) }
         #expect(admission.leave(tickets[4]).count == 1)
     }
@@ -72,7 +72,7 @@ struct AdmissionExploringTests {
         plan.connections = ConnectionGroup(on: EventLoopGroup.shared.next())
         admission = Admission { [plan] _ in plan }
         let first = try people.ticket()
-        _ = admission.enter(first, priority: 0.5)
+        _ = admission.admits(first, priority: 0.5)
         _ = admission.answered(first, in: "HTTP/2")
         _ = admission.leave(first)
     }

@@ -3,6 +3,14 @@ import Testing
 
 @testable import CurlNetworking
 
+extension Admission {
+    /// Whether the ticket has a place at once, where nobody else gets one by its entry.
+    mutating func admits(_ ticket: Ticket, priority: Float) -> Bool {
+        #expect(enter(ticket, priority: priority).isEmpty)
+        return ticket.isAdmitted
+    }
+}
+
 @Suite("Admission to hosts")
 struct AdmissionTests {
     /// Whom a ticket belongs to; these tests never have one start.
@@ -30,7 +38,7 @@ struct AdmissionTests {
     func receiveBuffers() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 6) }
         let tickets = [try ticket(), try ticket(), try ticket("http://example.net/")]
-        for ticket in tickets { _ = admission.enter(ticket, priority: 0.5) }
+        for ticket in tickets { _ = admission.admits(ticket, priority: 0.5) }
         let small = admission.receiveBufferSize(for: tickets[0])
         admission.received(bodyOf: 1 << 20, for: tickets[0])
         #expect(tickets.map(admission.receiveBufferSize) == [256 * 1024, 256 * 1024, small])
@@ -46,12 +54,12 @@ struct AdmissionTests {
         admission.didForget = { remembered.append($0) }
         let tickets = try (0...1000).map { try ticket("http://host\($0).example/") }
         for ticket in tickets[..<1000] {
-            _ = admission.enter(ticket, priority: 0.5)
+            _ = admission.admits(ticket, priority: 0.5)
             // One is under way still.
             if ticket !== tickets[7] { _ = admission.leave(ticket) }
         }
         #expect(remembered.isEmpty)
-        #expect(admission.enter(tickets[1000], priority: 0.5) == true)
+        #expect(admission.admits(tickets[1000], priority: 0.5) == true)
         #expect(remembered == [[tickets[7].origin, tickets[1000].origin]])
         #expect(Set(admission.hosts.keys) == remembered.last)
     }
@@ -60,7 +68,7 @@ struct AdmissionTests {
     func limit(limit: Int) throws {
         var admission = Admission { _ in ConnectionPlan(limit: limit) }
         let tickets = try (0..<2 * limit).map { _ in try ticket() }
-        let entered = tickets.map { admission.enter($0, priority: 0.5) }
+        let entered = tickets.map { admission.admits($0, priority: 0.5) }
         #expect(entered == (0..<2 * limit).map { $0 < limit })
         #expect(tickets.map(\.isAdmitted) == (0..<2 * limit).map { $0 < limit })
     }
@@ -69,10 +77,10 @@ struct AdmissionTests {
     func origins() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         for url in ["http://a/", "http://b/", "https://a/", "http://a:81/"] {
-            #expect(try admission.enter(ticket(url), priority: 0.5))
+            #expect(try admission.admits(ticket(url), priority: 0.5))
         }
         for url in ["http://A/x", "http://a:80/", "HTTP://a/#f", "https://a:443/"] {
-            #expect(try !admission.enter(ticket(url), priority: 0.5))
+            #expect(try !admission.admits(ticket(url), priority: 0.5))
         }
     }
 
@@ -80,11 +88,11 @@ struct AdmissionTests {
     func order() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let running = try ticket()
-        _ = admission.enter(running, priority: 0.5)
+        _ = admission.admits(running, priority: 0.5)
         let priorities: [Float] = [0.5, 0.25, 0.75, 0.5, 0.75, 1, 0]
         let waiting = try priorities.map { _ in try ticket() }
         for (ticket, priority) in zip(waiting, priorities) {
-            #expect(admission.enter(ticket, priority: priority) == false)
+            #expect(admission.admits(ticket, priority: priority) == false)
         }
         var order: [Int] = []
         var next = admission.leave(running)
@@ -101,24 +109,24 @@ struct AdmissionTests {
     func newcomer() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let (a, b, c) = try (ticket(), ticket(), ticket())
-        #expect(admission.enter(a, priority: 0.5) == true)
-        #expect(admission.enter(b, priority: 0.5) == false)
+        #expect(admission.admits(a, priority: 0.5) == true)
+        #expect(admission.admits(b, priority: 0.5) == false)
         #expect(Self.isSame(admission.leave(a), [b]))
-        #expect(admission.enter(c, priority: 1) == false)
+        #expect(admission.admits(c, priority: 1) == false)
     }
 
     @Test("A waiting ticket can leave, and takes nobody's place with it")
     func leavingTheQueue() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let (a, b, c) = try (ticket(), ticket(), ticket())
-        _ = admission.enter(a, priority: 0.5)
-        _ = admission.enter(b, priority: 0.5)
-        _ = admission.enter(c, priority: 0.5)
+        _ = admission.admits(a, priority: 0.5)
+        _ = admission.admits(b, priority: 0.5)
+        _ = admission.admits(c, priority: 0.5)
         #expect(admission.leave(b).isEmpty)
         #expect(admission.leave(b).isEmpty, "leaving twice changes nothing")
         #expect(Self.isSame(admission.leave(a), [c]))
         #expect(admission.leave(a).isEmpty)
-        #expect(try !admission.enter(ticket(), priority: 0.5), "c has the only place")
+        #expect(try !admission.admits(ticket(), priority: 0.5), "c has the only place")
     }
 
     @Test("A ticket can enter again after it has left")
@@ -126,7 +134,7 @@ struct AdmissionTests {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let ticket = try ticket()
         for _ in 0..<3 {
-            #expect(admission.enter(ticket, priority: 0.5) == true)
+            #expect(admission.admits(ticket, priority: 0.5) == true)
             #expect(admission.leave(ticket).isEmpty)
             #expect(!ticket.isAdmitted)
         }
@@ -138,18 +146,18 @@ struct AdmissionTests {
         plan.streams = 3
         var admission = Admission { [plan] _ in plan }
         let first = try ticket()
-        _ = admission.enter(first, priority: 0.5)
+        _ = admission.admits(first, priority: 0.5)
         let waiting = try (0..<6).map { _ in try ticket() }
-        for ticket in waiting { _ = admission.enter(ticket, priority: 0.5) }
+        for ticket in waiting { _ = admission.admits(ticket, priority: 0.5) }
         #expect(!admission.isKnownToMultiplex(first))
         #expect(Self.isSame(admission.answered(first, in: "HTTP/2"), Array(waiting[1..<5])))
         #expect(admission.answered(first, in: "HTTP/2").isEmpty, "it is no news")
         let late = try ticket()
-        #expect(admission.enter(late, priority: 0) == false)
+        #expect(admission.admits(late, priority: 0) == false)
         #expect(admission.isKnownToMultiplex(late))
         #expect(Self.isSame(admission.leave(first), [waiting[5]]))
         let elsewhere = try ticket("http://elsewhere/")
-        #expect(admission.enter(elsewhere, priority: 0.5) == true)
+        #expect(admission.admits(elsewhere, priority: 0.5) == true)
         #expect(!admission.isKnownToMultiplex(elsewhere))
     }
 
@@ -157,7 +165,7 @@ struct AdmissionTests {
     func multiplexingAfterLeaving() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let ticket = try ticket()
-        _ = admission.enter(ticket, priority: 0.5)
+        _ = admission.admits(ticket, priority: 0.5)
         _ = admission.leave(ticket)
         #expect(admission.answered(ticket, in: "HTTP/2").isEmpty)
         #expect(!admission.isKnownToMultiplex(ticket))
@@ -167,21 +175,21 @@ struct AdmissionTests {
     func forgetting() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let busy = try ticket("http://busy/")
-        #expect(admission.enter(busy, priority: 0.5) == true)
+        #expect(admission.admits(busy, priority: 0.5) == true)
         let old = try ticket("http://old/")
-        #expect(admission.enter(old, priority: 0.5) == true)
+        #expect(admission.admits(old, priority: 0.5) == true)
         _ = admission.answered(old, in: "HTTP/2")
         _ = admission.leave(old)
         for number in 0..<2000 {
             let passing = try ticket("http://host\(number)/")
-            #expect(admission.enter(passing, priority: 0.5) == true)
+            #expect(admission.admits(passing, priority: 0.5) == true)
             _ = admission.leave(passing)
         }
         let again = try ticket("http://old/")
-        #expect(admission.enter(again, priority: 0.5) == true)
+        #expect(admission.admits(again, priority: 0.5) == true)
         #expect(!admission.isKnownToMultiplex(again), "it was forgotten")
         let second = try ticket("http://busy/")
-        #expect(admission.enter(second, priority: 0.5) == false, "the busy host's place is still taken")
+        #expect(admission.admits(second, priority: 0.5) == false, "the busy host's place is still taken")
         #expect(Self.isSame(admission.leave(busy), [second]))
     }
 
@@ -206,7 +214,7 @@ struct AdmissionTests {
             switch Int.random(in: 0..<3, using: &generator) {
             case 0:
                 let ticket = try ticket()
-                let isIn = admission.enter(ticket, priority: Float.random(in: 0...1, using: &generator))
+                let isIn = admission.admits(ticket, priority: Float.random(in: 0...1, using: &generator))
                 if isIn { running.append(ticket) } else { waiting.append(ticket) }
             case 1 where !running.isEmpty:
                 start(admission.leave(running.remove(at: Int.random(in: running.indices, using: &generator))))

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import CurlNetworking
+@testable import CurlTransport
 
 @Suite("Admission with a limit for all hosts")
 struct AdmissionTotalTests {
@@ -15,7 +16,7 @@ struct AdmissionTotalTests {
     func limit() throws {
         var admission = Admission(total: 3) { _ in ConnectionPlan(limit: 2) }
         let tickets = try ["http://a/", "http://a/", "http://b/", "http://c/"].map(people.ticket)
-        #expect(tickets.map { admission.enter($0, priority: 0.5) } == [true, true, true, false])
+        #expect(tickets.map { admission.admits($0, priority: 0.5) } == [true, true, true, false])
         #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[3]]))
     }
 
@@ -23,11 +24,11 @@ struct AdmissionTotalTests {
     func order() throws {
         var admission = Admission(total: 2) { _ in ConnectionPlan(limit: 1) }
         let (a, b) = try (people.ticket("http://a/"), people.ticket("http://b/"))
-        for ticket in [a, b] { #expect(admission.enter(ticket, priority: 0.5) == true) }
+        for ticket in [a, b] { #expect(admission.admits(ticket, priority: 0.5) == true) }
         let waiting = try ["http://a/", "http://b/", "http://c/", "http://d/"].map(people.ticket)
         let priorities: [Float] = [1, 0.5, 0.5, 0.75]
         for (ticket, priority) in zip(waiting, priorities) {
-            #expect(admission.enter(ticket, priority: priority) == false)
+            #expect(admission.admits(ticket, priority: priority) == false)
         }
         // At a, the most urgent of all waits for a's own place.
         #expect(AdmissionTests.isSame(admission.leave(b), [waiting[3]]))
@@ -40,9 +41,9 @@ struct AdmissionTotalTests {
     func leavingTheQueue() throws {
         var admission = Admission(total: 1) { _ in ConnectionPlan(limit: 1) }
         let a = try people.ticket("http://a/")
-        _ = admission.enter(a, priority: 0.5)
+        _ = admission.admits(a, priority: 0.5)
         let (b, c) = try (people.ticket("http://b/"), people.ticket("http://c/"))
-        for ticket in [b, c] { _ = admission.enter(ticket, priority: 0.5) }
+        for ticket in [b, c] { _ = admission.admits(ticket, priority: 0.5) }
         #expect(admission.leave(b).isEmpty)
         #expect(AdmissionTests.isSame(admission.leave(a), [c]))
     }
@@ -53,18 +54,43 @@ struct AdmissionTotalTests {
         plan.streams = 2
         var admission = Admission(total: 2) { [plan] _ in plan }
         let tickets = try (0..<5).map { _ in try people.ticket("http://a/") }
-        _ = admission.enter(tickets[0], priority: 0.5)
+        _ = admission.admits(tickets[0], priority: 0.5)
         #expect(admission.answered(tickets[0], in: "HTTP/2").isEmpty)
         let others = try (0..<2).map { _ in try people.ticket("http://b/") }
-        #expect(tickets[1...].map { admission.enter($0, priority: 0.5) } == [true, true, true, false])
-        #expect(others.map { admission.enter($0, priority: 1) } == [false, false])
+        #expect(tickets[1...].map { admission.admits($0, priority: 0.5) } == [true, true, true, false])
+        #expect(others.map { admission.admits($0, priority: 1) } == [false, false])
         // Three are left, which still need two connections; and the last at a must not take what b waits for.
         #expect(admission.leave(tickets[0]).isEmpty)
         let late = try people.ticket("http://a/")
-        #expect(admission.enter(late, priority: 0.75) == false)
+        #expect(admission.admits(late, priority: 0.75) == false)
         #expect(AdmissionTests.isSame(admission.leave(tickets[1]), [others[0]]))
         #expect(admission.leave(tickets[2]).isEmpty)
         #expect(AdmissionTests.isSame(admission.leave(others[0]), [others[1], late]))
+    }
+
+    @Test("Who waits for a place that came with another connection of libcurl's starts with the next that enters")
+    func placesThatComeByThemselves() async throws {
+        let loop = EventLoopGroup.shared.next()
+        let group = ConnectionGroup(on: loop)
+        var plan = ConnectionPlan(limit: 2)
+        (plan.mayMultiplex, plan.connections) = (true, group)
+        var admission = Admission(total: 5) { [plan] _ in plan }
+        let tickets = try (0..<4).map { _ in try people.ticket() }
+        #expect(admission.admits(tickets[0], priority: 0.5))
+        #expect(admission.answered(tickets[0], in: "HTTP/2").isEmpty)
+        #expect(admission.admits(tickets[1], priority: 0.5), "it opens another, since none stands")
+        #expect(!admission.admits(tickets[2], priority: 0.5))
+        let sockets = await withCheckedContinuation { continuation in
+            loop.submit {
+                let type = Int32(SOCK_STREAM.rawValue)
+                continuation.resume(
+                    returning: (0..<2).map { _ in group.openSocket(family: AF_INET, type: type, protocolNumber: 0) }
+                )
+            }
+        }
+        #expect(AdmissionTests.isSame(admission.enter(tickets[3], priority: 0.5), [tickets[2]]))
+        #expect(tickets.allSatisfy(\.isAdmitted))
+        loop.submit { sockets.forEach(group.closeSocket) }
     }
 
     @Test(
@@ -88,7 +114,7 @@ struct AdmissionTotalTests {
             switch Int.random(in: 0..<3, using: &generator) {
             case 0:
                 let ticket = try people.ticket("http://host\(Int.random(in: 1...5, using: &generator))/")
-                let isIn = admission.enter(ticket, priority: Float.random(in: 0...1, using: &generator))
+                let isIn = admission.admits(ticket, priority: Float.random(in: 0...1, using: &generator))
                 if isIn { running.append(ticket) } else { waiting.append(ticket) }
             case 1 where !running.isEmpty:
                 start(admission.leave(running.remove(at: Int.random(in: running.indices, using: &generator))))
