@@ -6,7 +6,8 @@ import Testing
 extension Admission {
     /// Whether the ticket has a place at once, where nobody else gets one by its entry.
     mutating func admits(_ ticket: Ticket, priority: Float) -> Bool {
-        #expect(enter(ticket, priority: priority).isEmpty)
+        let others = enter(ticket, priority: priority)
+        #expect(others.isEmpty)
         return ticket.isAdmitted
     }
 }
