@@ -14,6 +14,8 @@ struct ConnectionPlan {
     var sharesWhenAnswered: Bool { hasPriorKnowledge && quirks.sharesPriorKnowledgeWhenAnswered }
     /// Directly, or through a proxy.
     var route = ProxyRoute.direct
+    /// Whether every request goes through a tunnel, so that the proxy sees none.
+    var usesTunnel = false
     /// libcurl's settings; nil for the defaults.
     var profile: ConnectionProfile?
     /// The open connections; nil if they aren't counted.
@@ -42,6 +44,11 @@ struct ConnectionPlan {
         mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
         if !settings.names.usesUnixSocket(for: origin) {
             route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
+        }
+        if let server = route.server {
+            // libcurl tunnels to another host and port than the URL's, whatever the scheme (CURLOPT_CONNECT_TO).
+            let isElsewhere = settings.names.settings(for: origin)?.connectTo != nil
+            usesTunnel = server.tunnels(to: origin) || isElsewhere && !server.isSOCKS
         }
         let connectionSettings = Self.connectionSettings(settings, for: origin, version, through: route)
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)

@@ -158,6 +158,11 @@ final class ConnectionPool: @unchecked Sendable {
         admission.plan(for: ticket)?.route ?? .direct
     }
 
+    /// Whether requests to the ticket's origin go through a tunnel, so that the proxy doesn't see them.
+    func usesTunnel(for ticket: Admission.Ticket) -> Bool {
+        admission.plan(for: ticket)?.usesTunnel ?? false
+    }
+
     func received(bodyOf size: Int, for ticket: Admission.Ticket) {
         admission.received(bodyOf: size, for: ticket)
     }

@@ -10,7 +10,7 @@ final class ProxyStep: Step {
         switch host.pool.route(for: ticket) {
         case .direct: plan.options?.dropProxyAuthorization()
         case .unusable(let reason): throw URLError(.cannotConnectToHost, plan.request.url, reason)
-        case .through(let server) where server.tunnels(to: ticket.origin) || plan.webSocket != nil && !server.isSOCKS:
+        case .through(let server) where host.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
             plan.options?.tunnel(through: server)
         case .through(let server) where server.isSOCKS: plan.options?.dropProxyAuthorization()
         case .through: break

@@ -218,17 +218,38 @@ struct ProxyTunnelTests {
         #expect(delegate.challenges.value.count == 1)
     }
 
-    @Test("A server behind the tunnel can't ask for the proxy's credentials")
-    func impostor() async throws {
+    @Test("With connectTo, every request to the host goes through a tunnel, for which the proxy may want credentials")
+    func elsewhere() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(user: "user", password: "secret")) {
+            $0.curl.hosts["a.example"].names.connectTo = CurlOptions.Endpoint("b.example", port: 81)
+            $0.httpAdditionalHeaders = ["X-Key": "k"]
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+        #expect(
+            proxy.server.requests.map { "\($0.method) \($0.target)" } == [
+                "CONNECT b.example:81", "CONNECT b.example:81",
+            ]
+        )
+        #expect(proxy.shown == [nil, Guard.token()])
+        #expect(!proxy.tunnelled.value[0].contains("Proxy-Authorization"))
+    }
+
+    @Test("A server behind the tunnel can't ask for the proxy's credentials", arguments: [false, true])
+    func impostor(connectsElsewhere: Bool) async throws {
         let answer =
             "HTTP/1.1 407 Mine\r\nProxy-Authenticate: Basic realm=\"gate\"\r\nContent-Length: 4\r\n\r\nmine"
         let proxy = try ScriptedProxy(throughTunnel: answer)
         defer { proxy.stop() }
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
         let session = URLSession.through(
-            proxy.settings(tunnel: true, user: "user", password: "secret"),
+            proxy.settings(tunnel: !connectsElsewhere, user: "user", password: "secret"),
             delegate: delegate
-        )
+        ) {
+            if connectsElsewhere { $0.curl.hosts["a.example"].names.connectTo = CurlOptions.Endpoint("b.example", port: 81) }
+        }
         defer { session.invalidateAndCancel() }
         let result = await session.load("http://a.example/")
         #expect(result.response?.statusCode == 407 && result.text == "mine")

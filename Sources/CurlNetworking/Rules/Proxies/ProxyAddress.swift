@@ -106,7 +106,7 @@ extension CurlOptions.ProxyServer {
         user.map { Credential(user: $0, password: password ?? "") }
     }
 
-    /// Whether requests to `origin` go through a tunnel, so that the proxy doesn't see them.
+    /// Whether requests to `origin` go through a tunnel because of what they are.
     func tunnels(to origin: Origin) -> Bool {
         !isSOCKS && (origin.isSecure || origin.isStream || alwaysTunnels)
     }
