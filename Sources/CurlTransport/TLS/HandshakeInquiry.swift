@@ -35,6 +35,8 @@ package final class HandshakeInquiry: @unchecked Sendable {
     private let decisions: HandshakeDecisions
     private let certificate: ClientCertificate?
     private weak var easy: EasyHandle?
+    /// libcurl's time of the last handshake when the current connection was set up: it changes when that connection's handshake is done.
+    private var previousHandshake: Int64 = 0
     private var isClosed = false
     /// The question that stopped the handshake.
     package private(set) var question: HandshakeQuestion?
@@ -95,7 +97,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
 
     private var isFirstHandshake: Bool {
         guard !isClosed, let easy else { return false }
-        return easy.info(CURLINFO_APPCONNECT_TIME_T) == 0
+        return easy.info(CURLINFO_APPCONNECT_TIME_T) == previousHandshake
     }
 }
 
@@ -104,6 +106,8 @@ extension HandshakeInquiry: TLSHook {
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
         guard peer == .server else { return CURLE_OK }
         guard let functions = HandshakeFunctions.loaded else { return CURLE_NOT_BUILT_IN }
+        // libcurl may repeat a request on another connection, of which nothing has been asked yet.
+        previousHandshake = easy.info(CURLINFO_APPCONNECT_TIME_T)
         // Released by `Callbacks.tlsContextFreed`.
         let inquiry = Unmanaged.passRetained(self)
         guard functions.setExtraData(context, functions.extraDataIndex, inquiry.toOpaque()) == 1 else {
