@@ -18,6 +18,8 @@ package final class TLSNginx: Sendable {
         case showing(TLSSite.Certificate)
         /// Speaks at most TLS 1.2.
         case old
+        /// Speaks TLS 1.1, as nobody should.
+        case ancient
         /// Speaks only TLS 1.3.
         case new
         /// Demands a certificate signed by `authority`; finishes the handshake even without one.
@@ -36,7 +38,9 @@ package final class TLSNginx: Sendable {
     private static let reserved = 9
 
     private static let allPorts =
-        TLSSite.Certificate.allCases.map(Port.showing) + [.old, .new, .asking, .askingInOldWay, .askingUntrusted]
+        TLSSite.Certificate.allCases.map(Port.showing) + [
+            .old, .ancient, .new, .asking, .askingInOldWay, .askingUntrusted,
+        ]
 
     private init() throws {
         site = try TLSSite()
@@ -141,6 +145,7 @@ package final class TLSNginx: Sendable {
             switch port {
             case .showing(let certificate): (certificate, [])
             case .old: (.good, ["ssl_protocols TLSv1.2;", "ssl_session_cache shared:old:1m;"])
+            case .ancient: (.good, ["ssl_protocols TLSv1.1;", "ssl_ciphers DEFAULT@SECLEVEL=0;"])
             case .new: (.good, ["ssl_protocols TLSv1.3;"])
             case .asking: (.good, demand)
             case .askingInOldWay: (.good, demand + ["ssl_protocols TLSv1.2;"])

@@ -58,6 +58,8 @@ extension EasyOptions {
         if CurlLibrary.hasQuickExit { try easy.set(CURLoption(UInt32(CLIBCURL_OPT_QUICK_EXIT)), true) }
         // libcurl caches parsed certificates between connections only if they all come from one file. Parsing them costs 50 ms of CPU.
         if CurlLibrary.hasCAFile, mayUseTLS { try easy.clear(CURLOPT_CAPATH) }
+        // libcurl's own default leaves that to OpenSSL's configuration.
+        if mayUseTLS { try easy.set(CURLOPT_SSLVERSION, TLSSettings.defaultVersions) }
         if let credentials {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)

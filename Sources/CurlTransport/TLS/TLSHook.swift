@@ -17,7 +17,7 @@ protocol TLSHook: AnyObject {
 
 /// TLS options, except for whom to trust.
 package struct TLSSettings: ConnectionSettings, Hashable {
-    /// As on the wire: 0x0303 is TLS 1.2. nil for libcurl's default.
+    /// As on the wire: 0x0303 is TLS 1.2, which nil stands for.
     package var minimumVersion: UInt16?
     package var maximumVersion: UInt16?
     /// An OpenSSL cipher list, for TLS 1.2 and below.
@@ -33,7 +33,7 @@ package struct TLSSettings: ConnectionSettings, Hashable {
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         if minimumVersion != nil || maximumVersion != nil {
-            let minimum = minimumVersion.map(Self.minimum) ?? Int(CURL_SSLVERSION_DEFAULT)
+            let minimum = minimumVersion.map(Self.minimum) ?? Self.defaultVersions
             let maximum = maximumVersion.map(Self.maximum) ?? Int(CURL_SSLVERSION_MAX_DEFAULT)
             try easy.set(CURLOPT_SSLVERSION, minimum | maximum)
         }
@@ -46,6 +46,9 @@ package struct TLSSettings: ConnectionSettings, Hashable {
         }
         try clientCertificate?.apply(to: easy)
     }
+
+    /// No older version than TLS 1.2.
+    static let defaultVersions = Int(CURL_SSLVERSION_TLSv1_2)
 
     private static func minimum(_ version: UInt16) -> Int {
         switch version {

@@ -27,6 +27,22 @@ struct TLSOptionsTests {
         #expect(try await load(.old) { _ in }.text?.hasPrefix("TLSv1.2 ") == true)
     }
 
+    @Test("TLS 1.1 is refused even where OpenSSL allows it, unless the program wants it")
+    func ancient() async throws {
+        func load(_ configure: (URLSessionConfiguration) -> Void) async throws -> HandlerResult {
+            try await self.load(.ancient) {
+                $0.curl.tls.cipherSuites = ["DEFAULT@SECLEVEL=0"]
+                configure($0)
+            }
+        }
+        #expect(try await load { _ in }.error?.code == .secureConnectionFailed)
+        #expect(
+            try await load { $0.tlsMinimumSupportedProtocolVersion = .TLSv12 }.error?.code == .secureConnectionFailed
+        )
+        let wanted = try await load { $0.tlsMinimumSupportedProtocolVersion = .TLSv11 }
+        #expect(wanted.text?.hasPrefix("TLSv1.1 ") == true, "\(String(describing: wanted.error))")
+    }
+
     @Test("Apple's properties set the oldest and the newest version")
     func versions() async throws {
         let old = try await load(.showing(.good)) { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 }
