@@ -48,6 +48,10 @@ extension CookieIndex {
                 if let older = remove(new.key) { changes.append(.remove(older)) }
                 continue
             }
+            if let other = self.cookie(inPlaceOf: new) {
+                if other.isSecure, !isSecureOrigin { continue }
+                remove(other.key)
+            }
             if let older = self[new.key] {
                 guard !older.equals(new) else { continue }
                 new.isInStorage = older.isInStorage
@@ -91,6 +95,16 @@ extension CookieIndex {
         }
         let sorted = ranks.sorted { a, b in (a.rank, a.created) < (b.rank, b.created) }
         return sorted.prefix(count).map { cookies[$0.index].key }
+    }
+
+    /// Another cookie that the storage would replace by `new`: it tells cookies apart by domain, path and name written one behind the other.
+    private func cookie(inPlaceOf new: StoredCookie) -> StoredCookie? {
+        let length = new.key.path.utf8.count + new.key.name.utf8.count
+        return cookies(ofDomain: new.key.domain).first { other in
+            other.key.path.utf8.count + other.key.name.utf8.count == length && other.key != new.key
+                && other.cookie.domain == new.cookie.domain
+                && other.key.path + other.key.name == new.key.path + new.key.name
+        }
     }
 
     /// `Secure` cookies whose domain matches `domain`, or is matched by it.

@@ -107,6 +107,21 @@ struct CookieIndexTests {
         #expect(Self.summary(index.store(other, isSecureOrigin: false, now: Self.now)) == ["+a", "+b", "+a"])
     }
 
+    @Test("A cookie that replaces another in the storage does so in the index, and a Secure one only over https")
+    func concatenation() throws {
+        var index = try CookieIndex([Self.cookie("SID", isSecure: true), Self.cookie("SID", domain: "other.com")])
+        let other = try Self.cookie("ID", path: "/S")
+        #expect(index.store([other], isSecureOrigin: false, now: Self.now).isEmpty)
+        #expect(Self.names(index) == ["SID", "SID"])
+        #expect(Self.summary(index.store([other], isSecureOrigin: true, now: Self.now)) == ["+ID"])
+        #expect(Self.names(index) == ["ID", "SID"])
+        let storage = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: UUID().uuidString)
+        let cookies = try [Self.cookie("SID"), other]
+        for cookie in cookies { storage.setCookie(cookie) }
+        #expect(storage.cookies?.map(\.name) == ["ID"], "otherwise this isn't needed any more")
+        storage.deleteCookie(cookies[1])
+    }
+
     @Test("An expired cookie removes the one before it")
     func expiry() throws {
         var index = try CookieIndex([Self.cookie("a"), Self.cookie("b")])
