@@ -9,6 +9,8 @@ struct TLSPlan: Sendable {
     private let environment: [String: String]
     /// One for each set of authorities in the configuration, shared by hosts.
     private let stores: [TrustStore.Content: TrustStore]
+    /// nil if names are not looked up over HTTPS, or if the system's authorities count.
+    private let resolverTrust: ResolverTrust?
 
     init(_ configuration: URLSessionConfiguration, environment: [String: String] = TLSPlan.environment()) {
         let curl = configuration.curl
@@ -17,17 +19,21 @@ struct TLSPlan: Sendable {
         maximumVersion = configuration.tlsMaximumSupportedProtocolVersion
         self.environment = environment
         let all = [curl.tls] + curl.hosts.patterns.compactMap { curl.hosts[$0].tls }
-        stores = Dictionary(
+        let stores = Dictionary(
             all.compactMap { $0.trustContent(environment: environment) }.map { ($0, TrustStore($0)) },
             uniquingKeysWith: { first, _ in first }
         )
+        let own = curl.names.dnsOverHTTPS.flatMap { _ in curl.tls.trustContent(environment: environment) }
+        resolverTrust = own.flatMap { stores[$0] }.map(ResolverTrust.init)
+        self.stores = stores
     }
 
     /// libcurl's settings for connections to `origin`; empty for the defaults.
     func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
-        guard origin.usesTLS else { return [] }
+        let resolverTrust = resolverTrust.map { [$0] } ?? []
+        guard origin.usesTLS else { return resolverTrust }
         let (settings, store) = content(for: origin, hosts)
-        return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? [])
+        return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? []) + resolverTrust
     }
 
     /// The settings for a TLS connection to `origin` that isn't libcurl's.

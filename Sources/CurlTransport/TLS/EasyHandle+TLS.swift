@@ -24,7 +24,7 @@ extension EasyHandle {
 
     /// Drops the session's own authorities, because the program has set others. Before the transfer.
     func removeTrustStore() {
-        tls.hooks.removeAll { $0 is TrustStore }
+        tls.hooks.removeAll { $0 is TrustStore || $0 is ResolverTrust }
     }
 
     /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has internal handles for

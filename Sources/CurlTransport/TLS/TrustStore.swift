@@ -73,8 +73,11 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
 extension TrustStore: TLSHook {
     /// Within libcurl.
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
-        // A proxy has authorities of its own.
-        guard peer != .proxy else { return CURLE_OK }
+        // Proxies and name servers have authorities of their own.
+        peer == .server ? use(in: context, of: easy) : CURLE_OK
+    }
+
+    fileprivate func use(in context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
         guard TrustFunctions.loaded != nil else { return CURLE_NOT_BUILT_IN }
         guard let complaint = use(in: context) else { return CURLE_OK }
         easy.tls.complaint = complaint
@@ -101,6 +104,27 @@ extension TrustStore: TLSHook {
 
     fileprivate struct Complaint: Error {
         let text: String
+    }
+}
+
+/// Whom the name server that is queried over HTTPS must be vouched for by: it serves the whole session, whatever a host's own authorities
+/// are. Needs OpenSSL.
+package final class ResolverTrust: ConnectionSettings {
+    private let store: TrustStore
+
+    package init(_ store: TrustStore) {
+        self.store = store
+    }
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        if TrustFunctions.loaded != nil { try easy.addTLSHook(self) }
+    }
+}
+
+extension ResolverTrust: TLSHook {
+    /// Within libcurl.
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
+        peer == .resolver ? store.use(in: context, of: easy) : CURLE_OK
     }
 }
 

@@ -64,6 +64,40 @@ struct DNSOverHTTPSTests {
         #expect(Self.names(askedOf: resolver) == ["elsewhere.test", "elsewhere.test", "elsewhere.test"])
     }
 
+    @Test("The session's authorities vouch for the server, whatever the URL's scheme", arguments: ["http", "https"])
+    func sessionAuthorities(scheme: String) async throws {
+        let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
+        defer { resolver.stop() }
+        let session = Self.session(nginx, resolver) {
+            $0.curl.configureTransfer = nil
+            $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+            $0.curl.hosts["somewhere.test"].trustsAnyCertificate = true
+        }
+        defer { session.invalidateAndCancel() }
+        let server = try LoopbackServer { _ in .text("hello").closing() }
+        defer { server.stop() }
+        let port = try #require(scheme == "http" ? server.port : nginx.tls("/").port)
+        let result = await session.load(try #require(URL(string: "\(scheme)://somewhere.test:\(port)/")))
+        #expect(result.response != nil, "\(String(describing: result.error)) \(nginx.complaints)")
+        #expect(Self.names(askedOf: resolver) == ["somewhere.test"])
+    }
+
+    @Test("A host's own authorities don't vouch for it")
+    func hostAuthorities() async throws {
+        let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
+        defer { resolver.stop() }
+        let session = Self.session(nginx, resolver) {
+            $0.curl.configureTransfer = nil
+            $0.curl.hosts["somewhere.test"].tls = CurlOptions.TLSOptions()
+            $0.curl.hosts["somewhere.test"].tls?.trustRoots = [.file(nginx.site.authority)]
+        }
+        defer { session.invalidateAndCancel() }
+        let port = try #require(nginx.tls("/").port)
+        let result = await session.load(try #require(URL(string: "https://somewhere.test:\(port)/")))
+        #expect(result.error?.code == .cannotFindHost)
+        #expect(resolver.requestCount == 0)
+    }
+
     @Test("A server whose certificate isn't trusted isn't asked, and nobody else is")
     func untrusted() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
