@@ -30,8 +30,8 @@ struct Steps {
         if case .failure(let error) = task.upload { all.append(RefusalStep(error)) }
         if let beginDate { all.append(beginDate) }
         if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
-        if settings.transportSecurity != nil { all.append(TransportSecurityStep.shared) }
         if settings.hasProtocols, task.webSocket == nil { all.append(ProtocolClassStep()) }
+        if settings.transportSecurity != nil { all.append(TransportSecurityStep.shared) }
         if let resumed { all.append(ResumedUploadStep(resumed)) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }

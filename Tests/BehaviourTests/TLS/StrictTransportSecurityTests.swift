@@ -43,6 +43,32 @@ struct StrictTransportSecurityTests {
         return result.response?.url?.scheme == "https" && result.response?.statusCode == 200
     }
 
+    /// Answers requests for "/mock" over http.
+    private final class PlainMock: CurlNetworking.URLProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool {
+            request.url?.scheme == "http" && request.url?.path == "/mock"
+        }
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+        override func stopLoading() {}
+
+        override func startLoading() {
+            guard let url = request.url else { return }
+            let response = URLResponse(url: url, mimeType: nil, expectedContentLength: 4, textEncodingName: nil)
+            client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+            client?.urlProtocol(self, didLoad: Data("mock".utf8))
+            client?.urlProtocolDidFinishLoading(self)
+        }
+    }
+
+    @Test("Protocol classes get the request as it was made, and what they decline is upgraded")
+    func protocolClasses() async throws {
+        let session = session { $0.protocolClasses = [PlainMock.self] }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(secure("/?sts=max-age=600")).response?.statusCode == 200)
+        #expect(try await session.load(plain("/mock")).text == "mock")
+        #expect(try await isUpgraded(session))
+    }
+
     @Test("A host that asks for it gets no request over http any more, on whatever port, and the task shows that")
     func upgrading() async throws {
         let session = session()
