@@ -4,8 +4,9 @@ import Foundation
 extension CurlOptions {
     /// Which certificates connections trust and present, and how they are encrypted. See <doc:TLS>.
     ///
-    /// Files are read when they are needed, so replacing one doesn't take a new session. If one can't be read, the tasks that need it fail
-    /// with `URLError.secureConnectionFailed`, and the error names it.
+    /// Files are read when they are first needed. If one can't be read, the tasks that need it fail with `URLError.secureConnectionFailed`,
+    /// and the error names it. An identity's are read again for each connection; authorities and revocation lists, once read, stay as they
+    /// are: replacing those takes a new session.
     public struct TLSOptions: Sendable, Hashable {
         /// Where the certificates of authorities are read from.
         public enum CertificateSource: Sendable, Hashable, Codable {
