@@ -248,7 +248,9 @@ struct ProxyTunnelTests {
             proxy.settings(tunnel: !connectsElsewhere, user: "user", password: "secret"),
             delegate: delegate
         ) {
-            if connectsElsewhere { $0.curl.hosts["a.example"].names.connectTo = CurlOptions.Endpoint("b.example", port: 81) }
+            if connectsElsewhere {
+                $0.curl.hosts["a.example"].names.connectTo = CurlOptions.Endpoint("b.example", port: 81)
+            }
         }
         defer { session.invalidateAndCancel() }
         let result = await session.load("http://a.example/")
