@@ -13,25 +13,47 @@ struct ManifestEditor {
     private let text: String
     private let tokens: [Token]
     private let package: Call?
+    /// A name more than once if the manifest declares it more than once, such as for each platform.
     let targets: [Target]
 
     init(_ text: String) {
         self.text = text
         let tokens = Lexer.tokens(of: text)
         self.tokens = tokens
-        package = Call.all(of: ["Package"], isMember: false, in: tokens).first { $0["name"] != nil }
+        let packages = Call.all(of: ["Package"], isMember: false, in: tokens).filter { $0["name"] != nil }
+        package = packages.first
         var targets: [Target] = []
         var end = 0
         // Within a target's declaration, `.target(name:)` is a dependency.
         for call in Call.all(of: Set(Self.kinds.keys), isMember: true, in: tokens) where call.name >= end {
             end = call.end
-            guard let name = call.string("name", in: tokens), let folder = Self.kinds[tokens[call.name].text],
+            guard Self.isDeclaration(call, of: packages, in: tokens), let name = call.string("name", in: tokens),
+                let folder = Self.kinds[tokens[call.name].text],
                 call["path"] == nil || call.string("path", in: tokens) != nil
             else { continue }
             let directory = call.string("path", in: tokens) ?? "\(folder)/\(name)"
             targets.append(Target(name: name, directory: directory, call: call))
         }
         self.targets = targets
+    }
+
+    /// What comes before a target that isn't in the package's own list, without blanks.
+    private static let leads = [
+        "targets+=[", "targets=[", "targets.append(", "targets.append(contentsOf:[", "Target]=[", ":Target=", "Target",
+    ]
+
+    /// Whether a call that isn't in another target declares one. In a list of dependencies that targets share, it refers to one.
+    private static func isDeclaration(_ call: Call, of packages: [Call], in tokens: [Token]) -> Bool {
+        let brackets = tokens.brackets(openAt: call.name)
+        if let list = packages.lazy.compactMap({ $0["targets"]?.value }).first(where: { $0.contains(call.name) }) {
+            // A bracket after a name is that of a call, whose arguments may be dependencies.
+            return brackets.allSatisfy { !list.contains($0) || tokens[$0].text != "{" && !tokens[$0 - 1].kind.isName }
+        }
+        let dot = call.name - 1
+        return [dot, brackets.last.map { $0 + 1 } ?? 0].contains { end in
+            let lead = tokens[..<end].suffix(7).map(\.text).joined()
+            return leads.contains { lead.hasSuffix($0) }
+        }
     }
 
     /// Whether the manifest names one of Apple's platforms.
@@ -59,9 +81,12 @@ struct ManifestEditor {
         let product = dependency.product(onlyOnLinux: onlyOnLinux)
         for target in targets where names.contains(target.name) {
             let line = tokens[target.call.name].line
-            switch entry(product, to: target.call, after: "name", unlessNamed: SourceRewriter.ours) {
-            case .some(let new): edits += new
-            case nil: findings.append(Finding(file: file, line: line, text: "add \(product) to “\(target.name)”"))
+            let new = entry(product, to: target.call, after: "name", unlessNamed: SourceRewriter.ours)
+            let isOnly = targets.count { $0.name == target.name } == 1
+            if let new, isOnly || new.isEmpty {
+                edits += new
+            } else {
+                findings.append(Finding(file: file, line: line, text: "add \(product) to “\(target.name)”"))
             }
         }
         if !names.isEmpty {
@@ -142,5 +167,24 @@ struct ManifestEditor {
             }
         }
         return nil
+    }
+}
+
+extension Token.Kind {
+    fileprivate var isName: Bool { self == .word || self == .identifier }
+}
+
+extension [Token] {
+    /// The indices of the brackets that are open before the token at `index`, the innermost last.
+    fileprivate func brackets(openAt index: Int) -> [Int] {
+        var open: [Int] = []
+        for position in 0..<index where self[position].kind == .punctuation {
+            switch self[position].text {
+            case "(", "[", "{": open.append(position)
+            case ")", "]", "}": _ = open.popLast()
+            default: continue
+            }
+        }
+        return open
     }
 }

@@ -105,6 +105,66 @@ struct ManifestEditorTests {
         )
     }
 
+    @Test(
+        "A target that a list of dependencies refers to isn't declared there",
+        arguments: [
+            "let common: [Target.Dependency] = [.target(name: \"Core\"), .target(name: \"Tool\")]",
+            "let common = [Target.Dependency.target(name: \"Core\")]",
+            "package.targets[0].dependencies += [.target(name: \"Core\")]",
+            "package.targets[0].dependencies.append(.target(name: \"Core\"))",
+        ]
+    )
+    func references(list: String) {
+        func text(_ core: String) -> String {
+            """
+            \(list)
+            let package = Package(
+                name: "A",
+                dependencies: [\(Self.package)],
+                targets: [\(core), module("B", dependencies: [.target(name: "Core")])]
+            )
+            \(list)
+            """
+        }
+        let old = text(".target(name: \"Core\")")
+        let result = ManifestEditor(old).adding(Self.dependency, to: ["Core", "Tool"], onlyOnLinux: false, file: "P")
+        #expect(result.text == text(".target(name: \"Core\", dependencies: [\(Self.product)])"))
+        #expect(result.findings.isEmpty)
+    }
+
+    @Test(
+        "Targets may be declared beside the package",
+        arguments: [
+            "let targets: [Target] = [.target(name: \"Core\"), .target(name: \"One\")]",
+            "let all: [PackageDescription.Target] = [.target(name: \"One\")]",
+            "let one: Target = .target(name: \"One\")", "let one = Target.target(name: \"One\")",
+            "package.targets.append(.target(name: \"One\"))", "package.targets += [.target(name: \"One\")]",
+            "package.targets.append(contentsOf: [.target(name: \"One\")])",
+        ]
+    )
+    func besides(declaration: String) {
+        let package = "let package = Package(name: \"A\", dependencies: [\(Self.package)], targets: targets)"
+        let text = "\(package)\n\(declaration)"
+        let old = ".target(name: \"One\""
+        #expect(edited(text, ["One"]) == text.replacing(old, with: old + ", dependencies: [\(Self.product)]"))
+    }
+
+    @Test("A target that is declared more than once is left for a hand, unless it depends on ours")
+    func variants() {
+        let text = """
+            let package = Package(name: "A", dependencies: [\(Self.package)], targets: [
+            #if os(Linux)
+                .target(name: "One", dependencies: [\(Self.product)]),
+            #else
+                .target(name: "One", dependencies: ["B"]),
+            #endif
+            ])
+            """
+        let result = ManifestEditor(text).adding(Self.dependency, to: ["One"], onlyOnLinux: false, file: "P")
+        #expect(result.text == text)
+        #expect(result.findings.map(\.description) == ["P:5: add \(Self.product) to “One”"])
+    }
+
     @Test("A list to which something is added by an operator is left for a hand")
     func sum() {
         let text = "let package = Package(name: \"A\", targets: [.target(name: \"One\", dependencies: [\"B\"] + [c])])"
