@@ -81,7 +81,7 @@ struct ManifestEditor {
         let product = dependency.product(onlyOnLinux: onlyOnLinux)
         for target in targets where names.contains(target.name) {
             let line = tokens[target.call.name].line
-            let new = entry(product, to: target.call, after: "name", unlessNamed: SourceRewriter.ours)
+            let new = entry(product, to: target.call, after: "name", unless: namesProduct)
             let isOnly = targets.count { $0.name == target.name } == 1
             if let new, isOnly || new.isEmpty {
                 edits += new
@@ -91,7 +91,7 @@ struct ManifestEditor {
         }
         if !names.isEmpty {
             let added = package.flatMap {
-                entry(dependency.package, to: $0, before: "targets", unlessNamed: dependency.identity)
+                entry(dependency.package, to: $0, before: "targets") { namesPackage(dependency.identity, in: $0) }
             }
             if let added {
                 edits += added
@@ -104,14 +104,13 @@ struct ManifestEditor {
 
     // MARK: - Entries of lists
 
-    /// The edits that add `entry` to the call's list of dependencies; none if a string there names `name`, and nil if the list isn't written
-    /// out.
+    /// The edits that add `entry` to the call's list of dependencies; none if the list `has` it, and nil if it isn't written out.
     private func entry(
         _ entry: String,
         to call: Call,
         after: String? = nil,
         before: String? = nil,
-        unlessNamed name: String
+        unless has: (Range<Int>) -> Bool
     ) -> [Edit]? {
         guard let list = call["dependencies"]?.value else {
             return insertion(of: "dependencies: [\(entry)]", into: call, after: after, before: before)
@@ -119,7 +118,7 @@ struct ManifestEditor {
         guard tokens[list.lowerBound].text == "[", tokens[list.upperBound - 1].text == "]",
             closing(of: list.lowerBound) == list.upperBound - 1
         else { return nil }
-        if tokens[list].contains(where: { $0.kind == .string && names($0.text, name) }) { return [] }
+        if has(list) { return [] }
         let close = tokens[list.upperBound - 1]
         guard list.count > 2 else { return [Edit(insertingAt: close.range.lowerBound, entry)] }
         let (first, last) = (tokens[list.lowerBound + 1], tokens[list.upperBound - 2])
@@ -131,11 +130,23 @@ struct ManifestEditor {
         return [Edit(insertingAt: last.range.upperBound, (hasComma ? "" : ",") + indentation + entry + ",")]
     }
 
-    /// Whether a literal is the name of a package or product, or a path that ends with it.
-    private func names(_ literal: String, _ name: String) -> Bool {
-        let place = literal.filter { $0 != "\"" }
-        let last = place.split(separator: "/").last.map(String.init) ?? place
-        return last == name || last == name + ".git"
+    /// Whether a target's list has our product: by its name alone, or as the `name:` of an entry.
+    private func namesProduct(_ list: Range<Int>) -> Bool {
+        list.contains { index in
+            tokens[index].kind == .string && tokens[index].text == "\"\(SourceRewriter.ours)\""
+                && (tokens[index - 1].text != ":" || tokens[index - 2].text == "name")
+        }
+    }
+
+    /// Whether a package's list has the package: by its name, or by a location that ends with it.
+    private func namesPackage(_ identity: String, in list: Range<Int>) -> Bool {
+        Call.all(of: ["package"], isMember: true, in: tokens).contains { call in
+            list.contains(call.name)
+                && ["url", "path", "name"].compactMap { call.string($0, in: tokens) }.contains {
+                    // SwiftPM ignores the case, too.
+                    PackageDependency.identity(of: $0).lowercased() == identity.lowercased()
+                }
+        }
     }
 
     private func insertion(of argument: String, into call: Call, after: String?, before: String?) -> [Edit]? {

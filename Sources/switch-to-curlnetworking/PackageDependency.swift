@@ -1,6 +1,7 @@
 /// A dependency on this package in another one's manifest.
 struct PackageDependency: Equatable {
     enum Source: Equatable {
+        /// An absolute one: SwiftPM takes others for relative to the manifest.
         case path(String)
         case branch(url: String, String)
         case from(url: String, String)
@@ -10,11 +11,13 @@ struct PackageDependency: Equatable {
 
     /// SwiftPM's name for the package: the last component of its location.
     var identity: String {
-        let place =
-            switch source {
-            case .path(let path): path
-            case .branch(let url, _), .from(let url, _): url
-            }
+        switch source {
+        case .path(let path): Self.identity(of: path)
+        case .branch(let url, _), .from(let url, _): Self.identity(of: url)
+        }
+    }
+
+    static func identity(of place: String) -> String {
         let last = place.split(separator: "/").last.map(String.init) ?? place
         return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
     }

@@ -165,6 +165,32 @@ struct ManifestEditorTests {
         #expect(result.findings.map(\.description) == ["P:5: add \(Self.product) to “One”"])
     }
 
+    @Test("A package is known by its location or name, in any case, and by nothing else of a dependency")
+    func known() {
+        func adds(_ dependency: PackageDependency, to list: String) -> Bool {
+            let text = "let package = Package(name: \"A\", dependencies: [\(list)], targets: [.target(name: \"One\")])"
+            let new = ManifestEditor(text).adding(dependency, to: ["One"], onlyOnLinux: false, file: "P").text
+            return new.contains("[\(list), \(dependency.package)]")
+        }
+        let main = PackageDependency(source: .path("/home/me/main"))
+        #expect(adds(main, to: ".package(url: \"https://a.example/b\", branch: \"main\")"))
+        #expect(adds(main, to: ".package(id: \"b.main\", from: \"1.0.0\")"))
+        #expect(!adds(main, to: ".package(path: \"../Main/\")"))
+        #expect(!adds(main, to: ".package(name: \"main\", path: \"../other\")"))
+        #expect(!adds(Self.dependency, to: ".package(url: \"https://b.example/curlnetworking\", from: \"1.0.0\")"))
+    }
+
+    @Test("A target that depends on another product of ours gets this one, too")
+    func otherProduct() {
+        let other = ".product(name: \"CurlURLProtocol\", package: \"CurlNetworking\")"
+        let text = """
+            let package = Package(name: "A", dependencies: [\(Self.package)], targets: [
+                .target(name: "One", dependencies: [\(other)]), .target(name: "Two", dependencies: ["CurlNetworking"]),
+            ])
+            """
+        #expect(edited(text, ["One", "Two"]) == text.replacing("[\(other)]", with: "[\(other), \(Self.product)]"))
+    }
+
     @Test("A list to which something is added by an operator is left for a hand")
     func sum() {
         let text = "let package = Package(name: \"A\", targets: [.target(name: \"One\", dependencies: [\"B\"] + [c])])"
