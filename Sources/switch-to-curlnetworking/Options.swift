@@ -13,7 +13,7 @@ struct Options: Equatable {
         and lists what needs a hand. DIRECTORY is the package's root; by default the current one.
 
           --dry-run       show what would change, and change nothing
-          --path PATH     depend on CurlNetworking in a folder; by default the one that this program was built in
+          --path PATH     depend on CurlNetworking in a folder, by its absolute path; by default the one that this program was built in
           --url URL       depend on CurlNetworking in a repository
           --branch NAME   with --url: the branch; by default main
           --from VERSION  with --url: the oldest version
@@ -24,7 +24,14 @@ struct Options: Equatable {
     var wantsHelp = false
     var dependency: PackageDependency
 
-    init(_ arguments: [String], home: String) throws(UsageError) {
+    /// - Parameters:
+    ///   - home: The path of the package that this program was built in.
+    ///   - folder: The path of the folder that a relative path starts from.
+    init(
+        _ arguments: [String],
+        home: String,
+        in folder: String = FileManager.default.currentDirectoryPath
+    ) throws(UsageError) {
         var (path, url, branch, version, directory): (String?, String?, String?, String?, String?)
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -43,7 +50,10 @@ struct Options: Equatable {
             }
         }
         switch (path, url, branch, version) {
-        case (let path, nil, nil, nil): dependency = PackageDependency(source: .path(path ?? home))
+        case (let path, nil, nil, nil):
+            let folder = URL(fileURLWithPath: folder, isDirectory: true)
+            let place = path.map { URL(fileURLWithPath: $0, relativeTo: folder).standardizedFileURL.path }
+            dependency = PackageDependency(source: .path(place ?? home))
         case (nil, let url?, let branch, nil):
             dependency = PackageDependency(source: .branch(url: url, branch ?? "main"))
         case (nil, let url?, nil, let version?): dependency = PackageDependency(source: .from(url: url, version))

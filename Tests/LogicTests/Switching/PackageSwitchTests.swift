@@ -154,6 +154,19 @@ struct PackageSwitchTests {
         #expect(report.hasPrefix(expected + "would change Package.swift\n"))
     }
 
+    @Test(
+        "A path starts from the shell's folder, not from the package's",
+        arguments: [
+            ("../X", "/a/X", "X"), (".", "/a/b", "b"), ("..", "/a", "a"), ("X/", "/a/b/X", "X"),
+            ("/y/./X", "/y/X", "X"),
+        ]
+    )
+    func paths(given: String, written: String, identity: String) throws {
+        let dependency = try Options(["--path", given, "elsewhere/package"], home: "/", in: "/a/b").dependency
+        #expect(dependency.source == .path(written))
+        #expect(dependency.identity == identity)
+    }
+
     @Test("The command line")
     func options() throws {
         let plain = try Options([], home: "/home/CurlNetworking")
