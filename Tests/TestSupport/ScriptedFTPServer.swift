@@ -18,6 +18,7 @@ package final class ScriptedFTPServer: Sendable {
     package struct State: Sendable {
         package var commands: [String] = []
         package var stored: [Data] = []
+        fileprivate var connectionCount = 0
         fileprivate var sockets: [Int32] = []
         fileprivate var isStopped = false
     }
@@ -42,6 +43,7 @@ package final class ScriptedFTPServer: Sendable {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else { return }
                 let isStopped = state.update { state in
+                    state.connectionCount += 1
                     state.sockets.append(connection)
                     return state.isStopped
                 }
@@ -59,6 +61,8 @@ package final class ScriptedFTPServer: Sendable {
     /// The commands of all connections, in the order they arrived.
     package var commands: [String] { state.value.commands }
     package var stored: [Data] { state.value.stored }
+    /// How many have been accepted, those for data left out.
+    package var connectionCount: Int { state.value.connectionCount }
 
     /// Returns when a command that begins like this has arrived.
     package func wait(for command: String) async throws {

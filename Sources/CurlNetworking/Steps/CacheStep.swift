@@ -54,10 +54,13 @@ final class CacheStep: Step, @unchecked Sendable {
     private func begin(_ host: any StepHost) -> RequestVerdict {
         let isContradicted = if case .contradicted = stored { true } else { false }
         reset()
-        guard let request = host.request, let url = request.url, let scheme = Scheme(url), scheme.isHTTP else {
-            return .pass
-        }
+        guard let request = host.request, let url = request.url, let scheme = Scheme(url) else { return .pass }
         let settings = host.session.settings
+        guard scheme.isHTTP else {
+            // What FTP brings is never stored.
+            let mustNotLoad = scheme.isFTP && settings.cachePolicy(for: request) == .returnCacheDataDontLoad
+            return mustNotLoad ? .fail(Self.lackOfResponse(to: url)) : .pass
+        }
         let cache = settings.cache
         guard cache != nil || settings.cachePolicy(for: request).countsWithoutCache else { return .pass }
         var demand = settings.cacheDemand(of: request)

@@ -108,6 +108,29 @@ struct CachePolicyTests {
         #expect(rig.server.requestCount == 0)
     }
 
+    @Test("Without a cache, only-if-cached is sent like any field")
+    func onlyIfCachedWithout() async throws {
+        let rig = try Rig(Self.server("max-age=1000")) { $0.urlCache = nil }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), headers: ["Cache-Control": "only-if-cached"])
+        #expect(await rig.session.load(request).text == "1")
+        #expect(rig.server.requests.map { $0.header("Cache-Control") } == ["only-if-cached"])
+    }
+
+    @Test("Don't-load fails for what FTP would have to bring, with a cache and without", arguments: [true, false])
+    func dontLoadOverFTP(hasCache: Bool) async throws {
+        let server = try ScriptedFTPServer(Data("content".utf8))
+        defer { server.stop() }
+        let session = URLSession.forTest { if !hasCache { $0.urlCache = nil } }
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) {
+            try await session.data(for: Self.request(server.url(), .returnCacheDataDontLoad))
+        }
+        #expect(error?.code == .resourceUnavailable)
+        #expect(error?.failingURL == server.url())
+        #expect(server.connectionCount == 0)
+    }
+
     @Test("Revalidating asks the server even for what is fresh")
     func revalidate() async throws {
         let rig = try Rig(Self.server("max-age=1000"))
