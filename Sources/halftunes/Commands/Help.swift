@@ -118,7 +118,8 @@ private enum Help {
         usage: halftunes upload FILE [--api URL]
 
         An upload resumes by itself after a lost connection. Ctrl-C pauses it to a '.upload' file beside the
-        recording, and so does an error; the same command resumes from there.
+        recording, and so does an error; the same command resumes from there, and one with another catalogue
+        starts anew.
 
         options:
               --api URL        the catalogue ('halftunes serve', http://127.0.0.1:\(CatalogueServer.usualPort))

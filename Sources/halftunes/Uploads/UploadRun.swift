@@ -27,9 +27,9 @@ struct UploadRun {
 
     /// Returns the program's exit code.
     mutating func run() async -> Int32 {
-        let pauseFile = UploadPauseFile(beside: file)
+        let pauseFile = UploadPauseFile(beside: file, for: api)
         let (events, continuation) = AsyncStream<Event>.makeStream()
-        let upload = RecordingUpload(file, to: api, resuming: pauseFile.content) { continuation.yield(.upload($0)) }
+        let upload = RecordingUpload(file, to: api, resuming: pauseFile.resumeData) { continuation.yield(.upload($0)) }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
         defer { withExtendedLifetime(signals) {} }
         notes.write(.started)

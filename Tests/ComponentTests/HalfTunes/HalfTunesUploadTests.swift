@@ -114,6 +114,31 @@ struct HalfTunesUploadTests {
         #expect(directory.content == ["song.wav"])
     }
 
+    @Test("What was paused for one catalogue doesn't keep another from getting all of it")
+    func otherCatalogue() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        defer { server.stop() }
+        let first = try upload(to: server.url)
+        try #require(await line("can be resumed", of: first))
+        first.kill(SIGINT)
+        _ = await first.remainingLines()
+        #expect(await first.ending() == .exit(130))
+        #expect(directory.content == ["song.wav", "song.wav.upload"])
+        let before = server.loopback.requestCount
+
+        let other = try CatalogueServer()
+        defer { other.stop() }
+        let second = try upload(to: other.url)
+        let lines = await second.remainingLines()
+        #expect(await second.ending() == .exit(0))
+        #expect(lines.last == "It is at \(other.url.absoluteString)/recordings/1.wav")
+        #expect(try await recording(other) == Self.content)
+        #expect(server.loopback.requestCount == before)
+        #expect(directory.content == ["song.wav"])
+    }
+
     @Test("A catalogue that takes no uploads, and a file that isn't there, are told apart")
     func refusals() async throws {
         let server = try LoopbackServer { _ in .status(405) }
