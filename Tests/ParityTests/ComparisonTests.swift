@@ -120,7 +120,17 @@ struct ComparisonTests {
             #expect(Self.below(failed).verdict == verdict)
             #expect(Self.below(failed).isDefect)
             #expect(!Self.below(failed, Self.scenario.stockSessionFails("it traps")).isDefect)
-            #expect(Self.below(failed, Self.promising.stockIsUnsteady()).verdict == .unsteady)
+        }
+    }
+
+    @Test("Luck excuses what a run comes to that ends, but neither a crash nor a hang")
+    func luckBelow() {
+        let scenario = Self.promising.stockIsUnsteady()
+        #expect(Self.below(Self.run("own"), scenario).verdict == .unsteady)
+        #expect(!Self.below(Self.run("own"), scenario).isDefect)
+        for (ending, verdict) in [(Run.Ending.crashed("boom"), Below.Verdict.crashes), (.hung, .hangs)] {
+            #expect(Self.below(Self.run(ending: ending), scenario).verdict == verdict)
+            #expect(Self.below(Self.run(ending: ending), scenario).isDefect)
         }
     }
 

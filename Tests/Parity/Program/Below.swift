@@ -43,7 +43,8 @@ struct Below: Sendable {
         _ ours: Run,
         _ isSame: Bool
     ) -> (Verdict, String?) {
-        guard scenario.isStockSteady else { return (.unsteady, nil) }
+        // A crash or a hang may be ours, also where the stock session's luck decides what a completed run does.
+        if !scenario.isStockSteady, run.ending == .completed { return (.unsteady, nil) }
         if case .crashed = run.ending { return (.crashes, scenario.failureBelow) }
         if isRefused(run, ours) { return (.refused, "Protocol classes have no way to hand over a download's file.") }
         if run.ending == .hung { return (.hangs, scenario.failureBelow) }
