@@ -7,7 +7,7 @@ enum FileName {
     private static let fallback = "untitled"
 
     /// The name of a plain file in its directory, whatever `text` contains: no separators, no control or formatting characters, not hidden,
-    /// not too long.
+    /// not too long, and not that of a file that pauses a download or an upload.
     static func sanitised(_ text: String) -> String {
         let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
             switch scalar {
@@ -18,15 +18,28 @@ enum FileName {
         }.filter { $0.properties.generalCategory != .format && $0.properties.generalCategory != .privateUse }
         let words = String(String.UnicodeScalarView(scalars)).split(whereSeparator: \.isWhitespace)
         let name = words.joined(separator: " ").drop { $0 == "." || $0 == " " }
-        let short = shortened(String(name))
-        return short.isEmpty ? fallback : short
+        let (stem, suffix) = split(String(name))
+        let short = joined(stem, suffix)
+        guard let ending = reserved.first(where: { short.lowercased().hasSuffix($0) }) else {
+            return short.isEmpty ? fallback : short
+        }
+        return String(short.dropLast(ending.count)) + "-" + short.suffix(ending.count - 1)
     }
 
-    /// Cuts the part before the extension.
-    private static func shortened(_ name: String) -> String {
-        var (stem, suffix) = split(name)
-        while !stem.isEmpty, stem.utf8.count + suffix.utf8.count > longest { stem.removeLast() }
-        return stem + suffix
+    /// The endings of those files.
+    private static let reserved = [PauseFile.suffix, UploadPauseFile.suffix]
+
+    /// Cuts `stem` where the two are too long. Not always between characters, since a single one can be.
+    private static func joined(_ stem: String, _ rest: String) -> String {
+        var short = String.UnicodeScalarView()
+        var length = rest.utf8.count
+        for scalar in stem.unicodeScalars {
+            length += UTF8.width(scalar)
+            guard length <= longest else { break }
+            short.append(scalar)
+        }
+        while short.last == " " { short.removeLast() }
+        return String(short) + rest
     }
 
     /// The part before the last dot, and the rest from that dot on. A long one isn't an extension, and isn't split off.
@@ -49,11 +62,11 @@ enum FileName {
         return sanitised("\(track.artistName) - \(track.trackName)\(isPlain ? "." + suffix : "")")
     }
 
-    /// `name`, numbered if it is taken.
+    /// `name`, numbered if it is taken, and no longer than others.
     static func distinct(_ name: String, from taken: Set<String>) -> String {
         guard taken.contains(name) else { return name }
         let (stem, suffix) = split(name)
-        let candidates = (2...).lazy.map { "\(stem) (\($0))\(suffix)" }
+        let candidates = (2...).lazy.map { joined(stem, " (\($0))\(suffix)") }
         return candidates.first { !taken.contains($0) } ?? name
     }
 }

@@ -14,6 +14,7 @@ struct HalfTunesFileTests {
             ("Song.m4a", "Song.m4a"), ("../../etc/passwd", "-..-etc-passwd"), ("/etc/passwd", "-etc-passwd"),
             ("..", "untitled"), ("", "untitled"), (".hidden", "hidden"), ("a\\b:c", "a-b-c"), ("  a \t b\n", "a b"),
             ("a\0b\u{1B}c", "a b c"), ("gpj\u{202E}exe.mp3", "gpjexe.mp3"), ("Für Elise", "Für Elise"),
+            ("a.resume", "a-resume"), ("a.wav.Upload", "a.wav-Upload"), (".resume", "resume"),
         ]
     )
     func sanitising(text: String, name: String) {
@@ -26,6 +27,38 @@ struct HalfTunesFileTests {
         #expect(name.utf8.count <= 200)
         #expect(name.hasSuffix("日.m4a") || name.hasSuffix("本.m4a"))
         #expect(FileName.sanitised(String(repeating: "x", count: 300)).utf8.count == 200)
+        let character = FileName.sanitised("e" + String(repeating: "\u{301}", count: 300) + ".m4a")
+        #expect(character.utf8.count <= 200 && character.unicodeScalars.first == "e" && character.hasSuffix(".m4a"))
+        let ending = String(repeating: "x", count: 193) + ".resume"
+        #expect(FileName.sanitised(ending + "d.longextension") == ending.replacing(".", with: "-"))
+    }
+
+    @Test(
+        "A name stays as it is when it is checked again, numbered or not",
+        arguments: ["日本", "x", "x ", " (2).", "e\u{301}"],
+        [0, 1, 2, 3]
+    )
+    func stable(unit: String, extra: Int) throws {
+        let text = String(repeating: "y", count: extra) + String(repeating: unit, count: 300) + ".m4a"
+        for text in [text, String(text.dropLast(4))] {
+            let name = FileName.sanitised(text)
+            let numbered = FileName.distinct(name, from: [name])
+            #expect(numbered != name)
+            for name in [name, numbered] {
+                #expect(FileName.sanitised(name) == name)
+                let item = DownloadItem(url: try Sample.url("http://h/a"), fileName: name, title: "A")
+                #expect(DownloadItem(description: item.description) == item)
+            }
+        }
+    }
+
+    @Test("A file isn't put where another's pause file is")
+    func pauseFilesName() throws {
+        let directory = try TemporaryDirectory()
+        let folder = try DownloadFolder(directory.url.path)
+        let items = GetCommand.items([try Sample.url("http://h/a"), try Sample.url("http://h/a.resume")])
+        #expect(items.count == 2)
+        #expect(folder.destination(of: items[1]) != folder.pauseFileURL(of: items[0]))
     }
 
     @Test("A URL's last part is its file's name, decoded and then made harmless")
