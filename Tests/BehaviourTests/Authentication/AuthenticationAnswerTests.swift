@@ -90,6 +90,42 @@ struct AuthenticationAnswerTests {
         #expect(shown.count == 2)
     }
 
+    @Test("The idle time-out stands still until the answer")
+    func afterIdleTime() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        let asked = try await delegate.challenge(number: 1)
+        // Another, which is begun later, times out meanwhile.
+        #expect(await session.load(silent.url("/")).error?.code == .timedOut)
+        #expect(task.state == .running)
+        asked.answer(.useCredential, .right())
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    @Test("It is waited for until the resource time-out")
+    func resourceTimeout() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.timeoutIntervalForRequest = 2
+            $0.timeoutIntervalForResource = 4
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url("/"))
+        #expect(result.error?.code == .timedOut)
+        #expect(result.error?.localizedDescription.contains("timeoutIntervalForResource") == true)
+        #expect(delegate.challenges.value.count == 1)
+    }
+
     @Test("The challenge's sender takes answers as well")
     func sender() async throws {
         let (used, _, _) = try await Self.result { asked in

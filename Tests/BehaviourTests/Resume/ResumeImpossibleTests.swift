@@ -70,6 +70,30 @@ struct ResumeImpossibleTests {
         #expect(directory.content == [])
     }
 
+    @Test("Over a Unix socket there is none, with the best of servers", arguments: [true, false])
+    func unixSocket(isPaused: Bool) async throws {
+        let sockets = try TemporaryDirectory()
+        let gate = Gate()
+        defer { gate.open() }
+        let socket = LoopbackServer.UnixSocket.path(sockets.url.appendingPathComponent("server").path)
+        let server = try LoopbackServer(unixSocket: socket) { _ in
+            LoopbackServer.Response.pieces([
+                .body(ResumeOrigin.body[0..<5000]), isPaused ? .waitFor(gate) : .reset,
+                .body(ResumeOrigin.body[5000..<10_000]),
+            ]).headers(["ETag": Self.tag, "Accept-Ranges": "bytes"])
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        if isPaused {
+            #expect(try await PausedDownload.pause(URLRequest(url: server.url("/")), at: 5000, in: directory) == nil)
+        } else {
+            let result = await URLSession.forDownloads(to: directory).download(URLRequest(url: server.url("/")))
+            #expect(result.error?.code == .networkConnectionLost)
+            #expect(result.error?.downloadTaskResumeData == nil)
+        }
+        #expect(directory.content == [])
+    }
+
     @Test("A body that came compressed can't be resumed either", arguments: [true, false])
     func compressed(isPaused: Bool) async throws {
         // Stored blocks of deflate, so that every byte sent is a byte received.

@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
@@ -308,6 +309,35 @@ struct TLSTrustChallengeTests {
         second.resume()
         #expect(try await delegate.completion(of: second) == nil)
         #expect((second.response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    @Test("The idle time-out stands still until the answer, and the resource time-out runs", arguments: [true, false])
+    func timeouts(isAnswered: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
+            $0.timeoutIntervalForRequest = 2
+            if !isAnswered { $0.timeoutIntervalForResource = 4 }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: nginx.url(.showing(.good)))
+        task.resume()
+        let asked = try await delegate.challenge(number: 1)
+        guard isAnswered else {
+            let error = try await delegate.completion(of: task)
+            #expect(error?.code == .timedOut)
+            #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == true)
+            return
+        }
+        // Another, which is begun later, times out meanwhile.
+        #expect(await session.load(silent.url("/")).error?.code == .timedOut)
+        #expect(task.state == .running)
+        asked.answer(.useCredential, asked.space.serverTrust.map { URLCredential(trust: $0) })
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
     }
 
     @Test("An upload's body goes out once, behind the answer")

@@ -28,6 +28,18 @@ struct ProxyDictionaryTests {
         #expect(try Self.proxy(entries, "ftp://example.com/") == "socks5h://c:3")
     }
 
+    @Test("A stream task takes the one for https, and SOCKS without that")
+    func streams() throws {
+        let stream = try #require(Origin.ofStream(host: "example.com", port: 80))
+        let entries: [AnyHashable: Any] = [
+            "HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": 1, "HTTPSEnable": 1, "HTTPSProxy": "b", "HTTPSPort": 2,
+            "SOCKSEnable": 1, "SOCKSProxy": "c", "SOCKSPort": 3,
+        ]
+        #expect(ProxyTable(dictionary: entries).route(to: stream).server?.description == "http://b:2")
+        let others = entries.filter { !"\($0.key)".hasPrefix("HTTPS") }
+        #expect(ProxyTable(dictionary: others).route(to: stream).server?.description == "socks5h://c:3")
+    }
+
     @Test("Ports may be left out, or be text")
     func ports() throws {
         #expect(try Self.proxy(["HTTPEnable": 1, "HTTPProxy": "a"]) == "http://a:80")
