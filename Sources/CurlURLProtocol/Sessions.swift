@@ -4,6 +4,8 @@ import FoundationNetworking
 import CurlNetworkingLocks
 
 /// Our sessions for stock sessions: one for each, with its storages, so that connections are shared as there.
+///
+/// One that isn't needed any more is dropped and not invalidated: it ends with its tasks, and a load that has just got it can still make one.
 final class Sessions: Sendable {
     static let shared = Sessions()
 
@@ -26,23 +28,24 @@ final class Sessions: Sendable {
             let retired = state.withLock { state in
                 defer { state.entries = [:] }
                 state.configuration = newValue.copied
-                return state.entries.values.map(\.session)
+                return state.entries
             }
-            for session in retired { session.finishTasksAndInvalidate() }
+            // Released without the lock.
+            withExtendedLifetime(retired) {}
         }
     }
 
     /// Our session for `stock`.
     func session(below stock: FoundationNetworking.URLSession) -> CurlNetworking.URLSession {
-        let (session, retired) = state.withLock { state -> (CurlNetworking.URLSession, [CurlNetworking.URLSession]) in
-            if let entry = state.entries[ObjectIdentifier(stock)], entry.stock === stock { return (entry.session, []) }
+        let (session, retired) = state.withLock { state -> (CurlNetworking.URLSession, [ObjectIdentifier: Entry]) in
+            if let entry = state.entries[ObjectIdentifier(stock)], entry.stock === stock { return (entry.session, [:]) }
             let retired = state.entries.filter { $0.value.stock == nil }
             for key in retired.keys { state.entries[key] = nil }
             let session = CurlNetworking.URLSession(configuration: state.configuration.adopting(stock.configuration))
             state.entries[ObjectIdentifier(stock)] = Entry(stock: stock, session: session)
-            return (session, retired.values.map(\.session))
+            return (session, retired)
         }
-        for session in retired { session.finishTasksAndInvalidate() }
+        withExtendedLifetime(retired) {}
         return session
     }
 }

@@ -1,0 +1,36 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import FoundationNetworking
+import TestSupport
+import Testing
+
+@testable import CurlURLProtocol
+
+@Suite("Our sessions below stock sessions", .timeLimit(.minutes(1)))
+struct SessionsTests {
+    @Test("A load that has its session when the configuration changes still loads with it")
+    func changedMeanwhile() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer { _ in .text("hello") }
+            let stock = FoundationNetworking.URLSession(configuration: .ephemeral)
+            let sessions = Sessions()
+            let session = sessions.session(below: stock)
+            sessions.configuration = .ephemeral
+            let (data, _) = try await session.data(from: server.url("/"))
+            #expect(data == Data("hello".utf8))
+            #expect(sessions.session(below: stock) !== session)
+            server.stop()
+        }
+    }
+
+    @Test("A change of the configuration ends the sessions that have no tasks")
+    func ended() throws {
+        let stock = FoundationNetworking.URLSession(configuration: .ephemeral)
+        let sessions = Sessions()
+        weak var session = sessions.session(below: stock)
+        #expect(session != nil)
+        sessions.configuration = .ephemeral
+        #expect(session == nil)
+    }
+}
