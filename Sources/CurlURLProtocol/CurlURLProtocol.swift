@@ -54,9 +54,14 @@ open class CurlURLProtocol: FoundationNetworking.URLProtocol {
         started.resume()
     }
 
-    /// Suspends or cancels the load, like its task. Called by the stock module.
+    /// Suspends or cancels the load, like its task. Called by the stock module some time after that.
     open override func stopLoading() {
-        let isSuspended = task?.state == .suspended
-        load.withLock { $0 }.map { isSuspended ? $0.suspend() : $0.cancel() }
+        guard let load = load.withLock({ $0 }) else { return }
+        switch task?.state {
+        // It has been resumed since.
+        case .running: break
+        case .suspended: load.suspend()
+        case .canceling, .completed, nil: load.cancel()
+        }
     }
 }

@@ -154,6 +154,24 @@ struct StockDecisionTests {
         #expect(server.requestCount == 1)
     }
 
+    @Test("A task that is suspended and resumed before it begins runs, though the stock module reports each only later")
+    func suspendEarly() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let cache = SlowCache(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+        let delegate = StockDelegate()
+        let session = StockSession.make(delegate: delegate) { $0.urlCache = cache }
+        defer { session.finishTasksAndInvalidate() }
+        let task = session.dataTask(with: server.url("/"))
+        task.resume()
+        task.suspend()
+        task.resume()
+        cache.gate.open()
+        let state = try await delegate.end()
+        #expect(state.ends == [nil])
+        #expect(state.body == Data("hello".utf8))
+    }
+
     @Test("Errors are URLErrors")
     func failure() async throws {
         let server = try LoopbackServer { _ in .text("gone") }
@@ -177,6 +195,17 @@ struct StockDecisionTests {
         }
         #expect(server.connectionCount == 2)
         #expect(server.requestCount == 4)
+    }
+}
+
+/// Has no answer before its gate is open: until then, the stock module doesn't call the protocol.
+private final class SlowCache: URLCache, @unchecked Sendable {
+    // @unchecked is true because the property never changes.
+    let gate = Gate()
+
+    override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        gate.waitBlocking()
+        return nil
     }
 }
 
