@@ -91,9 +91,8 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
             }
             return messenger.tell(event, growth: growth, expected: expected)
         case .resumed(let offset, _):
-            guard engine.tellsDelegateOfResult else { return false }
             _ = engine.withState { $0.mailbox.reportWritten(offset) }
-            return messenger.tell(event)
+            return engine.tellsDelegateOfResult && messenger.tell(event)
         case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
             .informational, .openedWebSocket, .closedWebSocket:
             return messenger.tell(event)

@@ -60,6 +60,20 @@ struct ResumeContinuationTests {
         #expect(paused.directory.content == [file.lastPathComponent])
     }
 
+    @Test("A delegate that is passed to the async method hears only of the bytes that this download writes")
+    func asyncDelegate() async throws {
+        let paused = try await PausedDownload(from: ResumeOrigin())
+        let session = URLSession.forDownloads(to: paused.directory)
+        let delegate = RecordingDelegate()
+        _ = try await session.download(resumeFrom: paused.resumeData, delegate: delegate)
+        var written = ResumeOrigin.heldAt
+        for case .wrote(let growth, let total, _) in delegate.entries.map(\.event) {
+            written += growth
+            #expect(total == written)
+        }
+        #expect(written == ResumeOrigin.length)
+    }
+
     @Test("Neither the old partial file nor the new one stays")
     func noLitter() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
