@@ -235,6 +235,8 @@ final class RunLoopThread: @unchecked Sendable {
             drain()
             _ = runLoop.run(mode: .default, before: Date(timeIntervalSinceNow: Self.idleTime))
         } while !threads.dismiss(self)
+        // What an executor's last caller added before letting go of it. Nothing can be added after that.
+        drain()
         inbox.withLock { $0.runLoop = nil }
         keepAlive.invalidate()
     }
