@@ -32,6 +32,20 @@ struct ResponseStreamTests {
         #expect(task.state == .completed && task.countOfBytesReceived == Int64(body.utf8.count))
     }
 
+    @Test("A multipart/x-mixed-replace body is read as it is")
+    func parts() async throws {
+        let body = "preamble\r\n--frame\r\nX-Number: 1\r\n\r\npart 1\r\n--frame--\r\nepilogue"
+        let server = try LoopbackServer { _ in .text(body, contentType: "multipart/x-mixed-replace; boundary=frame") }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: server.url("/")).resume()
+        let task = try await stream(recorder)
+        #expect(try await task.rest() == body)
+        #expect(try await recorder.completion() == nil)
+    }
+
     @Test("Nothing can be written to it")
     func writing() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

@@ -2,10 +2,21 @@ import Foundation
 
 /// Hands the body to a delegate as it arrives, once the delegate has allowed the response.
 ///
-/// A multipart/x-mixed-replace body is split: the delegate gets a response for each part, and the part's bytes.
-final class DelegateSink: Sink {
+/// A multipart/x-mixed-replace body is split: the delegate gets a response for each part, and the part's bytes. It is split only when the
+/// delegate has allowed the whole, for it may become a download or a stream, which get it as it is.
+///
+/// `@unchecked Sendable`: loop only.
+final class DelegateSink: Sink, @unchecked Sendable {
+    private enum Body {
+        /// Delivered as it is.
+        case undivided
+        /// Delivered as it is, to wait for the delegate's answer.
+        case undecided(BodyParts, isComplete: Bool)
+        case divided(BodyParts)
+    }
+
     private unowned let owner: any SinkOwner
-    private var parts: BodyParts?
+    private var body = Body.undivided
 
     init(_ owner: any SinkOwner) {
         self.owner = owner
@@ -15,26 +26,44 @@ final class DelegateSink: Sink {
     var bufferSize: Int? { 16 * 1024 }
 
     func begin(_ response: AcceptedResponse) {
-        owner.ask(about: response.response)
-        parts = response.head.flatMap { BodyParts($0, at: response.request?.url) }
+        let parts = response.head.flatMap { BodyParts($0, at: response.request?.url) }
+        body = parts.map { .undecided($0, isComplete: false) } ?? .undivided
+        owner.ask(about: response.response, dividing: parts == nil ? nil : self)
     }
 
-    var isDivided: Bool { parts != nil }
+    /// The delegate has allowed the response. `pieces` is what has been delivered of the body and taken back.
+    func divide(_ pieces: [Data]) throws(URLError) {
+        guard case .undecided(let parts, let isComplete) = body else { return }
+        body = .divided(parts)
+        for piece in pieces {
+            try piece.withUnsafeBytes { bytes in Result { () throws(URLError) in try deliver(bytes, of: parts) } }.get()
+        }
+        if isComplete { complete() }
+    }
+
+    var isDivided: Bool { if case .undivided = body { false } else { true } }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
-        guard let parts else { return owner.deliver(bytes) }
+        guard case .divided(let parts) = body else { return owner.deliver(bytes) }
+        owner.count(Int64(bytes.count), isTold: false)
+        try deliver(bytes, of: parts)
+    }
+
+    private func deliver(_ bytes: UnsafeRawBufferPointer, of parts: BodyParts) throws(URLError) {
         for event in try parts.parse(bytes) {
             switch event {
             case .part(let fields): try owner.beginPart(PartHead(common: parts.common, fields: fields))
-            case .body(let bytes): bytes.withUnsafeBytes { owner.deliver($0) }
+            case .body(let bytes): bytes.withUnsafeBytes { owner.deliver(counted: $0) }
             }
         }
     }
 
     func complete() {
-        guard let parts, let rest = parts.finish() else { return }
-        self.parts = nil
-        rest.withUnsafeBytes { owner.deliver($0) }
+        switch body {
+        case .undivided: break
+        case .undecided(let parts, _): body = .undecided(parts, isComplete: true)
+        case .divided(let parts): parts.finish()?.withUnsafeBytes { owner.deliver(counted: $0) }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ final class MemorySink: Sink {
     func receive(_ bytes: UnsafeRawBufferPointer) {
         unsettled += Int64(bytes.count)
         body.append(bytes, expected: reservation)
-        if isCopied { owner.deliverCopy(of: bytes) }
+        if isCopied { owner.deliver(counted: bytes) }
     }
 
     func settle() {

@@ -64,8 +64,9 @@ struct AcceptedResponse {
 
 /// A sink's task. On the loop.
 protocol SinkOwner: AnyObject {
-    /// Asks the delegate about the response before it gets the body.
-    func ask(about response: URLResponse)
+    /// Asks the delegate about the response before it gets the body, which `sink` divides if the delegate allows it; nil for one that isn't
+    /// divided.
+    func ask(about response: URLResponse, dividing sink: DelegateSink?)
 
     /// Counts `bytes` of the body that aren't delivered piece by piece; a download's delegate `isTold` the total.
     func count(_ bytes: Int64, isTold: Bool)
@@ -76,8 +77,8 @@ protocol SinkOwner: AnyObject {
     /// Whether a delegate that was passed to an async call gets a copy of the body.
     var wantsCopy: Bool { get }
 
-    /// Delivers the bytes to that delegate, which sets the transfer's pace.
-    func deliverCopy(of bytes: UnsafeRawBufferPointer)
+    /// Delivers bytes that have been counted, or will be, to the delegate, which sets the transfer's pace.
+    func deliver(counted bytes: UnsafeRawBufferPointer)
 
     /// The bytes that follow belong to another part of the body.
     func beginPart(_ head: PartHead) throws(URLError)

@@ -1,12 +1,32 @@
 import Foundation
 
-/// Turns a data task whose response waits for its answer into a download or stream task. Loop only, and not between the task's end and its
-/// outcome: see `TaskHandle.convert`.
+/// Turns a data task whose response waits for its answer into a download or stream task, or divides its body. Loop only, and not between the
+/// task's end and its outcome: see `TaskHandle.convert`.
 struct TaskConversion {
     private let handle: TaskHandle
 
     init(_ handle: TaskHandle) {
         self.handle = handle
+    }
+
+    // MARK: - Parts
+
+    /// What has arrived is divided by `sink`, and what follows as it comes.
+    func divide(_ sink: DelegateSink) {
+        let pieces = handle.shared.withLock { shared -> [Data]? in
+            guard shared.mayBecomeAnother, shared.undecided.take() != nil else { return nil }
+            _ = shared.machine.setBacklogged(false)
+            return shared.mailbox.takeBody()
+        }
+        guard let pieces else { return }
+        do throws(URLError) {
+            try sink.divide(pieces)
+            handle.allow()
+            handle.loader?.phase.switchingTransfer?.responseAllowed()
+            handle.loader?.run()
+        } catch {
+            fail(error)
+        }
     }
 
     // MARK: - A download task
@@ -34,12 +54,16 @@ struct TaskConversion {
             handle.loader?.phase.switchingTransfer?.responseAllowed()
             handle.loader?.run()
         } catch {
-            handle.shared.withLock { shared in
-                if shared.outcome != nil { shared.outcome = .failure(error) }
-            }
-            handle.loader?.fail(error)
-            handle.allow()
+            fail(error)
         }
+    }
+
+    private func fail(_ error: URLError) {
+        handle.shared.withLock { shared in
+            if shared.outcome != nil { shared.outcome = .failure(error) }
+        }
+        handle.loader?.fail(error)
+        handle.allow()
     }
 
     /// The transfer was over before the answer came.

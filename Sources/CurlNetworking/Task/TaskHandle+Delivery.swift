@@ -33,9 +33,11 @@ extension TaskHandle {
     // MARK: - The response's disposition
 
     func answer(_ disposition: URLSession.ResponseDisposition) {
-        guard shared.withLock({ $0.mailbox.isAwaitingAnswer }) else { return }
+        let (isAwaited, undecided) = shared.withLock { ($0.mailbox.isAwaitingAnswer, $0.undecided) }
+        guard isAwaited else { return }
         switch disposition {
         case .allow:
+            if let undecided { return submit { self.convert { TaskConversion(self).divide(undecided) } } }
             allow()
             if asksForUpgrade { submit { self.loader?.phase.switchingTransfer?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
@@ -59,8 +61,12 @@ extension TaskHandle {
 // MARK: - The body, on the loop
 
 extension TaskHandle: SinkOwner {
-    func ask(about response: URLResponse) {
-        post(.question(.disposition(of: response)))
+    func ask(about response: URLResponse, dividing sink: DelegateSink?) {
+        let schedules = shared.withLock { shared in
+            shared.undecided = sink
+            return shared.mailbox.post(.question(.disposition(of: response)))
+        }
+        if schedules { scheduleAtEndOfRound() }
     }
 
     func count(_ bytes: Int64, isTold: Bool) {
@@ -97,7 +103,7 @@ extension TaskHandle: SinkOwner {
 
     var wantsCopy: Bool { shared.withLock { $0.wantsCopy } }
 
-    func deliverCopy(of bytes: UnsafeRawBufferPointer) {
+    func deliver(counted bytes: UnsafeRawBufferPointer) {
         if shared.withLock({ $0.append(bytes, expected: nil) }) { scheduleAtEndOfRound() }
     }
 

@@ -160,8 +160,8 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         work = .over
     }
 
-    /// Makes another task of this one: now or, if its end is certain, once the outcome is there. Until then an upload's resume data may
-    /// still be written. Loop.
+    /// Makes another task of this one, or divides its body: now or, if its end is certain, once the outcome is there. Until then an upload's
+    /// resume data may still be written. Loop.
     func convert(_ conversion: @escaping () -> Void) {
         guard shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) else { return conversion() }
         if self.conversion == nil { self.conversion = conversion }

@@ -16,6 +16,8 @@ struct TaskState {
     var hasBecomeAnother = false
     /// It has become a stream task, and its end waits until all of the response has been read.
     var isBeingRead = false
+    /// What divides the response's body into parts, if the delegate allows it. Used on the loop.
+    var undecided: DelegateSink?
     var delegates = DelegateSet.none
     var currentRequest: URLRequest?
     var response: URLResponse?

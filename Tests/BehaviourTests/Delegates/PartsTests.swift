@@ -123,7 +123,8 @@ struct PartsTests {
     func manyFieldsAndParts() async {
         await #expect(processExitsWith: .success) {
             let gate = Gate()
-            let delegate = Parts { _ in
+            let delegate = Parts {
+                guard $0?.value(forHTTPHeaderField: "X-Number") != nil else { return .allow }
                 gate.waitBlocking()
                 return .cancel
             }
@@ -136,7 +137,7 @@ struct PartsTests {
             let before = ProcessUsage().resident
             try ProcessUsage.resetPeak()
             rig.session.dataTask(with: rig.url("/parts")).resume()
-            try await delegate.story.wait { !$0.isEmpty }
+            try await delegate.story.wait { $0.count == 2 }
             // Within them the loop takes what it wants of the parts.
             for _ in 0..<3 { _ = try await rig.session.data(from: rig.url("/")) }
             gate.open()
@@ -159,6 +160,80 @@ struct PartsTests {
         rig.session.dataTask(with: rig.url("/")).resume()
         try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
         #expect(delegate.story.value.last == "completed \(URLError.Code.cannotParseResponse.rawValue)")
+    }
+
+    @Test("An answer that comes after the body divides it all the same, up to its last byte")
+    func lateAnswer() async throws {
+        let body = "preamble\r\n" + Self.part(1) + "--frame\r\nX-Number: 2\r\n\r\npart 2\r\n--fra"
+        let story = try await storyAnsweredLate(of: body)
+        #expect(
+            story == [
+                "200 multipart/x-mixed-replace none true", "200 text/plain 1 true", "data part 1",
+                story[3], "data part 2\r\n--fra", "completed 0",
+            ]
+        )
+        #expect(story[3].hasSuffix(" 2 true"))
+    }
+
+    @Test("A part whose head has no end fails the task, also if the answer comes after it")
+    func lateFailure() async throws {
+        let body = Self.part(1) + "--frame\r\n" + String(repeating: "X: 1\r\n", count: 10_000)
+        let story = try await storyAnsweredLate(of: body)
+        #expect(story.first == "200 multipart/x-mixed-replace none true")
+        #expect(story.last == "completed \(URLError.Code.cannotParseResponse.rawValue)")
+    }
+
+    /// What a delegate hears that answers when the whole body has arrived.
+    private func storyAnsweredLate(of body: String) async throws -> [String] {
+        let gate = Gate()
+        let delegate = Parts { _ in
+            gate.waitBlocking()
+            return .allow
+        }
+        let rig = try Rig(delegate: delegate) { request in
+            .text(request.path == "/parts" ? body : "", contentType: Self.mixedReplace)
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/parts"))
+        task.resume()
+        try await delegate.story.wait { !$0.isEmpty }
+        // It gets the only connection when the body is complete.
+        _ = try await rig.session.data(from: rig.url("/"))
+        gate.open()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        #expect(task.countOfBytesReceived == Int64(body.utf8.count))
+        return delegate.story.value
+    }
+
+    @Test("A download that the task becomes gets the body as it is, early or late", arguments: [true, false])
+    func download(isBodyComplete: Bool) async throws {
+        let gate = Gate()
+        let first = "preamble\r\n" + Self.part(1) + "--frame\r\nX-Nu"
+        let rest = "mber: 2\r\n\r\npart 2\r\n--frame--\r\nepilogue"
+        let answers = DispositionTests.Answers([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.path == "/parts" else { return .text("") }
+            return .pieces(
+                [.bytes(first)] + (isBodyComplete ? [] : [.waitFor(gate)]) + [.bytes(rest)],
+                contentType: Self.mixedReplace
+            )
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/parts"))
+        task.resume()
+        try await answers.wait { !$0.isEmpty }
+        if isBodyComplete { _ = try await rig.session.data(from: rig.url("/")) }
+        answers.value[0](.becomeDownload)
+        try await delegate.wait(for: task) { $0 == .becameDownload }
+        gate.open()
+        let download = try #require(delegate.download(of: task))
+        try await delegate.success(of: download)
+        #expect(delegate.body(of: download) == Data((first + rest).utf8))
     }
 
     @Test("Handlers and async calls get the body as it is")

@@ -115,10 +115,10 @@ final class SinkRig: SinkOwner {
     private(set) var parts: [PartHead] = []
     var wantsCopy = false
 
-    func ask(about response: URLResponse) { asked.append(response) }
+    func ask(about response: URLResponse, dividing sink: DelegateSink?) { asked.append(response) }
     func count(_ bytes: Int64, isTold: Bool) { counted += bytes }
     func deliver(_ bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
-    func deliverCopy(of bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
+    func deliver(counted bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
     func beginPart(_ head: PartHead) throws(URLError) { parts.append(head) }
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) { delivered.append(contentsOf: bytes) }
     func whenShown(_ action: @escaping () -> Void) { action() }
