@@ -73,6 +73,7 @@ extension CurlNetworking.URLSessionConfiguration {
         copy.urlCache = stock.urlCache
         if let proxies = stock.connectionProxyDictionary { copy.connectionProxyDictionary = proxies }
         copy.protocolClasses = []
+        copy.dividesParts = false
         return copy
     }
 }

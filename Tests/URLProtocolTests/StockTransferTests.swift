@@ -86,6 +86,23 @@ struct StockTransferTests {
         #expect(server.hasOurRequestsOnly)
     }
 
+    @Test("A multipart/x-mixed-replace body comes undivided, to a delegate and to a handler")
+    func parts() async throws {
+        let body = "preamble\r\n--frame\r\nX-Number: 1\r\n\r\npart 1\r\n--frame--\r\nepilogue"
+        let server = try LoopbackServer { _ in .text(body, contentType: "multipart/x-mixed-replace; boundary=frame") }
+        defer { server.stop() }
+        let delegate = StockDelegate()
+        let session = StockSession.make(delegate: delegate)
+        defer { session.finishTasksAndInvalidate() }
+        session.dataTask(with: server.url("/")).resume()
+        let state = try await delegate.end()
+        #expect(state.events == ["response 200"])
+        #expect(state.body == Data(body.utf8))
+        let (data, _) = try await session.data(from: server.url("/"))
+        #expect(data == Data(body.utf8))
+        #expect(server.hasOurRequestsOnly)
+    }
+
     @Test("An upload from data, one from a file, and one from a stream", arguments: ["data", "file", "stream"])
     func upload(kind: String) async throws {
         let server = try LoopbackServer { .echoBody($0) }

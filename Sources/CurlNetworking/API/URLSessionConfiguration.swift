@@ -45,6 +45,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var enablesEarlyData = false
         var usesClassicLoadingMode = true
         var curl = CurlOptions()
+        var dividesParts = true
     }
 
     private init(values: Values) {
@@ -362,6 +363,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var curl: CurlOptions {
         get { current.curl }
         set { lock.withLock { values.curl = newValue } }
+    }
+
+    /// Whether a delegate gets a response for each part of a `multipart/x-mixed-replace` body. Not for sessions below a stock one, whose
+    /// delegate gets such a body as it is.
+    package var dividesParts: Bool {
+        get { current.dividesParts }
+        set { lock.withLock { values.dividesParts = newValue } }
     }
 
     /// The name of the folder with the state of background transfers, in place of the program's own name: programs that set the

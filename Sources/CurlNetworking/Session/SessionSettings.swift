@@ -27,6 +27,8 @@ final class SessionSettings: Sendable {
     let transportSecurity: TransportSecurityStore?
     let proxies: ProxyRules
     let temporaryDirectory: URL
+    /// Whether a delegate gets the parts of a body one by one.
+    let dividesParts: Bool
     let protocolClasses: [ProtocolClass]
     /// nil for no cookies.
     private let cookieStore: CookieStore?
@@ -89,6 +91,7 @@ final class SessionSettings: Sendable {
         protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory
+        dividesParts = configuration.dividesParts
         let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
         cookieStore = cookies
         sentCookies = configuration.httpShouldSetCookies ? cookies : nil

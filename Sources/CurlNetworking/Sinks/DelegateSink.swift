@@ -16,17 +16,20 @@ final class DelegateSink: Sink, @unchecked Sendable {
     }
 
     private unowned let owner: any SinkOwner
+    private let dividesParts: Bool
     private var body = Body.undivided
 
-    init(_ owner: any SinkOwner) {
+    /// - Parameter dividesParts: Whether a multipart/x-mixed-replace body is split at all.
+    init(_ owner: any SinkOwner, dividesParts: Bool = true) {
         self.owner = owner
+        self.dividesParts = dividesParts
     }
 
     /// libcurl reads up to 101 buffers before it can be paused.
     var bufferSize: Int? { 16 * 1024 }
 
     func begin(_ response: AcceptedResponse) {
-        let parts = response.head.flatMap { BodyParts($0, at: response.request?.url) }
+        let parts = dividesParts ? response.head.flatMap { BodyParts($0, at: response.request?.url) } : nil
         body = parts.map { .undecided($0, isComplete: false) } ?? .undivided
         owner.ask(about: response.response, dividing: parts == nil ? nil : self)
     }

@@ -91,10 +91,10 @@ protocol SinkOwner: AnyObject {
 }
 
 extension Consumer {
-    /// The sink for the body that the consumer gets.
-    func makeSink(_ owner: any SinkOwner, makeFileSink: () -> FileSink) -> any Sink {
+    /// The sink for the body that the consumer gets. See `DelegateSink.init` for `dividesParts`.
+    func makeSink(_ owner: any SinkOwner, dividesParts: Bool, makeFileSink: () -> FileSink) -> any Sink {
         switch self {
-        case .delegate: DelegateSink(owner)
+        case .delegate: DelegateSink(owner, dividesParts: dividesParts)
         case .bytes(let stream): ReaderSink(stream, owner)
         case .stream(let port): StreamSink(port)
         case .downloadDelegate, .fileHandler, .file: makeFileSink()

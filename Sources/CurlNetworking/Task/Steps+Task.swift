@@ -24,7 +24,7 @@ extension Steps.Facts {
 extension Consumer {
     /// The sink of a task that begins. Its loop.
     func makeSink(for handle: TaskHandle) -> any Sink {
-        makeSink(handle) {
+        makeSink(handle, dividesParts: handle.session.settings.dividesParts) {
             FileSink(
                 handle,
                 in: handle.session.settings.temporaryDirectory,
