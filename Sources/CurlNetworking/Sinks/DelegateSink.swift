@@ -18,6 +18,7 @@ final class DelegateSink: Sink, @unchecked Sendable {
     private unowned let owner: any SinkOwner
     private let dividesParts: Bool
     private var body = Body.undivided
+    private(set) var accepted: AcceptedResponse?
 
     /// - Parameter dividesParts: Whether a multipart/x-mixed-replace body is split at all.
     init(_ owner: any SinkOwner, dividesParts: Bool = true) {
@@ -29,6 +30,7 @@ final class DelegateSink: Sink, @unchecked Sendable {
     var bufferSize: Int? { 16 * 1024 }
 
     func begin(_ response: AcceptedResponse) {
+        accepted = response
         let parts = dividesParts ? response.head.flatMap { BodyParts($0, at: response.request?.url) } : nil
         body = parts.map { .undecided($0, isComplete: false) } ?? .undivided
         owner.ask(about: response.response, dividing: parts == nil ? nil : self)

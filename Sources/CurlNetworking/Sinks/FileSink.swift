@@ -10,7 +10,7 @@ final class FileSink: Sink {
 
     private var file: DownloadFile?
     /// The response that the file's latest bytes belong to.
-    private var accepted: (head: ResponseHead, request: URLRequest)?
+    private var acceptedHead: (head: ResponseHead, request: URLRequest)?
     private var expected: Int64 = 0
     /// The validator of the partial file: the response with the rest need not repeat it.
     var partValidator: Resumption.Validator?
@@ -26,11 +26,20 @@ final class FileSink: Sink {
     }
 
     /// A sink for a body whose beginning has already been received.
-    init(_ owner: any SinkOwner, in directory: URL, for request: URLRequest?, writing pieces: [Data]) throws(URLError) {
+    ///
+    /// - Parameter response: The body's response; nil if nothing follows.
+    init(
+        _ owner: any SinkOwner,
+        in directory: URL,
+        for request: URLRequest?,
+        of response: AcceptedResponse?,
+        writing pieces: [Data]
+    ) throws(URLError) {
         self.owner = owner
         self.directory = directory
         originalRequest = request
         resumeData = nil
+        if let response { note(response) }
         let file = try DownloadFile(in: directory)
         do throws(URLError) {
             for piece in pieces {
@@ -65,9 +74,13 @@ final class FileSink: Sink {
     var bufferSize: Int? { 256 * 1024 }
 
     func makeRoom(for response: AcceptedResponse) throws(URLError) {
-        if let head = response.head, let request = response.request { accepted = (head, request) }
-        expected = response.expected
+        note(response)
         if file == nil { file = try DownloadFile(in: directory) }
+    }
+
+    private func note(_ response: AcceptedResponse) {
+        if let head = response.head, let request = response.request { acceptedHead = (head, request) }
+        expected = response.expected
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
@@ -104,7 +117,7 @@ final class FileSink: Sink {
     }
 
     /// The resume data the task was created with, until the server has responded.
-    private var untouched: ResumeData? { accepted == nil ? resumeData : nil }
+    private var untouched: ResumeData? { acceptedHead == nil ? resumeData : nil }
 
     private func keep(after error: URLError) -> Data? {
         if let untouched { return untouched.encoded() }
@@ -125,7 +138,7 @@ final class FileSink: Sink {
 
     /// nil if the server sent nothing to validate with.
     private var validator: Resumption.Validator? {
-        accepted.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) } ?? partValidator
+        acceptedHead.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) } ?? partValidator
     }
 
     private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {

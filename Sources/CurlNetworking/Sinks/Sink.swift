@@ -32,6 +32,9 @@ protocol Sink: AnyObject {
     /// The body is delivered in parts that are responses of their own.
     var isDivided: Bool { get }
 
+    /// The response whose body it gets, for a sink that takes its place; nil for one that is never replaced.
+    var accepted: AcceptedResponse? { get }
+
     /// Whether the task can't succeed without a response.
     var needsResponse: Bool { get }
 }
@@ -46,6 +49,7 @@ extension Sink {
     func abandon(after error: URLError, isKept: Bool) -> Data? { nil }
     var wholeBody: Data? { nil }
     var isDivided: Bool { false }
+    var accepted: AcceptedResponse? { nil }
     var needsResponse: Bool { true }
 }
 

@@ -37,4 +37,5 @@ final class TeeSink: Sink {
     func finish() throws(URLError) -> Outcome { try sink.finish() }
     func abandon(after error: URLError, isKept: Bool) -> Data? { sink.abandon(after: error, isKept: isKept) }
     var wholeBody: Data? { copy }
+    var accepted: AcceptedResponse? { sink.accepted }
 }

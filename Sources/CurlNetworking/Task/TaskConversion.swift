@@ -39,7 +39,13 @@ struct TaskConversion {
         do throws(URLError) {
             let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
             let directory = handle.session.settings.temporaryDirectory
-            let sink = try FileSink(handle, in: directory, for: handle.originalRequest, writing: pieces)
+            let sink = try FileSink(
+                handle,
+                in: directory,
+                for: handle.originalRequest,
+                of: handle.loader?.sink.accepted,
+                writing: pieces
+            )
             let isOver = handle.shared.withLock { shared in
                 shared.task = URLSessionDownloadTask(engine: handle)
                 shared.hasBecomeAnother = true

@@ -154,6 +154,24 @@ struct BecomeDownloadTests {
         #expect(directory.content.isEmpty)
     }
 
+    @Test("It can be paused and resumed like any download")
+    func resuming() async throws {
+        let origin = try ResumeOrigin()
+        let directory = try TemporaryDirectory()
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
+        let session = URLSession.forDownloads(to: directory, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: origin.url)
+        task.resume()
+        try await delegate.wait(for: task) { $0.isWritten(upTo: ResumeOrigin.heldAt) }
+        let download = try #require(delegate.download(of: task))
+        #expect(await download.checkpoint() != nil)
+        let data = try #require(await download.cancelByProducingResumeData())
+        let resumed = try await ResumedDownload(data, in: directory)
+        #expect(resumed.error == nil && resumed.body == ResumeOrigin.bytes)
+        #expect(resumed.events.contains(.resumed(offset: ResumeOrigin.heldAt, expected: ResumeOrigin.length)))
+    }
+
     @Test("Where no file can be made the task fails with a clear error")
     func unwritable() async throws {
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
