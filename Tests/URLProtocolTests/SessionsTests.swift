@@ -28,7 +28,7 @@ struct SessionsTests {
     func ended() throws {
         let stock = FoundationNetworking.URLSession(configuration: .ephemeral)
         let sessions = Sessions()
-        weak var session = sessions.session(below: stock)
+        weak let session = sessions.session(below: stock)
         #expect(session != nil)
         sessions.configuration = .ephemeral
         #expect(session == nil)
