@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     @Suite("Uploads")
@@ -22,6 +23,29 @@ extension BackgroundTests {
             #expect(rig.delegate.body(of: task) == content)
             #expect(task.countOfBytesSent == 300_000)
             try await rig.finish()
+        }
+
+        @Test("An upload that is cancelled amid a long response ends, and is told nothing more of that")
+        func cancelledResponse() async throws {
+            let rig = try BackgroundRig { _ in .generated(length: 2_000_000, seed: 9) }
+            defer { rig.end() }
+            let delegate = RecordingDelegate(onEvent: { task, event in
+                guard let task, event.name == "data" else { return }
+                // After that, as much waits for the delegate as may.
+                (task.engine as? BackgroundEngine)?.client.queue.sync {}
+                task.cancel()
+            })
+            let session = rig.session(delegate)
+            let task = session.uploadTask(
+                with: URLRequest(rig.url("/"), method: "POST"),
+                fromFile: try rig.directory.file(Data("dear".utf8))
+            )
+            task.resume()
+            #expect(try await delegate.completion(of: task)?.code == .cancelled)
+            #expect(delegate.events(of: task).count { $0.name == "data" } == 1)
+            session.finishTasksAndInvalidate()
+            try await delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
         }
 
         @Test("A file that was changed or removed before it could be sent fails the task", arguments: [true, false])

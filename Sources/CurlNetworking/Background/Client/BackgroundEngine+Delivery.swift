@@ -148,7 +148,7 @@ extension BackgroundEngine {
     }
 
     /// Passes on the body of the response to an upload, a piece at a time, and then completes the task. Called when the task has ended,
-    /// and whenever the delegate has taken some.
+    /// whenever the delegate has taken some, and when the owner wants no more of it.
     func readBody() {
         if case .passedOn = body { return }
         while case .file(let file) = body {
@@ -160,9 +160,11 @@ extension BackgroundEngine {
                 break
             }
             if bytes.isEmpty { break }
-            let (schedules, isFull) = shared.withLock { shared in
-                bytes.withUnsafeBytes { shared.mailbox.append($0, expected: nil) }
+            let appended = shared.withLock { shared in
+                shared.machine.cancellation == nil
+                    ? bytes.withUnsafeBytes { shared.mailbox.append($0, expected: nil) } : nil
             }
+            guard let (schedules, isFull) = appended else { break }
             if schedules { scheduleDelivery() }
             if isFull { return }
         }

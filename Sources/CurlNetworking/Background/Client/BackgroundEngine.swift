@@ -86,6 +86,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     func cancel(_ task: URLSessionTask) {
         discard(task)
+        // The bytes whose delivery would have asked for more may just have been dropped.
+        consumerCaughtUp()
     }
 
     func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
