@@ -29,6 +29,18 @@ struct TimeoutClockTests {
         #expect(clock.remaining(of: 120, at: after(5000)) == .zero)
     }
 
+    @Test("It may be started for later, and waits for that")
+    func later() {
+        var clock = TimeoutClock(earlier: 100)
+        _ = clock.start(at: after(50))
+        #expect(clock.isWaiting(at: after(20)))
+        #expect(clock.elapsed(at: after(20)) == 100)
+        #expect(clock.remaining(of: 120, at: after(20)) == .seconds(50))
+        #expect(!clock.isWaiting(at: after(60)))
+        #expect(clock.elapsed(at: after(60)) == 110)
+        #expect(clock.remaining(of: 120, at: after(60)) == .seconds(10))
+    }
+
     @Test("It never counts backwards, whatever it is asked for")
     func backwards() {
         var clock = TimeoutClock(earlier: 1)

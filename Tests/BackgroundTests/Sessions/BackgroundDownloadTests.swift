@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     @Suite("Downloads")
@@ -43,6 +44,48 @@ extension BackgroundTests {
             #expect(request.header("X-Own") == "o")
             #expect(request.header("X-Session") == "s")
             #expect(request.header("Authorization") == "Bearer b")
+        }
+
+        @Test("A task's time begins with its begin date, which may be changed")
+        func timeBeforeBeginDate() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let task = rig.session.downloadTask(with: rig.url("/"))
+            let number = task.taskIdentifier
+            /// How much time it has used up when the agent writes down a change.
+            func elapsed(priority: Float) async throws -> TimeInterval {
+                task.priority = priority
+                try await rig.waitForRecord(of: task) { $0.contains("\"priority\":\(priority)") }
+                let record = try #require(rig.record(ofTask: number))
+                return try WireCoding.decoder.decode(TaskRecord.self, from: Data(record.utf8)).elapsed
+            }
+            task.earliestBeginDate = .distantFuture
+            task.resume()
+            #expect(try await elapsed(priority: 0.25) == 0)
+            #expect(try await elapsed(priority: 0.125) == 0)
+            task.earliestBeginDate = .distantPast
+            _ = try await elapsed(priority: 0.75)
+            #expect(try await elapsed(priority: 0.875) > 0)
+        }
+
+        @Test("A task begins at its begin date, and no delegate is asked")
+        func beginDate() async throws {
+            let arrival = Watched<Date?>(nil)
+            let rig = try BackgroundRig { _ in
+                arrival.update { $0 = Date() }
+                return .text("hello")
+            }
+            defer { rig.end() }
+            let delegate = TimelineDelegate()
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.downloadTask(with: rig.url("/"))
+            let date = Date(timeIntervalSinceNow: 0.5)
+            task.earliestBeginDate = date
+            task.resume()
+            try await delegate.success(of: task)
+            #expect(try #require(arrival.value) >= date)
+            #expect(!delegate.story.contains("delayed request"))
         }
 
         @Test("The agent gets the request's cache policy, or the configuration's")

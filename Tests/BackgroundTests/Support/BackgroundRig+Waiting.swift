@@ -23,7 +23,7 @@ extension BackgroundRig {
         try await wait { self.record(ofTask: number).map(condition) == true }
     }
 
-    private func record(ofTask number: Int) -> String? {
+    func record(ofTask number: Int) -> String? {
         let name = stateFiles.first { $0.hasSuffix(".task") && $0.contains("/\(number)-") }
         return name.flatMap { try? String(contentsOf: sessions.appendingPathComponent($0), encoding: .utf8) }
     }

@@ -87,6 +87,10 @@ final class AgentTask: @unchecked Sendable {
         if new.cancellation != nil { return cancel() }
         save()
         if case .running(let attempt) = phase { new.settings.apply(to: attempt.task) }
+        if clock.isWaiting() {
+            stopClock()
+            startClock()
+        }
         guard new.isSuspended != old.isSuspended else { return }
         switch phase {
         case .running(let attempt):
@@ -178,8 +182,10 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - The clock of the time-out
 
+    /// The time before the begin date doesn't count.
     private func startClock() {
-        guard clock.start() else { return }
+        let delay = wish.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
+        guard clock.start(at: delay > 0 ? .after(Duration(timeInterval: delay)) : .now()) else { return }
         session.timeouts.set(self, after: clock.remaining(of: session.resourceTimeout))
     }
 

@@ -7,7 +7,7 @@ struct TimeoutClock {
     /// In seconds.
     private let earlier: TimeInterval
     private var counted: TimeInterval = 0
-    /// Since when it runs; nil while it is stopped.
+    /// Since when it runs, or from when on it will; nil while it is stopped.
     private(set) var started: DispatchTime?
 
     /// - Parameter earlier: The time that earlier agents have counted, in seconds.
@@ -15,11 +15,16 @@ struct TimeoutClock {
         self.earlier = earlier
     }
 
-    /// False if it was running already.
-    mutating func start(at now: DispatchTime = .now()) -> Bool {
+    /// `time` may lie ahead: then it counts from there. False if it was running already.
+    mutating func start(at time: DispatchTime = .now()) -> Bool {
         guard started == nil else { return false }
-        started = now
+        started = time
         return true
+    }
+
+    /// Whether it was started for a time that hasn't come yet.
+    func isWaiting(at now: DispatchTime = .now()) -> Bool {
+        waiting(at: now) > 0
     }
 
     mutating func stop(at now: DispatchTime = .now()) {
@@ -32,14 +37,21 @@ struct TimeoutClock {
         earlier + counted + running(at: now)
     }
 
-    /// The rest of `timeout` seconds.
+    /// When `timeout` seconds are over, from `now`.
     func remaining(of timeout: TimeInterval, at now: DispatchTime = .now()) -> Duration {
-        let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now)
+        let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now) + waiting(at: now)
         return left > 0 ? Duration(timeInterval: left) : .zero
     }
 
     private func running(at now: DispatchTime) -> TimeInterval {
-        guard let started, now > started else { return 0 }
-        return Double(now.uptimeNanoseconds - started.uptimeNanoseconds) / 1e9
+        started.map { Self.seconds(from: $0, to: now) } ?? 0
+    }
+
+    private func waiting(at now: DispatchTime) -> TimeInterval {
+        started.map { Self.seconds(from: now, to: $0) } ?? 0
+    }
+
+    private static func seconds(from start: DispatchTime, to end: DispatchTime) -> TimeInterval {
+        end > start ? Double(end.uptimeNanoseconds - start.uptimeNanoseconds) / 1e9 : 0
     }
 }
