@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     @Suite("Programs and their agent")
@@ -112,6 +113,35 @@ extension BackgroundTests {
             await program.crash()
             gate.open()
             try await rig.wait { rig.file("launched") == Data("a session".utf8) }
+        }
+
+        @Test("The command is run once, even if a program comes and goes without taking an end; then the agent ends")
+        func launchedOnce() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let program = try rig.program(launchCommand: "true")
+            try await program.line(beginningWith: "ready")
+            program.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
+            await program.crash()
+            gate.open()
+            try await rig.waitForLog { $0.contains("launch command: process") }
+            rig.waitForAgentToEnd()
+
+            let configuration = rig.configuration {
+                $0.curl.background.launchCommand = ["true"]
+                $0.curl.background.idleTime = .zero
+            }
+            let hello = Hello(
+                identifier: rig.identifier,
+                settings: SessionDescription(configuration, delegate: nil)
+            )
+            let launcher = AgentLauncher(folder: StateFolder(rig.folder), options: configuration.curl.background)
+            _ = try await AgentInquiry.ask(.hello(hello), launcher)
+            rig.waitForAgentToEnd()
+            #expect(rig.log.components(separatedBy: "attached by").count == 3)
+            #expect(rig.log.components(separatedBy: "launch command:").count == 2)
         }
 
         @Test("The user can end all transfers, and the program is told why")

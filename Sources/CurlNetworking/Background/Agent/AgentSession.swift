@@ -113,6 +113,7 @@ final class AgentSession: @unchecked Sendable {
         attached = channel
         var renewed = SessionRecord(identifier: record.identifier, settings: hello.settings)
         if hello.settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
+        renewed.hasLaunched = record.hasLaunched
         record = renewed
         // Running tasks keep the settings that they began with.
         if running.isEmpty, let transfers = transfers.take() { transfers.invalidateAndCancel() }
@@ -199,6 +200,7 @@ final class AgentSession: @unchecked Sendable {
             }
         }
         guard !new.isEmpty else { return }
+        mayLaunchAgain()
         let ordered = new.values.sorted { $0.identifier < $1.identifier }
         do throws(URLError) {
             if tasks.isEmpty {
@@ -248,7 +250,10 @@ final class AgentSession: @unchecked Sendable {
     }
 
     private func forget(_ key: UUID, _ channel: Channel) {
-        tasks.removeValue(forKey: key)?.forget()
+        if let task = tasks.removeValue(forKey: key) {
+            task.forget()
+            mayLaunchAgain()
+        }
         questions = questions.filter { $0.value.key != key }
         channel.send(.forgotten(key))
         if tasks.isEmpty { folder.remove() }
@@ -354,6 +359,14 @@ final class AgentSession: @unchecked Sendable {
         save()
         let result = LaunchCommand.run(record.settings.launchCommand, for: record.identifier)
         log("launch command: \(result)")
+        changed()
+    }
+
+    /// The program does something about its tasks. One that only comes and goes isn't launched again.
+    private func mayLaunchAgain() {
+        guard record.hasLaunched else { return }
+        record.hasLaunched = false
+        if !tasks.isEmpty { save() }
     }
 
     // MARK: - Questions

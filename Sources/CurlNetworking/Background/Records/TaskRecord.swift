@@ -72,7 +72,7 @@ struct SessionRecord: Codable, Sendable {
     var settings: SessionDescription
     /// Whether the program's delegate answers challenges about connections; nil until it has been asked.
     var answersChallenges: Bool?
-    /// The launch command has been run, and no program has attached since.
+    /// The launch command has been run, and since then no task has come, and no end was acknowledged.
     var hasLaunched = false
 
     init(identifier: String, settings: SessionDescription) {
