@@ -160,9 +160,11 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func retry(after error: URLError, resumeData: Data?) {
-        phase = .retrying
+        // Suspended when its attempt had failed already, it begins another when it is resumed.
+        phase = wish.isSuspended ? .idle : .retrying
         if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
         save()
+        guard case .retrying = phase else { return }
         let delay = backoff.delay(jitter: .random(in: 0...1))
         session.log("task \(record.submission.identifier): \(error.code.rawValue), another attempt in \(delay)")
         wait += 1
