@@ -32,6 +32,11 @@ extension BackgroundTests {
             #expect(rig.delegate.body(of: task) == Data("done".utf8))
             #expect(rig.delegate.completionCount(of: task) == 1)
             #expect(task.countOfBytesSent == 1_000_000)
+            let sent = rig.delegate.events(of: task).reduce(Int64(0)) { sum, event in
+                guard case .sent(let growth, _, _) = event else { return sum }
+                return sum + growth
+            }
+            #expect(sent == 1_000_000)
         }
 
         @Test("After its agent was killed, an upload goes on from where the server has it")

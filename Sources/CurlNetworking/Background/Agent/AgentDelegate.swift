@@ -40,7 +40,8 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
-        self.session?.task(for: task)?.sent(totalBytesSent, of: totalBytesExpectedToSend, task)
+        let own = self.session?.task(for: task)
+        own?.sent(bytesSent, total: totalBytesSent, of: totalBytesExpectedToSend, task)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {

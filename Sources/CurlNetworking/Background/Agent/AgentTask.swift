@@ -237,8 +237,15 @@ final class AgentTask: @unchecked Sendable {
         session.send(.event(key, .resumed(offset: offset, expectedTotalBytes: expected)))
     }
 
-    func sent(_ total: Int64, of expected: Int64, _ task: URLSessionTask) {
-        progress.counters.sent = total
+    /// - Parameter growth: All of `total` if the body is sent from its beginning.
+    func sent(_ growth: Int64, total: Int64, of expected: Int64, _ task: URLSessionTask) {
+        if growth == total {
+            progress.counters.requests += 1
+            progress.counters.sent = total
+        } else {
+            // Bytes that were lost are sent again.
+            progress.counters.sent = max(progress.counters.sent, total)
+        }
         progress.counters.expectedToSend = expected
         note(task)
         backoff.noteProgress(to: total)
@@ -274,7 +281,6 @@ final class AgentTask: @unchecked Sendable {
 
     /// Reports progress to the program, together with other tasks', a little later.
     private func note(_ task: URLSessionTask) {
-        progress.counters.requests = task.engine?.snapshot.counters.requests ?? 0
         if progress.response == nil { progress.response = ResponseDescription(task.response) }
         session.noteProgress(of: self)
     }
@@ -305,7 +311,9 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func succeed(_ attempt: AgentAttempt) {
+        let requests = progress.counters.requests
         progress.counters = attempt.task.engine?.snapshot.counters ?? TaskCounters()
+        progress.counters.requests = requests
         do throws(URLError) {
             end(nil, file: try attempt.takeFile(), resumeData: nil)
         } catch {

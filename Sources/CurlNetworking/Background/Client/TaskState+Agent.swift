@@ -28,7 +28,10 @@ extension TaskState {
     }
 
     private mutating func show(_ progress: TaskProgress) {
+        let sent = counters.sent
         counters = progress.counters
+        // What an earlier agent has sent still counts.
+        if counters.requests == 0 { counters.sent = max(sent, counters.sent) }
         if var current = progress.currentRequest?.request {
             if current.httpMethod == currentRequest?.httpMethod { current.httpBody = currentRequest?.httpBody }
             currentRequest = current
@@ -42,8 +45,13 @@ extension TaskState {
         show(progress)
         let new = counters
         var schedules = noteProgress()
-        if new.sent != old.sent || new.requests != old.requests && new.sent > 0 {
-            let sent = TaskEvent.SentBytes(total: new.sent, expected: new.expectedToSend, request: new.requests)
+        if new.sent > old.sent || new.requests > old.requests && new.sent > 0 {
+            let sent = TaskEvent.SentBytes(
+                total: new.sent,
+                expected: new.expectedToSend,
+                request: new.requests,
+                isRest: new.requests == 0 ? true : nil
+            )
             schedules = mailbox.post(.event(.sent(sent))) || schedules
         }
         if case .downloadDelegate = consumer, new.received != old.received {

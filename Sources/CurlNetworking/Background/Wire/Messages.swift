@@ -124,6 +124,7 @@ struct TaskListing: Codable, Sendable {
 /// The progress of a task. Each replaces the one before.
 struct TaskProgress: Codable, Sendable {
     var key: UUID
+    /// Its `requests` are those in which this agent has sent the body from its beginning: none if it has only sent the rest of one.
     var counters = TaskCounters()
     /// Without its body, which is the original one's as long as the method is. nil if it is the original one.
     var currentRequest: RequestDescription?
