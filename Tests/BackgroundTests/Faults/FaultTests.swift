@@ -283,7 +283,7 @@ extension BackgroundTests {
 
         // MARK: - systemd
 
-        @Test("A socket that systemd passes is the agent's, and stays when it goes")
+        @Test("A socket that systemd passes is the agent's alone, and stays when it goes")
         func systemd() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
@@ -319,6 +319,9 @@ extension BackgroundTests {
             task.resume()
             try await delegate.success(of: task)
             #expect(rig.agentPid == manager.pid)
+            let listener = try String(contentsOfFile: "/proc/\(manager.pid)/fdinfo/3", encoding: .utf8)
+            let flags = listener.split(separator: "\n").first { $0.hasPrefix("flags:") }?.split(separator: "\t").last
+            #expect(flags.flatMap { Int32($0, radix: 8) }.map { $0 & O_CLOEXEC } == O_CLOEXEC)
             session.finishTasksAndInvalidate()
             try await delegate.invalidation()
             try await rig.wait { rig.stateFiles == [] }

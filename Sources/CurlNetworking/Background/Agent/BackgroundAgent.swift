@@ -116,6 +116,7 @@ final class BackgroundAgent: @unchecked Sendable {
             descriptor = given
             isSocketGiven = true
             _ = fcntl(given, F_SETFL, fcntl(given, F_GETFL) | O_NONBLOCK)
+            _ = fcntl(given, F_SETFD, FD_CLOEXEC)
         } else {
             descriptor = try UnixSocket.listen(StateFolder.socketName, in: folder.url)
         }
