@@ -13,8 +13,11 @@ extension BackgroundTests {
 
         /// How long a file of the agent's may get, in bytes, from now on; nil for any length. To a program a full disk looks the same.
         private func limitFiles(of rig: BackgroundRig, to length: Int?) async throws {
+            try await limit(rig, "--fsize=\(length.map(String.init) ?? "unlimited"):unlimited")
+        }
+
+        private func limit(_ rig: BackgroundRig, _ limit: String) async throws {
             let pid = try #require(rig.agentPid)
-            let limit = "--fsize=\(length.map(String.init) ?? "unlimited"):unlimited"
             let program = try ChildProcess(["prlimit", "--pid", "\(pid)", limit], mergesErrors: true)
             #expect(await program.remainingLines() == [])
             #expect(await program.ending() == .exit(0))
@@ -144,6 +147,25 @@ extension BackgroundTests {
             program.say("download \(rig.url("/")) one")
             try await program.line(beginningWith: "completed one ok")
             await program.crash()
+        }
+
+        // MARK: - Descriptors
+
+        @Test("A program that connects when the agent is out of descriptors has its turn when there are some again")
+        func outOfDescriptors() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            try await rig.delegate.success(of: rig.download())
+            try await limit(rig, "--nofile=3:")
+            let folder = StateFolder(rig.folder)
+            let answer = Task.detached { try AgentInquiry.askIfRunning(.status, folder) }
+            try await rig.waitForLog { $0.contains("can't accept a connection") }
+            try await limit(rig, "--nofile=1024:")
+            guard case .status(let sessions) = try await answer.value else {
+                Issue.record("no status")
+                return
+            }
+            #expect(sessions.map(\.identifier) == [rig.identifier])
         }
 
         // MARK: - Newer programs

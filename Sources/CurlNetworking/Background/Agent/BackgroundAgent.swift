@@ -121,7 +121,7 @@ final class BackgroundAgent: @unchecked Sendable {
             descriptor = try UnixSocket.listen(StateFolder.socketName, in: folder.url)
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [unowned self] in accept(descriptor) }
+        source.setEventHandler { [unowned self] in accept() }
         source.setCancelHandler { close(descriptor) }
         listener?.cancel()
         listener = source
@@ -169,18 +169,30 @@ final class BackgroundAgent: @unchecked Sendable {
         }
     }
 
-    private func accept(_ listener: Int32) {
+    private func accept() {
+        guard let listener else { return }
         while true {
-            let descriptor = Glibc.accept(listener, nil, nil)
+            let descriptor = Glibc.accept(Int32(listener.handle), nil, nil)
             guard descriptor >= 0 else {
-                if errno == EINTR || errno == ECONNABORTED { continue }
-                return
+                switch errno {
+                case EINTR, ECONNABORTED: continue
+                case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pause(listener)
+                default: return
+                }
             }
             // Programs are started only on this queue.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
             greetLater(descriptor)
         }
+    }
+
+    /// For a second: whoever has connected stays in the socket's queue, and would have the agent called again and again.
+    private func pause(_ listener: any DispatchSourceRead) {
+        log.write("can't accept a connection: \(SystemError.current)")
+        listener.suspend()
+        nonisolated(unsafe) let listener = listener
+        queue.asyncAfter(deadline: .now() + 1) { listener.resume() }
     }
 
     /// A program has connected; it hasn't said yet for which session.
@@ -281,7 +293,7 @@ final class BackgroundAgent: @unchecked Sendable {
         queue.asyncAfter(deadline: .after(max(idleTime, arrivalTime))) { [self] in
             guard review == reviews, isIdle else { return }
             // A program may just have connected.
-            if let listener { accept(Int32(listener.handle)) }
+            accept()
             if isIdle { exit("idle") }
         }
     }
