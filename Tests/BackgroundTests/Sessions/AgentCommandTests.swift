@@ -8,8 +8,12 @@ import Testing
 extension BackgroundTests {
     @Suite("The agent's command line and its log")
     struct Commands {
-        private func run(_ words: String...) async throws -> (lines: [String], ending: ChildProcess.Ending) {
-            let program = try ChildProcess([BackgroundRig.agent.path] + words, mergesErrors: true)
+        private func run(
+            _ words: String...,
+            environment: [String: String] = [:]
+        ) async throws -> (lines: [String], ending: ChildProcess.Ending) {
+            let words = [BackgroundRig.agent.path] + words
+            let program = try ChildProcess(words, environment: environment, mergesErrors: true)
             return (await program.remainingLines(), await program.ending())
         }
 
@@ -52,6 +56,36 @@ extension BackgroundTests {
             let error = try #require(rig.delegate.record.value.completions[1]?.first ?? nil)
             #expect(error.code == .cancelled)
             #expect(error.backgroundTaskCancelledReason == .userForceQuitApplication)
+        }
+
+        @Test("--cancel-all says that a folder isn't there, and makes none")
+        func mistyped() async throws {
+            let directory = try TemporaryDirectory()
+            let path = directory.url.appendingPathComponent("none").path
+            let (lines, ending) = try await run("--cancel-all", path)
+            #expect(lines == ["\(path): There are no background sessions."])
+            #expect(ending == .exit(1))
+            #expect(directory.content == [])
+        }
+
+        @Test("Without a name, a folder that can't be asked keeps nobody from the others, and only folders are listed")
+        func allFolders() async throws {
+            let directory = try TemporaryDirectory()
+            let all = directory.url.appendingPathComponent("curlnetworking", isDirectory: true)
+            for name in ["a", "b"] {
+                let sessions = all.appendingPathComponent("\(name)/sessions", isDirectory: true)
+                try FileManager.default.createDirectory(at: sessions, withIntermediateDirectories: true)
+            }
+            try Data().write(to: all.appendingPathComponent("c"))
+            let loop = all.appendingPathComponent("a/agent.socket").path
+            try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: loop)
+            let (lines, ending) = try await run("--status", environment: ["XDG_STATE_HOME": directory.url.path])
+            #expect(lines.count == 2)
+            #expect(lines.first?.hasPrefix("\(all.path)/a: The agent can't be reached") == true)
+            #expect(lines.last == "\(all.path)/b: no agent runs")
+            #expect(ending == .exit(1))
+            let file = try await run("--status", all.appendingPathComponent("c").path)
+            #expect(file.lines == ["\(all.path)/c: no agent runs"])
         }
 
         @Test("--print-systemd-units names the socket, the folder and the program, as systemd reads them")

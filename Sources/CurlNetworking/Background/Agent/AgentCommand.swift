@@ -23,7 +23,7 @@ package enum AgentCommand {
     /// Does what `arguments`, without the program's name, say; returns the exit status.
     package static func run(_ arguments: [String]) -> Int32 {
         AgentProcess.runIfAsked()
-        guard let option = arguments.first, arguments.count <= 2 else { return complain(usage) }
+        guard let option = arguments.first, arguments.count <= 2 else { return complainOfUse(usage) }
         let folders = arguments.count == 2 ? [folder(arguments[1])] : allFolders
         switch option {
         case "--help":
@@ -35,7 +35,7 @@ package enum AgentCommand {
             for folder in folders { print(units(for: folder)) }
             return 0
         case "--systemd" where arguments.count == 2: return runForSystemd(folders[0])
-        default: return complain(usage)
+        default: return complainOfUse(usage)
         }
     }
 
@@ -46,32 +46,45 @@ package enum AgentCommand {
     private static var allFolders: [StateFolder] {
         let all = StateFolder(named: "any").url.deletingLastPathComponent()
         let names = (try? FileManager.default.contentsOfDirectory(atPath: all.path)) ?? []
-        return names.sorted().map { StateFolder(all.appendingPathComponent($0, isDirectory: true)) }
+        return names.sorted().map { StateFolder(all.appendingPathComponent($0, isDirectory: true)) }.filter(\.isInUse)
     }
 
-    private static func complain(_ text: String) -> Int32 {
+    private static func complain(_ text: String) {
         FileHandle.standardError.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    }
+
+    private static func complainOfUse(_ text: String) -> Int32 {
+        complain(text)
         return AgentProcess.Status.usage
+    }
+
+    /// Does something about each folder, whatever becomes of the others; returns the exit status.
+    private static func each(_ folders: [StateFolder], _ body: (StateFolder) throws(URLError) -> Void) -> Int32 {
+        var status = EXIT_SUCCESS
+        for folder in folders {
+            do throws(URLError) {
+                try body(folder)
+            } catch {
+                complain("\(folder.url.path): \(error.localizedDescription)")
+                status = EXIT_FAILURE
+            }
+        }
+        return status
     }
 
     // MARK: - Looking, and cancelling
 
     private static func status(of folders: [StateFolder]) -> Int32 {
-        for folder in folders {
-            do throws(URLError) {
-                switch try AgentInquiry.askIfRunning(.status, folder) {
-                case .status(let sessions):
-                    print("\(folder.url.path):")
-                    for session in sessions { print(table(of: session)) }
-                    if sessions.isEmpty { print("  no sessions") }
-                case .refused(.other(let reason)): print("\(folder.url.path): \(reason)")
-                default: print("\(folder.url.path): no agent runs")
-                }
-            } catch {
-                return complain(error.localizedDescription)
+        each(folders) { (folder) throws(URLError) in
+            switch try AgentInquiry.askIfRunning(.status, folder) {
+            case .status(let sessions):
+                print("\(folder.url.path):")
+                for session in sessions { print(table(of: session)) }
+                if sessions.isEmpty { print("  no sessions") }
+            case .refused(.other(let reason)): print("\(folder.url.path): \(reason)")
+            default: print("\(folder.url.path): no agent runs")
             }
         }
-        return 0
     }
 
     /// Leaves out anything that a terminal would take as a command.
@@ -94,16 +107,15 @@ package enum AgentCommand {
     }
 
     private static func cancelAll(in folders: [StateFolder]) -> Int32 {
-        for folder in folders {
-            var options = CurlOptions.Background()
-            options.agent = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            do throws(URLError) {
-                _ = try AgentInquiry.askNow(.cancelAll(session: nil), AgentLauncher(folder: folder, options: options))
-            } catch {
-                return complain(error.localizedDescription)
+        var options = CurlOptions.Background()
+        options.agent = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        return each(folders) { (folder) throws(URLError) in
+            // An agent would make the folder.
+            guard folder.isInUse else {
+                throw URLError(.fileDoesNotExist, folder.url, "There are no background sessions.")
             }
+            _ = try AgentInquiry.askNow(.cancelAll(session: nil), AgentLauncher(folder: folder, options: options))
         }
-        return 0
     }
 
     // MARK: - systemd
@@ -141,7 +153,7 @@ package enum AgentCommand {
     private static func runForSystemd(_ folder: StateFolder) -> Int32 {
         let environment = ProcessInfo.processInfo.environment
         guard environment["LISTEN_PID"] == "\(getpid())", environment["LISTEN_FDS"] == "1" else {
-            return complain("curlnetworking-agent: systemd has passed no socket")
+            return complainOfUse("curlnetworking-agent: systemd has passed no socket")
         }
         AgentProcess.run(folder, idleTime: CurlOptions.Background().idleTime, socket: 3)
     }

@@ -28,7 +28,7 @@ enum AgentInquiry {
         do throws(SystemError) {
             descriptor = try UnixSocket.connect(StateFolder.socketName, in: folder.url)
         } catch {
-            if error.code == ENOENT || error.code == ECONNREFUSED { return nil }
+            if [ENOENT, ENOTDIR, ECONNREFUSED].contains(error.code) { return nil }
             throw AgentLauncher.failure("The agent can't be reached: \(error).", error)
         }
         let queue = DispatchQueue(label: "CurlNetworking.inquiry")

@@ -41,6 +41,12 @@ struct StateFolder: Sendable, Hashable {
 
     var sessions: URL { url.appendingPathComponent(Self.sessionsName, isDirectory: true) }
 
+    /// Whether an agent has ever worked there.
+    var isInUse: Bool {
+        var isDirectory: ObjCBool = false
+        return FileManager.default.fileExists(atPath: sessions.path, isDirectory: &isDirectory) && isDirectory.boolValue
+    }
+
     /// The folder of one session: identifiers may be anything, so it is named by a digest.
     func session(_ identifier: String) -> URL {
         sessions.appendingPathComponent(String(SHA256.digest(of: identifier.utf8).prefix(32)), isDirectory: true)
