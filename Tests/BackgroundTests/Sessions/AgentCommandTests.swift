@@ -93,10 +93,19 @@ extension BackgroundTests {
             let folder = "/srv/50% off"
             let (lines, ending) = try await run("--print-systemd-units", folder)
             #expect(ending == .exit(0))
-            #expect(lines.contains("# ~/.config/systemd/user/curlnetworking-50off.socket"))
+            #expect(lines.first?.hasPrefix("# ~/.config/systemd/user/curlnetworking-50off-") == true)
             #expect(lines.contains("ListenStream=/srv/50%% off/agent.socket"))
             #expect(lines.contains("SocketMode=0600"))
             #expect(lines.contains("ExecStart=\"\(BackgroundRig.agent.path)\" --systemd \"/srv/50%% off\""))
+        }
+
+        @Test("Each folder has units of its own")
+        func unitNames() async throws {
+            var names: Set<String?> = []
+            for folder in ["my-app", "my.app", "myapp", "/srv/my-app"] {
+                names.insert(try await run("--print-systemd-units", folder).lines.first)
+            }
+            #expect(names.count == 4)
         }
 
         @Test("What makes no sense is answered with the usage, and started by hand for systemd it says what is missing")

@@ -121,8 +121,9 @@ package enum AgentCommand {
     // MARK: - systemd
 
     private static func units(for folder: StateFolder) -> String {
-        let name =
-            "curlnetworking-" + folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        // Readable, and no other folder's.
+        let readable = folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        let name = "curlnetworking-\(readable)-\(SHA256.digest(of: folder.url.path.utf8).prefix(8))"
         let program = AgentLauncher.runningProgram ?? "/usr/libexec/curlnetworking-agent"
         // A percent sign begins a specifier.
         let path = folder.url.path.replacingOccurrences(of: "%", with: "%%")
