@@ -82,22 +82,6 @@ struct DNSOverHTTPSTests {
         #expect(Self.names(askedOf: resolver) == ["somewhere.test"])
     }
 
-    @Test("A host's own authorities don't vouch for it")
-    func hostAuthorities() async throws {
-        let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
-        defer { resolver.stop() }
-        let session = Self.session(nginx, resolver) {
-            $0.curl.configureTransfer = nil
-            $0.curl.hosts["somewhere.test"].tls = CurlOptions.TLSOptions()
-            $0.curl.hosts["somewhere.test"].tls?.trustRoots = [.file(nginx.site.authority)]
-        }
-        defer { session.invalidateAndCancel() }
-        let port = try #require(nginx.tls("/").port)
-        let result = await session.load(try #require(URL(string: "https://somewhere.test:\(port)/")))
-        #expect(result.error?.code == .cannotFindHost)
-        #expect(resolver.requestCount == 0)
-    }
-
     @Test("A server whose certificate isn't trusted isn't asked, and nobody else is")
     func untrusted() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
