@@ -45,12 +45,9 @@ struct ConnectionPlan {
         if !settings.names.usesUnixSocket(for: origin) {
             route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
         }
-        if let server = route.server {
-            // libcurl tunnels to another host and port than the URL's, whatever the scheme (CURLOPT_CONNECT_TO).
-            let isElsewhere = settings.names.settings(for: origin)?.connectTo != nil
-            usesTunnel = server.tunnels(to: origin) || isElsewhere && !server.isSOCKS
-        }
-        let connectionSettings = Self.connectionSettings(settings, for: origin, version, through: route)
+        let names = settings.names.settings(for: origin)
+        usesTunnel = route.server?.tunnels(to: origin, connectingElsewhere: names?.connectTo != nil) ?? false
+        let connectionSettings = Self.connectionSettings(settings, for: origin, names, version, through: route)
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }
 
@@ -58,11 +55,12 @@ struct ConnectionPlan {
     private static func connectionSettings(
         _ settings: SessionSettings,
         for origin: Origin,
+        _ names: NameSettings?,
         _ version: CurlOptions.HTTPVersion,
         through route: ProxyRoute
     ) -> [any ConnectionSettings] {
         var all: [any ConnectionSettings] = []
-        if let names = settings.names.settings(for: origin) { all.append(names) }
+        if let names { all.append(names) }
         all += settings.tls.connectionSettings(for: origin, settings.hosts)
         if let server = route.server { all.append(ProxySettings(server, for: origin)) }
         // The rest is for HTTP only.

@@ -106,8 +106,9 @@ extension CurlOptions.ProxyServer {
         user.map { Credential(user: $0, password: password ?? "") }
     }
 
-    /// Whether requests to `origin` go through a tunnel because of what they are.
-    func tunnels(to origin: Origin) -> Bool {
-        !isSOCKS && (origin.isSecure || origin.isStream || alwaysTunnels)
+    /// Whether requests to `origin` go through a tunnel, so that the proxy doesn't see them. libcurl tunnels to another host and port than the
+    /// URL's, whatever the scheme (CURLOPT_CONNECT_TO).
+    func tunnels(to origin: Origin, connectingElsewhere: Bool = false) -> Bool {
+        !isSOCKS && (origin.isSecure || origin.isStream || alwaysTunnels || connectingElsewhere)
     }
 }
