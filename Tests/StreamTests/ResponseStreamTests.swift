@@ -11,6 +11,15 @@ struct ResponseStreamTests {
         return try #require(recorder.record.value.streamTask)
     }
 
+    /// The stream task that a data task of a new session has become.
+    private func stream(from server: LoopbackServer) async throws -> (StreamRecorder, URLSession, URLSessionStreamTask)
+    {
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        session.dataTask(with: server.url("/")).resume()
+        return (recorder, session, try await stream(recorder))
+    }
+
     @Test("The body is read from the stream task, which completes when all of it is", arguments: [0, 5, 100_000])
     func reading(_ length: Int) async throws {
         let body = String(repeating: "abcde", count: length / 5)
@@ -37,11 +46,8 @@ struct ResponseStreamTests {
         let body = "preamble\r\n--frame\r\nX-Number: 1\r\n\r\npart 1\r\n--frame--\r\nepilogue"
         let server = try LoopbackServer { _ in .text(body, contentType: "multipart/x-mixed-replace; boundary=frame") }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         #expect(try await task.rest() == body)
         #expect(try await recorder.completion() == nil)
     }
@@ -50,11 +56,8 @@ struct ResponseStreamTests {
     func writing() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         await #expect(throws: URLError.self) { try await task.write("a") }
         #expect(try await task.rest() == "hello")
         #expect(try await recorder.completion() == nil)
@@ -64,11 +67,8 @@ struct ResponseStreamTests {
     func closeRead() async throws {
         let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         #expect(try await task.text(10).utf8.count >= 10)
         task.closeRead()
         #expect(try await recorder.completion() == nil)
@@ -82,11 +82,8 @@ struct ResponseStreamTests {
             .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"), isCancelled ? .never : .close])
         }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         if isCancelled { #expect(try await task.text(5) == "hello") }
         let code: URLError.Code = isCancelled ? .cancelled : .networkConnectionLost
         let result = Watched<[URLError.Code?]>([])
@@ -102,11 +99,8 @@ struct ResponseStreamTests {
     func cancelledUnread() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         #expect(try await task.text(1) == "h")
         task.cancel()
         #expect(try await recorder.completion()?.code == .cancelled)
@@ -117,11 +111,8 @@ struct ResponseStreamTests {
     func noConnection(_ captures: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         if captures { task.captureStreams() } else { task.startSecureConnection() }
         #expect(try await recorder.completion()?.code == .unsupportedURL)
     }
@@ -130,11 +121,8 @@ struct ResponseStreamTests {
     func backPressure() async throws {
         let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
         defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
+        let (recorder, session, task) = try await stream(from: server)
         defer { session.invalidateAndCancel() }
-        session.dataTask(with: server.url("/")).resume()
-        let task = try await stream(recorder)
         try await server.waitUntilBlocked()
         #expect(task.countOfBytesReceived < 4 << 20)
         let (data, _) = try await task.readData(ofMinLength: 8 << 20, maxLength: 8 << 20, timeout: 0)

@@ -36,6 +36,14 @@ struct HalfTunesUploadTests {
         return false
     }
 
+    /// An upload to a catalogue that holds it amid the recording.
+    private func heldUpload(until gate: Gate) async throws -> (CatalogueServer, TestSupport.ChildProcess) {
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        let child = try upload(to: server.url)
+        try #require(await line("can be resumed", of: child))
+        return (server, child)
+    }
+
     private func recording(_ server: CatalogueServer, number: Int = 1) async throws -> Data {
         try await URLSession.shared.data(from: server.url.appendingPathComponent("recordings/\(number).wav")).0
     }
@@ -44,10 +52,8 @@ struct HalfTunesUploadTests {
     func brokenConnection() async throws {
         let gate = Gate()
         defer { gate.open() }
-        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        let (server, child) = try await heldUpload(until: gate)
         defer { server.stop() }
-        let child = try upload(to: server.url)
-        try #require(await line("can be resumed", of: child))
         gate.open()
         let lines = await child.remainingLines()
         #expect(await child.ending() == .exit(0))
@@ -67,10 +73,8 @@ struct HalfTunesUploadTests {
     func interruption() async throws {
         let gate = Gate()
         defer { gate.open() }
-        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        let (server, first) = try await heldUpload(until: gate)
         defer { server.stop() }
-        let first = try upload(to: server.url)
-        try #require(await line("can be resumed", of: first))
         try await server.loopback.waitForBodyBytesReceived(2_000_000)
         first.kill(SIGINT)
         let lines = await first.remainingLines()
@@ -92,9 +96,7 @@ struct HalfTunesUploadTests {
     func forgetfulCatalogue() async throws {
         let gate = Gate()
         defer { gate.open() }
-        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
-        let first = try upload(to: server.url)
-        try #require(await line("can be resumed", of: first))
+        let (server, first) = try await heldUpload(until: gate)
         first.kill(SIGTERM)
         _ = await first.remainingLines()
         #expect(await first.ending() == .exit(128 + SIGTERM))
@@ -118,10 +120,8 @@ struct HalfTunesUploadTests {
     func otherCatalogue() async throws {
         let gate = Gate()
         defer { gate.open() }
-        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        let (server, first) = try await heldUpload(until: gate)
         defer { server.stop() }
-        let first = try upload(to: server.url)
-        try #require(await line("can be resumed", of: first))
         first.kill(SIGINT)
         _ = await first.remainingLines()
         #expect(await first.ending() == .exit(130))
