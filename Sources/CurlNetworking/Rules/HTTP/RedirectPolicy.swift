@@ -93,10 +93,11 @@ enum RedirectPolicy {
     }
 
     /// Fields that describe a body and are removed with it.
-    private static let bodyFields = [
-        "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
-        "Transfer-Encoding",
-    ]
+    private static let bodyFields =
+        [
+            "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
+            "Transfer-Encoding",
+        ] + UploadField.ofRequests
 
     /// Fields that must not be sent to another origin, and Host, which would be wrong there.
     static let credentialFields = ["Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "Host"]

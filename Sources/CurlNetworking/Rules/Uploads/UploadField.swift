@@ -8,6 +8,8 @@ enum UploadField {
     static let offset = "Upload-Offset"
     static let length = "Upload-Length"
     static let limit = "Upload-Limit"
+    /// Those of requests.
+    static let ofRequests = [version, complete, incomplete, offset, length]
 
     /// Whether a program that has set the field speaks the protocol itself, or a similar one. The field's line will do.
     static func isOfProtocol(_ name: String) -> Bool {

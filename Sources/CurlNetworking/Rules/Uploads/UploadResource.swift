@@ -17,7 +17,7 @@ struct UploadResource: Codable, Equatable, Sendable {
         else { return nil }
         let target = UnixSocketURL.redirected(to: url, from: base)
         guard Origin(target) == origin else { return nil }
-        self.init(url: target, version: version)
+        self.init(url: target.withUserInformation(of: base), version: version)
     }
 
     /// Asks how much the server has. With the fields and settings of `request`, which has led to the resource, except those about its body.

@@ -71,6 +71,17 @@ struct RedirectPolicyTests {
         #expect(next.value(forHTTPHeaderField: "Accept") == "*/*", "what doesn't describe the body stays")
     }
 
+    @Test("After 303, the fields of a resumed upload go with its body")
+    func uploadFields() throws {
+        let request = try Sample.request(
+            "http://example.com/a",
+            "PATCH",
+            ["Upload-Draft-Interop-Version": "6", "Upload-Offset": "7", "Upload-Complete": "?1"]
+        )
+        #expect(try (Self.followed(303, "/b", to: request).allHTTPHeaderFields ?? [:]).isEmpty)
+        #expect(try Self.followed(307, "/b", to: request).allHTTPHeaderFields == request.allHTTPHeaderFields)
+    }
+
     @Test("What the request asks of the transport survives a redirect")
     func settings() throws {
         var request = try Sample.request()

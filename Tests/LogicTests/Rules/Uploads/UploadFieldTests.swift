@@ -133,6 +133,14 @@ struct UploadResourceTests {
         #expect(try Self.offered("//EXAMPLE.com/uploads/1") == "https://EXAMPLE.com/uploads/1")
     }
 
+    @Test("It has the user name and password of the request's URL, unless it has its own")
+    func userInformation() throws {
+        let base = "https://me:secret@example.com/files"
+        #expect(try Self.offered("/uploads/1", to: base) == "https://me:secret@example.com/uploads/1")
+        #expect(try Self.offered("https://example.com/1", to: base) == "https://me:secret@example.com/1")
+        #expect(try Self.offered("https://you@example.com/1", to: base) == "https://you@example.com/1")
+    }
+
     @Test(
         "One at another origin, of another scheme, or that is no URL, isn't made use of",
         arguments: [
