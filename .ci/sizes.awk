@@ -40,7 +40,7 @@ END {
 
 # Whether the line declares a member that isn't computed. A brace after the equals sign begins a closure, the value.
 function isStored(    declaration) {
-    if (!/^    (@[A-Za-z]+ |[a-z]+(\([a-z]+\))? )*(let|var) / || /^    [^=]*static /) return 0
+    if (!/^    (@[A-Za-z]+(\([^)]*\))? |[a-z]+(\([a-z]+\))? )*(let|var) / || /^    [^=]*static /) return 0
     declaration = $0
     sub(/ = .*/, "", declaration)
     return declaration !~ /{/ || declaration ~ /{ *(didSet|willSet)/

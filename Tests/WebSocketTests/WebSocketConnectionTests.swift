@@ -132,14 +132,13 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
                 exchange,
                 compression,
                 after: [],
-                isPaused: false,
                 closeTimeout: .seconds(10),
                 loop: ChannelRig.loop,
                 owner: self
             )
             self.connection = connection
             channel.delegate = self
-            connection.start()
+            connection.start(isPaused: false)
         }
     }
 

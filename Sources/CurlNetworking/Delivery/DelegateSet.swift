@@ -40,7 +40,7 @@ final class DelegateSet: Sendable {
     func over(_ others: DelegateSet) -> DelegateSet {
         guard session != nil else { return others }
         return DelegateSet(
-            session: session ?? others.session,
+            session: session,
             task: task ?? others.task,
             data: data ?? others.data,
             download: download ?? others.download,

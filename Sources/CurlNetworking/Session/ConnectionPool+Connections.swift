@@ -13,11 +13,11 @@ extension ConnectionPool {
         avoidingKept: Bool,
         alone: Bool
     ) throws(URLError) {
-        if CurlQuirks.current.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
+        guard let plan = admission.plan(for: ticket) else { return }
+        if plan.quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
             let description = "A field of the request is too large for libcurl."
             throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
         }
-        guard let plan = admission.plan(for: ticket) else { return }
         let multiplexes = admission.isKnownToMultiplex(ticket)
         options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
         options.reportsConnection = admission.isAwaited(ticket)

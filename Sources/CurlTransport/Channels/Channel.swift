@@ -78,7 +78,7 @@ package final class Channel: TransferHandler {
     /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
     /// Schedules a round in which bytes are read.
-    private var readSoon: Deadline?
+    private lazy var readSoon = Deadline { [weak self] in self?.read() }
 
     private var isServing = false
     private var isFlushing = false
@@ -102,7 +102,6 @@ package final class Channel: TransferHandler {
         self.delegate = delegate
         tracer = hooks?.tracer
         isPlain = options.isPlain
-        readSoon = Deadline { [weak self] in self?.read() }
         easy = try multi.start(options, handler: self, hooks: hooks)
     }
 
@@ -166,7 +165,7 @@ package final class Channel: TransferHandler {
         state = .closed
         output.removeAll()
         early = nil
-        if let readSoon { loop.cancel(readSoon) }
+        loop.cancel(readSoon)
         multi.cancel(easy)
     }
 
@@ -228,7 +227,7 @@ package final class Channel: TransferHandler {
                 sendFailure = failure(code, of: easy)
                 output.removeAll()
                 // Perhaps the other side has said why before it closed the connection.
-                if let readSoon { loop.schedule(readSoon, at: loop.now) }
+                loop.schedule(readSoon, at: loop.now)
             }
         }
         return false
@@ -257,7 +256,7 @@ package final class Channel: TransferHandler {
         self.isReading = isReading
         guard isOpen else { return }
         // TLS may hold bytes without making the socket readable.
-        if isReading, !isServing, let readSoon, !hasReachedEnd { loop.schedule(readSoon, at: loop.now) }
+        if isReading, !isServing, !hasReachedEnd { loop.schedule(readSoon, at: loop.now) }
         if !isServing { updateInterest() }
     }
 
@@ -267,12 +266,12 @@ package final class Channel: TransferHandler {
     /// Reads until there is nothing left.
     private func read() {
         guard !isServing, isOpen else { return }
-        if let readSoon { loop.cancel(readSoon) }
+        loop.cancel(readSoon)
         isServing = true
         var reads = 0
         while isReading, !hasReachedEnd, isOpen {
             guard reads < Self.mostReads else {
-                if let readSoon { loop.schedule(readSoon, at: loop.now) }
+                loop.schedule(readSoon, at: loop.now)
                 break
             }
             reads += 1

@@ -3,7 +3,7 @@ import Glibc
 
 // Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps its verdict to the
 // constant in libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the `Multi` they run in; a multi's
-// context is the `Multi`, retained from `Multi.init` to the end of `Multi.close()`; the context of sockets, which connections keep beyond
+// context is the `Multi`, retained as long as it has a handle of libcurl's; the context of sockets, which connections keep beyond
 // the transfer that opened them, is a `ConnectionGroup`, retained by its sockets; a trace's context is its `TransferTracer`, which the
 // `EasyHandle` retains.
 

@@ -143,8 +143,6 @@ package final class EasyHandle {
     func start(in multi: Multi, for handler: any TransferHandler) {
         self.multi = multi
         self.handler = handler
-        isUnsettled = false
-        http2Input = HTTP2InputState()
     }
 
     /// Called by the multi that the handle has left: libcurl's later calls for it go nowhere.

@@ -22,11 +22,9 @@ package final class Multi {
     /// The open channels, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
 
-    /// libcurl's timer; `wantsTimeout` stands for one of 0 ms, which fires in the next round of the turn.
-    private var deadline: Deadline?
-    private var wantsTimeout = false
-    /// How often `runTimers` has been called.
-    private(set) var timerRuns = 0
+    /// libcurl's timer.
+    private lazy var deadline = Deadline { [unowned self] in runTimers() }
+    private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
     private var isSettlingSoon = false
@@ -39,7 +37,14 @@ package final class Multi {
     private var tlsSessions: TLSSessionCache?
     private var noConnections: NoConnections?
     private var idleClock: IdleClock
-    private var idleDeadline: Deadline?
+    private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
+
+    private struct Timers {
+        /// libcurl has set its timer to 0 ms: it fires in the next round of the turn.
+        var areDue = false
+        /// How often they have run.
+        var runs = 0
+    }
 
     /// Throws if the loop can't run transfers.
     package init(
@@ -62,8 +67,6 @@ package final class Multi {
         stalledInput = quirks.forgetsHTTP2Input ? HTTP2StalledInput() : nil
         idleClock = IdleClock(lifetime: limits.idleLifetime)
         id = loop.register(self)
-        deadline = Deadline { [unowned self] in runTimers() }
-        idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
     }
 
     deinit {
@@ -111,9 +114,9 @@ package final class Multi {
         tlsSessions = nil
         noConnections = nil
         idleClock.closed()
-        wantsTimeout = false
-        if let deadline { loop.cancel(deadline) }
-        if let idleDeadline { loop.cancel(idleDeadline) }
+        timers.areDue = false
+        loop.cancel(deadline)
+        loop.cancel(idleDeadline)
         Unmanaged.passUnretained(self).release()
     }
 
@@ -122,7 +125,7 @@ package final class Multi {
 
     /// Called when the last transfer or connection has ended.
     private func becameIdle() {
-        guard handle != nil, let idleDeadline else { return }
+        guard handle != nil else { return }
         idleClock.start(at: loop.now)
         // Firing too early and rescheduling costs less than rescheduling for every transfer.
         guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
@@ -130,7 +133,7 @@ package final class Multi {
     }
 
     private func closeIdleHandle() {
-        guard running.all.isEmpty, let idleDeadline else { return }
+        guard running.all.isEmpty else { return }
         if loop.now < idleClock.end { return loop.schedule(idleDeadline, at: idleClock.end) }
         closeHandle()
     }
@@ -239,10 +242,13 @@ package final class Multi {
         settleHandlers()
     }
 
+    /// How often `runTimers` has had libcurl run its timers.
+    var timerRuns: Int { timers.runs }
+
     /// Runs libcurl's own timers, such as work that it put off to the next turn.
     func runTimers() {
         guard handle != nil else { return }
-        timerRuns += 1
+        timers.runs += 1
         act(on: CURL_SOCKET_BAD, 0)
     }
 
@@ -289,8 +295,8 @@ package final class Multi {
         settleHandlers()
         finishTransfers()
         if !stranded.isEmpty { endStranded() }
-        if wantsTimeout && !isClosed {
-            wantsTimeout = false
+        if timers.areDue && !isClosed {
+            timers.areDue = false
             runTimers()
         }
     }
@@ -402,14 +408,14 @@ package final class Multi {
 
     /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".
     func timerChanged(_ milliseconds: Int) {
-        guard let deadline, handle != nil, !isClosed else { return }
-        wantsTimeout = milliseconds == 0
+        guard handle != nil, !isClosed else { return }
+        timers.areDue = milliseconds == 0
         if milliseconds > 0 {
             loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))
         } else {
             loop.cancel(deadline)
         }
-        if wantsTimeout { needsSettling() }
+        if timers.areDue { needsSettling() }
     }
 
     func needsSettling(_ easy: EasyHandle) {

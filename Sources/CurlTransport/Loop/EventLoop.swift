@@ -47,10 +47,7 @@ package final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
     private var timer: TimerDescriptor
     private var owners = DescriptorOwners()
-    private var pacing = RoundPacing()
-    /// For the waits while transfers run, and for those in between.
-    private var transferWaits = WaitPacing()
-    private var idleWaits = WaitPacing()
+    private var pacing = LoopPacing()
     /// The sockets of transfers that name no group.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies decoded on this loop.
@@ -227,10 +224,10 @@ package final class EventLoop: @unchecked Sendable {
             deliver()
             if !pendingMultis.isEmpty {
                 // libcurl may have something due in every round: the sockets get their turn all the same.
-                if pacing.isPollDue(at: now) { serveSockets(sockets.poll()) }
+                if pacing.rounds.isPollDue(at: now) { serveSockets(sockets.poll()) }
                 continue
             }
-            pacing.polls()
+            pacing.rounds.polls()
             let count = pollSockets()
             serveSockets(count)
             if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
@@ -246,7 +243,7 @@ package final class EventLoop: @unchecked Sendable {
     /// nothing: while no transfer runs, for the next request, which often follows the last one's response.
     private func pollSockets() -> Int {
         let isIdle = transferCount == 0
-        guard !isDeadlineDue, isIdle ? idleWaits.mayWait() : transferWaits.mayWait() else { return sockets.poll() }
+        guard !isDeadlineDue, pacing.mayWait(isIdle: isIdle) else { return sockets.poll() }
         timer.arm(for: deadlines.earliest, now: now)
         let mayWait = inbox.withLock { inbox in
             inbox.isWaiting = inbox.work.isEmpty
@@ -255,7 +252,7 @@ package final class EventLoop: @unchecked Sendable {
         guard mayWait else { return sockets.poll() }
         let count = sockets.poll(waitingFor: 1)
         inbox.withLock { $0.isWaiting = false }
-        if isIdle { idleWaits.waited(inVain: count == 0) } else { transferWaits.waited(inVain: count == 0) }
+        pacing.waited(isIdle: isIdle, inVain: count == 0)
         return count
     }
 
@@ -315,7 +312,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// True if that may have produced something to do.
     private func lookAgain(isQuiet: Bool) -> Bool {
-        guard !watchfulMultis.isEmpty, pacing.isLookDue(isQuiet: isQuiet) else { return false }
+        guard !watchfulMultis.isEmpty, pacing.rounds.isLookDue(isQuiet: isQuiet) else { return false }
         let multis = watchfulMultis.take()
         let hasMoved = multis.reduce(false) { $1.lookAgain() || $0 }
         watchfulMultis.takeBack(multis)

@@ -1,3 +1,22 @@
+/// How a loop spends its rounds. Pure values: the caller supplies the time. Loop only.
+struct LoopPacing {
+    var rounds = RoundPacing()
+    /// For the waits while transfers run.
+    private var transferWaits = WaitPacing()
+    /// For those in between.
+    private var idleWaits = WaitPacing()
+
+    /// See `WaitPacing`. `isIdle` if no transfer runs.
+    mutating func mayWait(isIdle: Bool) -> Bool {
+        isIdle ? idleWaits.mayWait() : transferWaits.mayWait()
+    }
+
+    /// See `WaitPacing`.
+    mutating func waited(isIdle: Bool, inVain: Bool) {
+        if isIdle { idleWaits.waited(inVain: inVain) } else { transferWaits.waited(inVain: inVain) }
+    }
+}
+
 /// Decides in which of its rounds a busy loop polls its sockets, and lets multis look at their connections again. A pure value: the caller
 /// supplies the time. Loop only.
 struct RoundPacing {

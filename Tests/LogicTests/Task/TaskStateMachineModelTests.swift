@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlNetworking
 
-/// A loop that does what the machine says, as `TaskRunner` does, and notes whatever must not happen.
+/// A loop that does what the machine says, as `Loader` does, and notes whatever must not happen.
 private struct SimulatedLoop {
     enum Transfer: Equatable {
         case none

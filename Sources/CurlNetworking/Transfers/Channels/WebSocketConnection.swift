@@ -18,7 +18,6 @@ final class WebSocketConnection {
     private var assembler: WebSocketAssembler
     /// Bytes that have arrived, and can't be parsed before the program has taken some messages.
     private var rest: [UInt8] = []
-    private var isPaused = false
 
     // Sending
     private var encoder: WebSocketEncoder
@@ -51,7 +50,6 @@ final class WebSocketConnection {
         _ exchange: WebSocketExchange,
         _ compression: WebSocketCompression?,
         after bytes: [UInt8],
-        isPaused: Bool,
         closeTimeout: Duration,
         loop: EventLoop,
         owner: any WebSocketConnectionOwner
@@ -60,7 +58,6 @@ final class WebSocketConnection {
         self.exchange = exchange
         self.owner = owner
         self.loop = loop
-        self.isPaused = isPaused
         closeHandshake = WebSocketCloseHandshake(patience: closeTimeout, lingering: .seconds(1))
         rest = bytes
         let inflater = compression.flatMap {
@@ -79,7 +76,7 @@ final class WebSocketConnection {
     // MARK: - What the owner brings
 
     /// The web socket is open, and its exchange has been told.
-    func start() {
+    func start(isPaused: Bool) {
         exchange.setPaused(isPaused, atEndOfRound)
         proceed()
     }
@@ -91,7 +88,6 @@ final class WebSocketConnection {
     }
 
     func setPaused(_ isPaused: Bool) {
-        self.isPaused = isPaused
         exchange.setPaused(isPaused, atEndOfRound)
         if !isPaused { proceed() }
     }

@@ -62,7 +62,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     // MARK: - Transfer
 
-    let source = HopMetrics.Source.network
+    var source: HopMetrics.Source { .network }
 
     func start() throws(URLError) {
         guard case .idle(let order) = state else { return }
@@ -222,7 +222,6 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             exchange,
             agreement.compression,
             after: rest,
-            isPaused: isPaused,
             closeTimeout: order.closeTimeout,
             loop: loop,
             owner: self
@@ -235,7 +234,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             delegate.transferLeftConnection(self)
         }
         exchange.opened(agreement.subprotocol)
-        connection.start()
+        connection.start(isPaused: isPaused)
     }
 
     private func act(on route: BodyRoute, _ head: ResponseHead, _ refusal: WebSocketRefusal) {

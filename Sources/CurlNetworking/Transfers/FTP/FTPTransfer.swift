@@ -12,7 +12,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private weak var delegate: (any TransferDelegate)?
     private(set) var lastActivity: MonotonicTime?
 
-    let source = HopMetrics.Source.other
+    var source: HopMetrics.Source { .other }
 
     // MARK: FTP's loop
 
@@ -26,7 +26,6 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private var nudge: Deadline?
     private var isDataFlowing = false
     private var isStopped = false
-    private var isTransferPaused = false
     private var sentBytes: Int64 = 0
     private var abortError: URLError?
 
@@ -157,7 +156,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     /// reply comes over the control connection (https://github.com/curl/curl/pull/12913).
     private func nudgeUntilDataFlows(after delay: Duration = .milliseconds(20)) {
         stopNudging()
-        guard !isDataFlowing, !isTransferPaused else { return }
+        guard let easy, !easy.isPaused, !isDataFlowing else { return }
         let deadline = Deadline { [unowned self] in
             multi?.runAll()
             if nudge != nil { nudgeUntilDataFlows(after: min(delay * 2, .seconds(1))) }
@@ -178,16 +177,14 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     private func applyPause() {
         let isPaused = shared.withLock { $0.isPaused || $0.isFull }
-        guard isPaused != isTransferPaused, let easy else { return }
+        guard let easy, isPaused != easy.isPaused else { return }
         // If libcurl can't yet, its next callback tries again.
-        guard easy.setPaused(isPaused) else { return }
-        isTransferPaused = isPaused
-        nudgeUntilDataFlows()
+        if easy.setPaused(isPaused) { nudgeUntilDataFlows() }
     }
 
     private func continueSending() {
-        guard !isTransferPaused else { return }
-        _ = easy?.setPaused(false)
+        guard let easy, !easy.isPaused else { return }
+        _ = easy.setPaused(false)
     }
 
     private func post(_ event: Event?) {

@@ -125,7 +125,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     // MARK: - Transfer
 
-    let source = HopMetrics.Source.network
+    var source: HopMetrics.Source { .network }
 
     func start() throws(URLError) {
         guard case .ordered(let order) = stage else { return }

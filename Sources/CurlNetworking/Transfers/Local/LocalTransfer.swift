@@ -20,7 +20,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
     private var isPaused = false
     private var isReading = false
 
-    let source: HopMetrics.Source = .other
+    var source: HopMetrics.Source { .other }
 
     /// `request` has a file or data URL.
     convenience init(_ request: URLRequest, loop: EventLoop, delegate: any TransferDelegate) throws(URLError) {

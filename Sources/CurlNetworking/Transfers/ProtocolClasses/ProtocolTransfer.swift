@@ -41,7 +41,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     /// Where a response for the class is looked up; nil for requests that no stored response may answer.
     private let cache: (any CacheStore)?
 
-    let source = HopMetrics.Source.other
+    var source: HopMetrics.Source { .other }
 
     // MARK: Any thread
 

@@ -27,7 +27,7 @@ final class StreamTransfer: Transfer {
     private(set) var metrics: HopMetrics?
     private(set) var lastActivity: MonotonicTime?
 
-    let source = HopMetrics.Source.network
+    var source: HopMetrics.Source { .network }
 
     init(_ request: URLRequest, _ order: Order, port: StreamPort, loop: EventLoop, delegate: any TransferDelegate) {
         self.request = request

@@ -44,7 +44,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     private var log: ExchangeLog
     private var activity: MonotonicTime
 
-    let source = HopMetrics.Source.network
+    var source: HopMetrics.Source { .network }
 
     init(
         _ request: URLRequest,
