@@ -349,6 +349,31 @@ struct StreamTaskTests {
         #expect(server.connectionCount == 3)
     }
 
+    @Test("A task waits for one of its host's places before it connects")
+    func waitsForPlace() async throws {
+        let gate = Gate()
+        let proxy = try LoopbackServer { request in
+            .raw((request.target == "a.test:1" ? [.waitFor(gate)] : []) + [.bytes("HTTP/1.1 200 Connected\r\n\r\n")])
+        }
+        defer { proxy.stop() }
+        let session = URLSession.forTest {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.curl.proxy = .server(CurlOptions.ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
+        }
+        defer { session.invalidateAndCancel() }
+        let tasks = ["a.test", "a.test", "b.test"].map { session.streamTask(withHostName: $0, port: 1) }
+        tasks[0].resume()
+        try await proxy.waitForRequests(1)
+        tasks[1].resume()
+        tasks[2].resume()
+        // Without having to wait, the second would have asked before the third, which can write now.
+        try await tasks[2].write("hello")
+        #expect(proxy.requests.map(\.target) == ["a.test:1", "b.test:1"])
+        gate.open()
+        try await tasks[1].write("hello")
+        #expect(proxy.requestCount == 3)
+    }
+
     @Test("A server that sends without end is read at the reader's pace, in flat memory")
     func flatMemory() async throws {
         let server = try LoopbackServer { _ in

@@ -115,6 +115,23 @@ struct WebSocketMessageTests {
         try await answered.wait()
     }
 
+    @Test("A message that has been sent arrives, even if the program exits then", arguments: [1, 4 << 20])
+    func exit(size: Int) async throws {
+        let count = Watched(0)
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .received(let frame) = event { count.update { $0 += frame.payload.count } }
+            return []
+        }
+        defer { server.stop() }
+        await #expect(processExitsWith: .success) { [url = server.webSocketURL() as URL, size = size as Int] in
+            let task = URLSession(configuration: .ephemeral).webSocketTask(with: url)
+            task.resume()
+            try await task.send(.data(Data(repeating: 7, count: size)))
+            _exit(EXIT_SUCCESS)
+        }
+        try await count.wait { $0 == size }
+    }
+
     @Test("A message that is too large fails the task, and the server is told so", arguments: [false, true])
     func tooLarge(isFragmented: Bool) async throws {
         typealias Frame = LoopbackServer.WebSocketFrame
