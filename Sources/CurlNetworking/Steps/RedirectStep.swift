@@ -15,8 +15,8 @@ final class RedirectStep: Step, @unchecked Sendable {
         case .fail(let error): throw error
         case .follow(let next):
             if received.head.status == 303, received.request.httpMethod != "HEAD" { hasLeftBody = true }
-            guard host.owner.delegates.task != nil else { return follow(next) }
-            return ask(about: try received.head.response(to: received.request), next, host)
+            guard host.owner.delegates.task != nil else { return .follow(counted(next)) }
+            return .hold(ask(about: try received.head.response(to: received.request), next, host))
         }
     }
 
@@ -26,19 +26,21 @@ final class RedirectStep: Step, @unchecked Sendable {
         from old: URLRequest?,
         by response: URLResponse,
         _ host: any StepHost
-    ) throws(URLError) -> HeadVerdict {
+    ) throws(URLError) -> RedirectVerdict {
         let next = try RedirectPolicy.reported(request, from: old, count: count)
         // The delegate's method only takes HTTP responses.
-        guard host.owner.delegates.task != nil, let response = response as? HTTPURLResponse else { return follow(next) }
-        return ask(about: response, next, host)
+        guard host.owner.delegates.task != nil, let response = response as? HTTPURLResponse else {
+            return .follow(counted(next))
+        }
+        return .ask(ask(about: response, next, host), response)
     }
 
-    private func follow(_ next: URLRequest) -> HeadVerdict {
+    private func counted(_ next: URLRequest) -> URLRequest {
         count += 1
-        return .follow(next)
+        return next
     }
 
-    private func ask(about response: HTTPURLResponse, _ next: URLRequest, _ host: any StepHost) -> HeadVerdict {
+    private func ask(about response: HTTPURLResponse, _ next: URLRequest, _ host: any StepHost) -> HeldResponse {
         let held = HeldResponse()
         asked = held
         host.owner.ask(
@@ -47,17 +49,24 @@ final class RedirectStep: Step, @unchecked Sendable {
                 host.owner.submit { self.answered(held, answer, host) }
             }
         )
-        return .hold(held)
+        return held
     }
 
     /// Only the first answer counts, and none after the task's end.
     private func answered(_ held: HeldResponse, _ next: URLRequest?, _ host: any StepHost) {
         guard asked === held else { return }
         asked = nil
-        host.release(held, next.map(follow) ?? .pass)
+        host.release(held, next.map { .follow(counted($0)) } ?? .pass)
     }
 
     func stop(_ host: any StepHost) {
         asked = nil
     }
+}
+
+/// What follows a redirect that a program's protocol class has reported.
+enum RedirectVerdict {
+    case follow(URLRequest)
+    /// The delegate is asked: the response is held until the step calls `StepHost.release(_:_:)`.
+    case ask(HeldResponse, HTTPURLResponse)
 }

@@ -44,30 +44,20 @@ extension Loader: StepHost {
     }
 
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {
-        guard case .transferring(let transferring) = phase else { return }
+        guard case .transferring = phase else { return }
         hops.note(response)
         enter(.deciding)
         do throws(URLError) {
             switch try steps.redirect.report(request, from: old, by: response, self) {
             case .follow(let next):
                 follow(next)
-            case .hold(let held):
-                guard let response = response as? HTTPURLResponse else { return }
-                let nextStep = steps.all.count
-                hold(Phase.Holding(held, .redirect(response), nextStep, transferring, ending: TransferEnding()))
+            case .ask(let held, let response):
+                hold(Phase.Holding(held, .redirect(response)))
                 run()
-            case .pass, .load, .deliver:
-                try finish(withRedirect: response)
             }
         } catch {
             finish(.failure(error))
         }
-    }
-
-    /// The redirect becomes the task's response. Its class was stopped: there is no body.
-    private func finish(withRedirect response: URLResponse) throws(URLError) {
-        try accept(AcceptedResponse(response, to: request, expected: 0, storagePolicy: .notAllowed))
-        finishWithBody()
     }
 
     // MARK: - Holding a response
@@ -81,37 +71,27 @@ extension Loader: StepHost {
         guard case .held(let holding) = phase, holding.response === held else { return }
         handle.shared.withLock { $0.machine.setHeld(false) }
         do throws(URLError) {
-            if case .head(let received) = holding.content { return try release(holding, received, verdict) }
-            enter(.deciding)
-            if case .follow(let next) = verdict {
+            switch (holding.content, verdict) {
+            case (.head(let received, let transferring, let step, let ending), _):
+                enter(.transferring(transferring))
+                let route = try act(on: verdict, about: received, by: step, transferring)
+                if let ending { return conclude(ending) }
+                transferring.transfer.proceed(to: route)
+                run()
+            case (.redirect, .follow(let next)), (.failure, .follow(let next)):
+                enter(.deciding)
                 follow(next)
-            } else if case .redirect(let response) = holding.content {
-                try finish(withRedirect: response)
-            } else {
-                end(holding.ending ?? TransferEnding(), from: holding.nextStep)
+            case (.redirect(let response), _):
+                // It becomes the task's response. Its class was stopped: there is no body.
+                enter(.deciding)
+                try accept(AcceptedResponse(response, to: request, expected: 0, storagePolicy: .notAllowed))
+                finishWithBody()
+            case (.failure(let ending, let step), _):
+                enter(.deciding)
+                end(ending, from: step + 1)
             }
         } catch {
             finish(.failure(error))
         }
-    }
-
-    private func release(
-        _ holding: Phase.Holding,
-        _ received: ReceivedHead,
-        _ verdict: HeadVerdict
-    ) throws(URLError) {
-        guard let transferring = holding.transferring else { return }
-        enter(.transferring(transferring))
-        let route =
-            if case .pass = verdict {
-                try decide(about: received, from: holding.nextStep, transferring)
-            } else {
-                try act(on: verdict, about: holding.content, by: holding.nextStep - 1, transferring)
-            }
-        guard let ending = holding.ending else {
-            transferring.transfer.proceed(to: route)
-            return run()
-        }
-        conclude(ending)
     }
 }

@@ -21,19 +21,19 @@ extension Loader: TransferDelegate {
             try accept(AcceptedResponse(received, HeadVerdict.Placement()))
             return .deliver
         }
-        return try act(on: verdict, about: .head(received), by: step, transferring)
+        return try act(on: verdict, about: received, by: step, transferring)
     }
 
-    /// Carries out a step's verdict about a response; `.pass` is left to the caller.
+    /// Carries out a step's verdict about a response.
     func act(
         on verdict: HeadVerdict,
-        about content: Phase.Holding.Content,
+        about received: ReceivedHead,
         by step: Int,
         _ transferring: Phase.Transferring
     ) throws(URLError) -> BodyRoute {
         switch verdict {
         case .hold(let response):
-            hold(Phase.Holding(response, content, step + 1, transferring))
+            hold(Phase.Holding(response, .head(received, transferring, step: step, ending: nil)))
             return .hold
         case .follow(let next):
             enter(.transferring(transferring.followed(by: .request(next))))
@@ -42,11 +42,10 @@ extension Loader: TransferDelegate {
             enter(.transferring(transferring.followed(by: .transfer(next))))
             return .discard
         case .deliver(let placement):
-            guard case .head(let received) = content else { return .discard }
             try accept(AcceptedResponse(received, placement))
             return placement.isComplete ? .discard : .deliver
         case .pass:
-            return .deliver
+            return try decide(about: received, from: step + 1, transferring)
         }
     }
 
@@ -119,7 +118,8 @@ extension Loader: TransferDelegate {
     func conclude(_ ending: TransferEnding) {
         switch phase {
         case .held(var holding):
-            holding.ending = ending
+            guard case .head(let head, let transferring, let step, _) = holding.content else { return }
+            holding.content = .head(head, transferring, step: step, ending: ending)
             enter(.held(holding))
         case .transferring(let transferring):
             enter(.deciding)
@@ -148,7 +148,7 @@ extension Loader: TransferDelegate {
         case .wait where ending.error == nil: enter(.storing(step: step))
         case .wait: sendAgain(after: step, ending)
         case .again: sendAgain(after: nil, ending)
-        case .hold(let response): hold(Phase.Holding(response, .failure, step + 1, nil, ending: ending))
+        case .hold(let response): hold(Phase.Holding(response, .failure(ending, step: step)))
         case .follow(let next): follow(next)
         case .load(let transfer): begin(transfer, of: nil)
         case .fail(let error): finish(.failure(error))

@@ -50,35 +50,21 @@ enum Phase {
     /// A held response.
     struct Holding {
         enum Content {
-            /// Its head has arrived, and the transfer keeps the body.
-            case head(ReceivedHead)
+            /// Its head has arrived, and the transfer keeps the body. `ending` is how the transfer has ended, if it was over before the
+            /// decision; `step` holds the response.
+            case head(ReceivedHead, Transferring, step: Int, ending: TransferEnding?)
             /// A program's protocol class has reported a redirect, and was stopped with it: there is no body.
             case redirect(HTTPURLResponse)
-            /// The transfer has failed.
-            case failure
+            /// The transfer has failed; `step` holds that.
+            case failure(TransferEnding, step: Int)
         }
 
         let response: HeldResponse
-        let content: Content
-        /// The step that continues if the holding step doesn't object.
-        let nextStep: Int
-        /// nil if the transfer was already over and gone.
-        let transferring: Transferring?
-        /// How the transfer ended, if it was over before the decision.
-        var ending: TransferEnding?
+        var content: Content
 
-        init(
-            _ response: HeldResponse,
-            _ content: Content,
-            _ nextStep: Int,
-            _ transferring: Transferring?,
-            ending: TransferEnding? = nil
-        ) {
+        init(_ response: HeldResponse, _ content: Content) {
             self.response = response
             self.content = content
-            self.nextStep = nextStep
-            self.transferring = transferring
-            self.ending = ending
         }
     }
 
@@ -92,7 +78,8 @@ enum Phase {
     var transfer: (any Transfer)? {
         switch self {
         case .transferring(let transferring): transferring.transfer
-        case .held(let holding): holding.ending == nil ? holding.transferring?.transfer : nil
+        case .held(let holding):
+            if case .head(_, let transferring, _, nil) = holding.content { transferring.transfer } else { nil }
         case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended: nil
         }
     }
