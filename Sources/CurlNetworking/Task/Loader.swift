@@ -47,10 +47,24 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     var session: SessionCore { handle.session }
     var pool: ConnectionPool { handle.pool }
 
-    /// Changes the phase.
+    /// Changes the phase. A transition that isn't listed ends the task.
     func enter(_ next: Phase) {
-        assert(Phase.allows(phase.kind, to: next.kind), "A task can't go from \(phase.kind) to \(next.kind)")
-        phase = next
+        if Phase.allows(phase.kind, to: next.kind) { return phase = next }
+        let text = "A task can't go from \(phase.kind) to \(next.kind)."
+        assertionFailure(text)
+        fail(entering: next, text)
+    }
+
+    /// Ends the task with an error, and with it the transfers of both phases; in a turn of its own, as the caller may be within libcurl.
+    func fail(entering next: Phase, _ description: String) {
+        let error = URLError(.unknown, request?.url, description)
+        nonisolated(unsafe) let other = phase.isEnded ? next.transfer : phase.transfer
+        // Nothing follows the end.
+        if !phase.isEnded { phase = next }
+        handle.submit {
+            if other !== self.phase.transfer { other?.cancel() }
+            self.finish(.failure(error))
+        }
     }
 
     // MARK: - The machine's commands

@@ -23,6 +23,21 @@ struct LoaderModelTests {
             #expect(remains == LoaderModel.Remains(), "seed \(seed)")
         }
     }
+
+    /// `enter` traps in debug builds; this is what it does in others.
+    @Test("Phases that can't follow each other end the task, and the transfer that is lost")
+    func unlistedPhases() async throws {
+        let model = try LoaderModel(0)
+        await model.onLoop {
+            $0.isDraining = true
+            $0.task.resume()
+        }
+        await model.onLoop { $0.enterUnlistedPhase() }
+        await model.completion()
+        let remains = await model.remains
+        #expect(remains == LoaderModel.Remains())
+        #expect((model.task.error as? URLError)?.code == .unknown)
+    }
 }
 
 /// A task whose only step and transfers do what a generator says.
@@ -134,6 +149,12 @@ private final class LoaderModel: @unchecked Sendable {
         task.resume()
         step.goOn(following: generator.chance(50))
         transfers.last(where: \.isAlive)?.finish()
+    }
+
+    /// A transfer is running, and the loader loses it.
+    func enterUnlistedPhase() {
+        #expect(transfers.last?.isAlive == true)
+        handle.loader?.fail(entering: .storing(step: 0), "A transfer is lost.")
     }
 
     // MARK: - What the script says
