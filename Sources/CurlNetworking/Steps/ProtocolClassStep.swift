@@ -24,9 +24,8 @@ final class ProtocolClassStep: Step, @unchecked Sendable {
 extension ProtocolClassStep: ProtocolReporter {
     func completeRequest(_ completion: @escaping @Sendable (ProtocolRequest) -> Void) {
         guard let host, let request = host.request else { return }
-        let isAtOriginalOrigin =
-            host.redirectCount == 0 || RedirectPolicy.isSamePlace(host.owner.originalRequest, request)
-        let additional = host.session.settings.additionalHeaders(withCredentials: isAtOriginalOrigin)
+        let keepsCredentials = host.mayCarrySessionCredentials(request)
+        let additional = host.session.settings.additionalHeaders(withCredentials: keepsCredentials)
         let complete: @Sendable (String?) -> Void = { field in
             completion(ProtocolRequest(request, additional: additional, cookies: field))
         }

@@ -30,6 +30,6 @@ struct SentFields {
             return nil
         }
         let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
-        return isCredential && !host.isAtOriginalOrigin(request) ? nil : field.value
+        return isCredential && !host.mayCarrySessionCredentials(request) ? nil : field.value
     }
 }

@@ -183,15 +183,15 @@ extension StepHost {
     /// How many redirects the task has followed.
     var redirectCount: Int { steps.redirect.count }
 
-    /// Whether `request` goes where the task's own request went. Otherwise it isn't sent the session's credentials.
-    func isAtOriginalOrigin(_ request: URLRequest) -> Bool {
-        redirectCount == 0 || originalOrigin == request.url.flatMap(Origin.init)
+    /// Whether the session's own credentials may go with `request`: always with the task's own, and once a redirect or resume data has chosen
+    /// the place, only where the task's own went. A URL whose host requires https stands for the one with https.
+    func mayCarrySessionCredentials(_ request: URLRequest) -> Bool {
+        guard redirectCount > 0 || steps.upload?.resumption != nil else { return true }
+        guard let own = owner.originalRequest?.url, let url = request.url else { return false }
+        return RedirectPolicy.isSamePlace(secured(own), secured(url))
     }
 
-    /// The origin of the task's own request, with https if its host requires that.
-    var originalOrigin: Origin? {
-        guard let url = owner.originalRequest?.url else { return nil }
-        let secured = (try? session.settings.transportSecurity?.secured(url)) ?? nil
-        return Origin(secured ?? url)
+    private func secured(_ url: URL) -> URL {
+        ((try? session.settings.transportSecurity?.secured(url)) ?? nil) ?? url
     }
 }

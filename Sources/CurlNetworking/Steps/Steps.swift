@@ -82,15 +82,12 @@ struct Steps {
         body: (any RequestBody)?,
         _ host: any StepHost
     ) throws(URLError) -> TransferPlan {
-        // Once a redirect, or resume data, has led to another origin, the session's own credentials must not be sent.
-        let isAtOriginalOrigin =
-            (redirect.count == 0 && upload?.resumption == nil) || host.originalOrigin == host.ticket?.origin
         var plan = try TransferPlan(
             request,
             host.ticket,
             body: body,
             settings: host.session.settings,
-            keepsCredentials: isAtOriginalOrigin
+            keepsCredentials: host.mayCarrySessionCredentials(request)
         )
         for step in all { try step.encode(&plan, host) }
         return consume plan

@@ -8,7 +8,7 @@ extension StepHost {
     /// credentials.
     func revalidatesInBackground() -> Bool {
         guard let cache = session.settings.cache, owner.ownDelegates.session == nil, let request, let url = request.url,
-            isAtOriginalOrigin(request)
+            mayCarrySessionCredentials(request)
         else {
             return false
         }

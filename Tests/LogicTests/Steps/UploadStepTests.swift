@@ -165,6 +165,14 @@ struct UploadStepTests {
         return UploadStep(offering: .v6, resuming: resumption)
     }
 
+    @Test("At another place than the upload's own, resume data gets none of the session's credentials")
+    func credentials() throws {
+        let step = try resuming(Data(count: 1), version: .v6)
+        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(step), isResumedUpload: true))
+        #expect(rig.mayCarrySessionCredentials(request))
+        #expect(try rig.mayCarrySessionCredentials(Sample.request("http://other.example/uploads/1", "HEAD")) == false)
+    }
+
     @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
     func unknownProgress() throws {
         let step = try resuming(Data(count: 1000), version: .v6)

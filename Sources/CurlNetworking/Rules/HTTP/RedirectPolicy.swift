@@ -48,15 +48,10 @@ enum RedirectPolicy {
     }
 
     /// For URLs of any scheme; only http and https URLs have an origin.
-    private static func isSamePlace(_ a: URL, _ b: URL) -> Bool {
+    static func isSamePlace(_ a: URL, _ b: URL) -> Bool {
         if let one = Origin(a), let other = Origin(b) { return one == other }
         return a.scheme?.lowercased() == b.scheme?.lowercased() && a.host?.lowercased() == b.host?.lowercased()
             && a.port == b.port
-    }
-
-    static func isSamePlace(_ one: URLRequest?, _ other: URLRequest) -> Bool {
-        guard let one = one?.url, let other = other.url else { return false }
-        return isSamePlace(one, other)
     }
 
     /// Why a redirect's request that no protocol class takes isn't loaded: it must not lead to files on this machine.
