@@ -3,6 +3,15 @@ import Foundation
 
 // A pool's connections: how a request gets one, and what is reported about them. Everything on the loop.
 
+/// Which connection a request may have.
+enum ConnectionChoice {
+    case any
+    /// A kept connection was dead: another one than those.
+    case new
+    /// Shared connections had no room for the request, time and again: one of its own.
+    case own
+}
+
 extension ConnectionPool {
     /// Sets up `options` for connections to the ticket's origin.
     ///
@@ -10,8 +19,7 @@ extension ConnectionPool {
     func choose(
         _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
-        avoidingKept: Bool,
-        alone: Bool
+        choice: ConnectionChoice
     ) throws(URLError) {
         guard let plan = admission.plan(for: ticket) else { return }
         if plan.quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
@@ -24,8 +32,13 @@ extension ConnectionPool {
         options.closesUnlessAnswered = plan.sharesWhenAnswered
         options.connection = plan.profile
         options.connections = plan.connections
-        // If one idle HTTP/1.1 connection is dead, so may the others be; a multiplexed one is known to be dead, and isn't chosen again.
-        options.usesNewConnection = alone || avoidingKept && (!multiplexes || plan.hasPriorKnowledge)
+        options.usesNewConnection =
+            switch choice {
+            case .any: false
+            // If one idle HTTP/1.1 connection is dead, so may the others be; a multiplexed one is known to be dead, and isn't chosen again.
+            case .new: !multiplexes || plan.hasPriorKnowledge
+            case .own: true
+            }
         if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, !options.usesNewConnection,
             plan.connections?.openCount ?? 0 > 0
         {

@@ -3,20 +3,11 @@ import Foundation
 /// Repeats a request whose connection turned out to be dead. libcurl does so by itself until the body has begun, and later if the body can
 /// be restarted.
 final class ReplayStep: Step, @unchecked Sendable {
-    private enum Connection {
-        /// Any connection.
-        case any
-        /// A kept connection was dead after the body had begun: the next request opens its own.
-        case new
-        /// Shared connections had no room for it, time and again: the next request gets its own.
-        case own
-    }
-
-    private var connection = Connection.any
+    /// That of the next request.
+    private var connection = ConnectionChoice.any
 
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
-        plan.avoidsKeptConnections = connection != .any
-        plan.needsOwnConnection = connection == .own
+        plan.connection = connection
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {

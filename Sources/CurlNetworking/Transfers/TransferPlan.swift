@@ -14,12 +14,9 @@ struct TransferPlan {
     var offset: Int64 = 0
     /// Decides on the TLS handshake; nil for libcurl's verification alone.
     var decider: HandshakeDecider?
-    /// A kept connection turned out to be dead: this transfer opens its own.
-    var avoidsKeptConnections = false
+    var connection = ConnectionChoice.any
     /// What a web socket exchanges; nil for other tasks.
     var webSocket: WebSocketExchange?
-    /// The connections it shared had no room for it, time and again: this transfer gets its own.
-    var needsOwnConnection = false
 
     /// - Parameter keepsCredentials: Whether the session's own credentials may be sent: only to the origin that the task was made for.
     init(
@@ -87,12 +84,7 @@ struct TransferPlan {
         _ bufferSize: Int
     ) throws(URLError) -> HTTPTransfer {
         let pool = participants.pool
-        try pool.choose(
-            &options,
-            for: ticket,
-            avoidingKept: avoidsKeptConnections,
-            alone: needsOwnConnection
-        )
+        try pool.choose(&options, for: ticket, choice: connection)
         options.connectTimeout = participants.settings.idleTimeout(for: request)
         options.receiveBufferSize = bufferSize
         let multi: Multi

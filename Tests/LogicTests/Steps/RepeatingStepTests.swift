@@ -29,7 +29,7 @@ struct ReplayStepTests {
     func keptConnection() throws {
         #expect(step.end(ending(.keptConnection), of: request, rig).next == request)
         let plan = try rig.plan(with: step)
-        #expect(plan.avoidsKeptConnections && !plan.needsOwnConnection)
+        #expect(plan.connection == .new)
         #expect(step.end(ending(.keptConnection), of: request, rig).isPass)
     }
 
@@ -37,7 +37,7 @@ struct ReplayStepTests {
     func everyConnection() throws {
         #expect(step.end(ending(.keptConnection), of: request, rig).next == request)
         #expect(step.end(ending(.everyConnection), of: request, rig).next == request)
-        #expect(try rig.plan(with: step).needsOwnConnection)
+        #expect(try rig.plan(with: step).connection == .own)
         #expect(step.end(ending(.everyConnection), of: request, rig).isPass)
     }
 
