@@ -131,9 +131,8 @@ final class CacheStep: Step, @unchecked Sendable {
         switch decision {
         case .use:
             return answer(with: stored, host)
-        case .useAndRevalidate where host.revalidatesInBackground():
-            return answer(with: stored, host)
         case .useAndRevalidate:
+            if host.beginRevalidation() { return answer(with: stored, host) }
             return ask(about: stored, stored.map { CacheValidation.conditions($0.head) } ?? [])
         case .validate(let conditions):
             return ask(about: stored, conditions)
@@ -357,6 +356,11 @@ final class CacheStep: Step, @unchecked Sendable {
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return .pass }
         return .load(transfer(of: candidate, isConfirmed: false, host))
+    }
+
+    /// A stored response stands in for that of a server that doesn't answer.
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        end(ending, of: request, host)
     }
 
     /// The body is complete: it goes into the cache, unless the delegate objects. If storing is slow, the task's end waits for it.

@@ -39,6 +39,10 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         return error.code == .timedOut && stoodStill && !host.owner.isCancelled ? .again : .pass
     }
 
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+        end(ending, of: request, host)
+    }
+
     private func wait(after error: URLError, _ host: any StepHost) {
         let isFirst = lastFailure == nil
         lastFailure = error

@@ -22,6 +22,9 @@ protocol Step: AnyObject, Sendable {
     /// The transfer is over; if it succeeded, the response was the task's own.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict
 
+    /// The transfer's idle time is up, and it is over unless a step makes up for a server that doesn't answer. An upload isn't resumed then.
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict
+
     /// The task is over: the step must stop asking and waiting.
     func stop(_ host: any StepHost)
 }
@@ -33,6 +36,7 @@ extension Step {
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict { .pass }
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink { sink }
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict { .pass }
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict { .pass }
     func stop(_ host: any StepHost) {}
 }
 
@@ -137,7 +141,7 @@ protocol StepHost: TransferDelegate, Sendable {
     func noteUploaded(_ length: Int64)
     /// Asks the server, independently of the task, whether the stored response to the current request is still current (RFC 5861 §3). False
     /// if that isn't possible.
-    func revalidatesInBackground() -> Bool
+    func beginRevalidation() -> Bool
     /// The idle clock may have started or stopped.
     func rearmClocks()
 }

@@ -126,15 +126,14 @@ struct Steps {
         return nil
     }
 
-    /// As with `end`, of a transfer whose idle time is up: only from the steps that make up for a server that doesn't answer. An upload
-    /// isn't resumed then.
+    /// As with `end`, of a transfer whose idle time is up.
     func timeOut(
         _ ending: TransferEnding,
         of request: URLRequest,
         _ host: any StepHost
     ) -> (verdict: EndVerdict, step: Int)? {
-        for (index, step) in all.enumerated() where step is CacheStep || step is ConnectivityStep {
-            let verdict = step.end(ending, of: request, host)
+        for (index, step) in all.enumerated() {
+            let verdict = step.timeOut(ending, of: request, host)
             if case .pass = verdict { continue }
             return (verdict, index)
         }

@@ -6,7 +6,7 @@ extension StepHost {
     /// Asks the server, independently of the task, whether the stored response to the current request is still current. False if that isn't
     /// possible: at another origin than the task's own, the independent task would take the request for one that may have the session's
     /// credentials.
-    func revalidatesInBackground() -> Bool {
+    func beginRevalidation() -> Bool {
         guard let cache = session.settings.cache, owner.ownDelegates.session == nil, let request, let url = request.url,
             mayCarrySessionCredentials(request)
         else {

@@ -91,7 +91,7 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
     }
     func fail(_ error: URLError) { self.error = error }
     func noteUploaded(_ length: Int64) { uploaded = length }
-    func revalidatesInBackground() -> Bool { false }
+    func beginRevalidation() -> Bool { false }
     func rearmClocks() {}
 
     // MARK: - StepOwner
