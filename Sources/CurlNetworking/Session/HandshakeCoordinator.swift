@@ -61,6 +61,14 @@ final class HandshakeCoordinator {
         known[origin]?.acceptsProblems ?? false
     }
 
+    func note(_ decision: HandshakeDecision, about origin: Origin) {
+        switch decision {
+        case .certificate(let certificate): show(certificate, to: origin)
+        case .accepted(let chain, let hasProblem): accept(chain, of: origin, hasProblem: hasProblem)
+        case .verified(let chain): verify(chain, of: origin)
+        }
+    }
+
     /// - Parameter hasProblem: Whether it had failed verification.
     func accept(_ chain: [[UInt8]], of origin: Origin, hasProblem: Bool) {
         change(origin) { known in

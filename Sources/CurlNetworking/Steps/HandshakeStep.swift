@@ -109,21 +109,12 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     }
 
     private func ask(_ pending: Pending, _ host: any StepHost) {
-        let origin = pending.subject.origin
-        let space = HandshakeSpace(pending.subject.question, at: origin)
+        let subject = pending.subject
         let sender = ChallengeSender { [weak self, weak host] answer in
             guard let self, let host else { return }
             host.owner.submit { self.answered(pending, answer, host) }
         }
-        let challenge = URLAuthenticationChallenge(
-            protectionSpace: space,
-            proposedCredential: nil,
-            previousFailureCount: 0,
-            failureResponse: nil,
-            error: nil,
-            sender: sender
-        )
-        host.owner.ask(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
+        host.owner.ask(.challenge(ChallengeQuestion(subject.question, at: subject.origin, sender: sender)))
     }
 
     // MARK: - The answer
@@ -131,31 +122,15 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
         guard self.pending === pending else { return }
         ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
-        // The decision belongs to whoever turned out to answer.
+        // The decision belongs to whoever turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
+        // handshake.
         let coordinator = decider(host).map { host.pool.handshakes.scope(of: $0).coordinator }
-        if answer.disposition == .cancelAuthenticationChallenge {
-            return host.fail(.cancelled(pending.url).with(phase: .securing))
-        }
-        let origin = pending.subject.origin
-        switch pending.subject.question {
-        case .clientCertificate:
-            let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
-            // If no delegate answers, nothing is recorded: without an inquiry, nothing stops the handshake.
-            coordinator?.show(identity?.certificate, to: origin)
-        case .serverTrust(let chain, let result, let reason):
-            let accepted = answer.disposition == .useCredential ? answer.credential?.trust : nil
-            let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
-            if answer.disposition == .rejectProtectionSpace {
-                let description = "The delegate rejected the server's certificate."
-                let error = URLError(.serverCertificateUntrusted, pending.url, description)
-                return host.fail(error.with(phase: .securing).with(peerTrust: trust))
-            } else if let accepted, accepted.host == origin.host, accepted.certificates == chain.map({ Data($0) }) {
-                coordinator?.accept(chain, of: origin, hasProblem: result != 0)
-            } else if result != 0 {
-                return host.fail(URLError(.untrusted(result, reason), url: pending.url).with(peerTrust: trust))
-            } else {
-                coordinator?.verify(chain, of: origin)
-            }
+        let (origin, question) = (pending.subject.origin, pending.subject.question)
+        do throws(URLError) {
+            let decision = try question.decision(by: answer, at: origin, url: pending.url)
+            coordinator?.note(decision, about: origin)
+        } catch {
+            return host.fail(error)
         }
         stop(host)
         host.proceed(self)

@@ -68,15 +68,7 @@ extension StreamConnection {
         let sender = ChallengeSender { [weak owner] answer in
             owner?.submit { answered.connection?.answered(asking, answer) }
         }
-        let challenge = URLAuthenticationChallenge(
-            protectionSpace: HandshakeSpace(question, at: site.origin),
-            proposedCredential: nil,
-            previousFailureCount: 0,
-            failureResponse: nil,
-            error: nil,
-            sender: sender
-        )
-        owner.ask(.challenge(ChallengeQuestion(challenge: challenge, isOfConnection: true, sender: sender)))
+        owner.ask(.challenge(ChallengeQuestion(question, at: site.origin, sender: sender)))
     }
 
     /// Carries the connection through other threads; it is used only on the loop.
@@ -90,16 +82,16 @@ extension StreamConnection {
 
     private func answered(_ asking: Asking, _ answer: ChallengeAnswer) {
         guard case .asking(let tls, let current) = security, current === asking else { return }
-        if answer.disposition == .cancelAuthenticationChallenge {
-            return fail(.cancelled(url).with(phase: .securing))
-        }
+        let decision: HandshakeDecision
         do throws(URLError) {
-            switch asking.question {
-            case .clientCertificate: try present(answer, tls)
-            case .serverTrust(let chain, let result, let reason):
-                let trust = ServerTrust(host: site.origin.host, chain: chain, verification: result, reason: reason)
-                try check(trust, result, answer)
-                tls.trustServer()
+            decision = try asking.question.decision(by: answer, at: site.origin, url: url)
+        } catch {
+            return fail(error)
+        }
+        do throws(TransferFailure) {
+            switch decision {
+            case .certificate(let certificate): try tls.present(certificate)
+            case .accepted, .verified: tls.trustServer()
             }
         } catch {
             return fail(error)
@@ -108,31 +100,6 @@ extension StreamConnection {
         port.limitTransition(to: site.handshakeTimeout)
         goOnWithTLS()
         portChanged()
-    }
-
-    private func present(_ answer: ChallengeAnswer, _ tls: TLSClient) throws(URLError) {
-        let identity = answer.disposition == .useCredential ? answer.credential?.identity : nil
-        do throws(TransferFailure) {
-            try tls.present(identity?.certificate)
-        } catch {
-            throw URLError(error, url: url)
-        }
-    }
-
-    /// Throws if the server isn't trusted.
-    private func check(_ trust: ServerTrust, _ result: Int, _ answer: ChallengeAnswer) throws(URLError) {
-        if answer.disposition == .rejectProtectionSpace {
-            let description = "The delegate rejected the server's certificate."
-            let error = URLError(.serverCertificateUntrusted, url, description)
-            throw error.with(phase: .securing).with(peerTrust: trust)
-        }
-        if answer.disposition == .useCredential, let accepted = answer.credential?.trust, accepted.host == trust.host,
-            accepted.certificates == trust.certificates
-        {
-            return
-        }
-        guard result != 0 else { return }
-        throw URLError(TransferFailure.untrusted(result, trust.reason), url: url).with(peerTrust: trust)
     }
 
     // MARK: - The end
