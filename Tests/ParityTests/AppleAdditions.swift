@@ -6,6 +6,22 @@ enum AppleAdditions {
 
     private static let session: [(String, String)] = [
         (
+            "URLSession.data(for:)",
+            "public func data(for request: URLRequest) async throws -> (Data, URLResponse)"
+        ),
+        (
+            "URLSession.data(from:)",
+            "public func data(from url: URL) async throws -> (Data, URLResponse)"
+        ),
+        (
+            "URLSession.upload(for:fromFile:)",
+            "public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse)"
+        ),
+        (
+            "URLSession.upload(for:from:)",
+            "public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse)"
+        ),
+        (
             "URLSession.bytes(for:delegate:)",
             "public func bytes(for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil) async throws"
                 + " -> (URLSession.AsyncBytes, URLResponse)"

@@ -31,6 +31,18 @@ struct ImportShapeTests {
         #expect(try await OnlyOurs6.OnlyOurs.load(server.url("/")) == "Swift 6")
     }
 
+    @Test("A protocol of the program's own fits the session, and its methods are values")
+    func loading() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        for (mode, answers) in [
+            ("Swift 5", try await OnlyOurs5.OnlyOurs.loadInEachWay(server.url("/"))),
+            ("Swift 6", try await OnlyOurs6.OnlyOurs.loadInEachWay(server.url("/"))),
+        ] {
+            #expect(answers == Array(repeating: mode, count: 4))
+        }
+    }
+
     @Test("Ours beside a library that exports the stock module again, with the aliases")
     func besideReexport() async throws {
         let server = try Self.server()

@@ -131,3 +131,27 @@ extension URLSession {
         }
     }
 }
+
+// The same without a delegate, as on Apple's platforms: a default argument doesn't satisfy a protocol's requirement.
+
+extension URLSession {
+    /// The response to `request`, and its whole body.
+    public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        try await data(for: request, delegate: nil)
+    }
+
+    /// The response to a GET of `url`, and its whole body.
+    public func data(from url: URL) async throws -> (Data, URLResponse) {
+        try await data(from: url, delegate: nil)
+    }
+
+    /// Sends `request` with the file's content, and returns the response and its whole body.
+    public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
+        try await upload(for: request, fromFile: fileURL, delegate: nil)
+    }
+
+    /// Sends `request` with `bodyData`, and returns the response and its whole body.
+    public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
+        try await upload(for: request, from: bodyData, delegate: nil)
+    }
+}
