@@ -159,6 +159,9 @@ struct Authentication {
 
     var hasSentSomething: Bool { hasSentURLCredential || tunnelCredential != nil || !sent.isEmpty }
 
+    /// A proxy's are none of the response's business.
+    var hasSentServerCredentials: Bool { hasSentURLCredential || sent[.server] != nil }
+
     /// Makes `options` send each party what is known for it, and notes what that was.
     mutating func apply(
         to options: inout TransferOptions,

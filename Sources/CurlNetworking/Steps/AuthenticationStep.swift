@@ -16,8 +16,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     // MARK: - Requests
 
-    /// Whether the current request was sent with credentials.
-    var hasShownCredentials: Bool { state?.hasSentSomething ?? false }
+    /// Whether the current request was sent with credentials for its server.
+    var hasShownServerCredentials: Bool { state?.hasSentServerCredentials ?? false }
 
     /// The credential sent to the server with `request`, as far as it comes from this step.
     func credential(for request: URLRequest, hasOwnField: Bool, _ host: any StepHost) -> Credential? {

@@ -303,7 +303,7 @@ final class CacheStep: Step, @unchecked Sendable {
         let isStorable = CacheStorability.isStorable(
             head,
             for: demand,
-            answersChallenge: host.steps.authentication.hasShownCredentials
+            answersChallenge: host.steps.authentication.hasShownServerCredentials
         )
         guard isStorable, response.expected <= cache.sizeLimit else {
             dropSuperseded(by: head, to: request, host)

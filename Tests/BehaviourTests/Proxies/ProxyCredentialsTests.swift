@@ -42,6 +42,18 @@ struct ProxyCredentialsTests {
         #expect(result.response?.statusCode == 407 && result.text == "closed" && result.error == nil)
     }
 
+    @Test("They don't keep a response out of the cache, with a tunnel or without", arguments: [true, false])
+    func cached(tunnel: Bool) async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: tunnel, user: "user", password: "secret"))
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://a.example/"))
+        let text = try #require(await session.load(url).text)
+        let stored = await session.load(URLRequest(url: url, cachePolicy: .returnCacheDataDontLoad))
+        #expect(stored.text == text, "\(String(describing: stored.error))")
+    }
+
     @Test("A body goes out again behind the challenge")
     func bodies() async throws {
         let proxy = try ScriptedProxy.guarded()

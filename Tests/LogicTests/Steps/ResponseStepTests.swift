@@ -48,7 +48,7 @@ struct AuthenticationStepTests {
         try rig.enter(owner)
         let headers = try #require(try rig.plan(with: step).options).headers
         #expect(headers.contains("Authorization: Basic " + Data("u:p".utf8).base64EncodedString()))
-        #expect(step.hasShownCredentials)
+        #expect(step.hasShownServerCredentials)
     }
 
     @Test("A credential that was refused isn't tried again")

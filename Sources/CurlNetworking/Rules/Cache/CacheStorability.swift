@@ -2,8 +2,8 @@ import Foundation
 
 /// Whether a response is stored (RFC 9111 §3), by a cache that is private to its program.
 enum CacheStorability {
-    /// `head` is of a complete response to a request with that demand. `answersChallenge`: the request carried credentials that a server or
-    /// proxy had asked for.
+    /// `head` is of a complete response to a request with that demand. `answersChallenge`: the request carried credentials that its server
+    /// had asked for.
     static func isStorable(_ head: ResponseHead, for demand: CacheDemand, answersChallenge: Bool = false) -> Bool {
         guard demand.mayStore, head.status >= 200, !isPassing(head.status) else { return false }
         let directives = CacheDirectives(head.combined("Cache-Control"))
