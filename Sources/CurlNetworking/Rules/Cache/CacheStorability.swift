@@ -67,10 +67,10 @@ enum CacheVariant {
         return CacheDirectives.elements(of: field).map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
     }
 
-    /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users.
+    /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users, and `Host`, which
+    /// is set only by a program that asks a server for another site than its URL's.
     static func fields(of head: ResponseHead, value: (String) -> String?) -> [HeaderField] {
-        var names = Set(names(of: head))
-        names.insert("authorization")
+        let names = Set(names(of: head)).union(["authorization", "host"])
         return names.sorted().compactMap { name in value(name).map { HeaderField(name: name, value: $0) } }
     }
 

@@ -113,14 +113,16 @@ struct CacheStorabilityTests {
 
     // MARK: - Vary
 
-    @Test("A stored response answers requests with equal values of the fields in Vary, and with the same credentials")
+    @Test("A stored response answers requests with equal values of the fields in Vary, with the same credentials and Host")
     func variants() {
         let head = Sample.head(200, ["Vary": "Accept-Language, X-Y", "vary": "z"])
         let german = ["accept-language": "de", "z": "1"]
         let stored = CacheVariant.fields(of: head) { german[$0] }
         #expect(CacheVariant.matches(head, stored: stored) { german[$0] })
         #expect(CacheVariant.matches(head, stored: stored) { german.merging(["other": "1"]) { $1 }[$0] })
-        for change in [["accept-language": "en"], ["x-y": ""], ["authorization": "Bearer x"], ["z": "2"]] {
+        for change in [
+            ["accept-language": "en"], ["x-y": ""], ["authorization": "Bearer x"], ["z": "2"], ["host": "other"],
+        ] {
             #expect(!CacheVariant.matches(head, stored: stored) { german.merging(change) { $1 }[$0] }, "\(change)")
         }
     }
