@@ -125,7 +125,7 @@ struct CacheSupersededTests {
         let server = try LoopbackServer { request in
             if request.header("Range") != nil { return .text("ol", status: 206).header("Content-Range", "bytes 0-1/5") }
             if request.header("If-None-Match") != nil { return .status(304) }
-            if request.header("If-Match") != nil { return .status(412) }
+            if request.header("If-Match") != nil { return .status(412).header("Cache-Control", "max-age=1000") }
             return .text("older").header("Cache-Control", "max-age=1000")
         }
         defer { server.stop() }

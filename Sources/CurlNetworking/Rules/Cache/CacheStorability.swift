@@ -5,7 +5,9 @@ enum CacheStorability {
     /// `head` is of a complete response to a request with that demand. `answersChallenge`: the request carried credentials that its server
     /// had asked for.
     static func isStorable(_ head: ResponseHead, for demand: CacheDemand, answersChallenge: Bool = false) -> Bool {
-        guard demand.mayStore, head.status >= 200, !isPassing(head.status) else { return false }
+        guard demand.mayStore, head.status >= 200, !isPassing(head.status), !answersCondition(head.status) else {
+            return false
+        }
         let directives = CacheDirectives(head.combined("Cache-Control"))
         guard !directives.contains("no-store"), !CacheVariant.names(of: head).contains("*") else { return false }
         // Later requests don't carry credentials before they are challenged (§3.5).
@@ -16,10 +18,10 @@ enum CacheStorability {
         return isExplicit || CacheFreshness.isHeuristic(head.status)
     }
 
-    /// Partial responses, confirmations, redirects (one that wasn't followed must not answer later requests), and challenges.
+    /// Redirects (one that wasn't followed must not answer later requests), and challenges.
     private static func isPassing(_ status: Int) -> Bool {
         switch status {
-        case 206, 301, 302, 303, 304, 307, 308, 401, 407: true
+        case 301, 302, 303, 307, 308, 401, 407: true
         default: false
         }
     }

@@ -56,7 +56,10 @@ struct CacheStorabilityTests {
         #expect(try Self.isStored(500, ["Cache-Control": "max-age=60"]))
     }
 
-    @Test("Redirects and challenges are not stored, whatever they say", arguments: [301, 302, 303, 307, 308, 401, 407])
+    @Test(
+        "Redirects, challenges, and answers about a condition or range are not stored, whatever they say",
+        arguments: [301, 302, 303, 307, 308, 401, 407, 206, 304, 412, 416]
+    )
     func passing(status: Int) throws {
         #expect(try !Self.isStored(status, ["Cache-Control": "public, max-age=60", "Location": "/x"]))
     }
