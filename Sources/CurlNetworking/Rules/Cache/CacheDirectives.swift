@@ -1,13 +1,18 @@
 import Foundation
 
-/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts.
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts. More than can be read are
+/// `no-store`.
 struct CacheDirectives: Equatable, Sendable {
     private var arguments: [String: String] = [:]
 
     /// `field` is the combined value of all such fields; nil if there is none.
     init(_ field: String?) {
         guard let field else { return }
-        for directive in Self.elements(of: field) {
+        guard let elements = Self.elements(of: field) else {
+            arguments["no-store"] = ""
+            return
+        }
+        for directive in elements {
             let equals = directive.utf8.firstIndex(of: UInt8(ascii: "="))
             let name = directive[..<(equals ?? directive.endIndex)].trimmed.lowercased()
             guard !name.isEmpty, arguments[name] == nil else { continue }
@@ -33,15 +38,24 @@ struct CacheDirectives: Equatable, Sendable {
         arguments[name] == ""
     }
 
-    /// The elements of a comma-separated list; commas in quotes don't separate (RFC 9110 §5.6.1).
-    static func elements(of field: String) -> [Substring] {
+    /// The elements of a comma-separated list; commas in quotes don't separate (RFC 9110 §5.6.1). nil for more than `maximumElements`.
+    static func elements(of field: String) -> [Substring]? {
         guard field.utf8.contains(UInt8(ascii: ",")) else { return [field[...]] }
-        guard field.utf8.contains(UInt8(ascii: "\"")) else { return field.split(separator: ",") }
         var isQuoted = false
-        return field.split { character in
-            if character == "\"" { isQuoted.toggle() }
-            return character == "," && !isQuoted
+        let elements = field.utf8.split(maxSplits: maximumElements) { byte in
+            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+            return byte == UInt8(ascii: ",") && !isQuoted
         }
+        return elements.count > maximumElements ? nil : elements.map { Substring($0) }
+    }
+
+    /// Only a hostile server sends more, and a stored response's lists are read at each look-up.
+    static let maximumElements = 100
+
+    /// The names in a comma-separated list, in lower case; none for nil. nil for more than `maximumElements`.
+    static func names(in field: String?) -> [String]? {
+        guard let field else { return [] }
+        return elements(of: field)?.map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
     }
 }
 

@@ -9,13 +9,20 @@ enum CacheStorability {
             return false
         }
         let directives = CacheDirectives(head.combined("Cache-Control"))
-        guard !directives.contains("no-store"), !CacheVariant.names(of: head).contains("*") else { return false }
+        guard permitsStoring(head, directives) else { return false }
         // Later requests don't carry credentials before they are challenged (§3.5).
         guard !answersChallenge || directives.contains("public") else { return false }
         let isExplicit =
             directives.contains("max-age") || directives.contains("public") || directives.contains("private")
             || head["Expires"] != nil
         return isExplicit || CacheFreshness.isHeuristic(head.status)
+    }
+
+    /// Whether neither `head` nor its directives forbid it to everybody.
+    static func permitsStoring(_ head: ResponseHead, _ directives: CacheDirectives) -> Bool {
+        !directives.contains("no-store") && !CacheVariant.names(of: head).contains("*")
+            // Otherwise it is unknown which fields may be stored.
+            && CacheDirectives.names(in: head.combined("Connection")) != nil
     }
 
     /// Redirects (one that wasn't followed must not answer later requests), and challenges.
@@ -63,10 +70,9 @@ enum CacheStorability {
 
 /// Which requests for its URL a stored response answers (RFC 9111 §4.1).
 enum CacheVariant {
-    /// The names in `Vary`, in lower case.
+    /// The names in `Vary`, in lower case; `*` for more than can be read.
     static func names(of head: ResponseHead) -> [String] {
-        guard let field = head.combined("Vary") else { return [] }
-        return CacheDirectives.elements(of: field).map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }
+        CacheDirectives.names(in: head.combined("Vary")) ?? ["*"]
     }
 
     /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users, and `Host`, which

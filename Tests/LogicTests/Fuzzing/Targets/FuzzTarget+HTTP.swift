@@ -100,7 +100,9 @@ extension FuzzTarget {
                     if let seconds = directives.seconds(name) { precondition(seconds >= 0 && seconds.isFinite) }
                 }
                 _ = directives.contains("no-store")
-                _ = CacheDirectives.elements(of: text)
+                if let elements = CacheDirectives.elements(of: text) {
+                    precondition(elements.count <= CacheDirectives.maximumElements)
+                }
             }
         ),
     ]

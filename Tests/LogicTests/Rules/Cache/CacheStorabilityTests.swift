@@ -41,6 +41,16 @@ struct CacheStorabilityTests {
         #expect(try !Self.isStored(200, ["Cache-Control": "max-age=60", "Vary": "Accept, *"]))
     }
 
+    @Test(
+        "What lists more than a hundred names isn't stored: nobody reads them at each look-up",
+        arguments: ["Cache-Control", "Vary", "Connection"]
+    )
+    func endless(field: String) throws {
+        let names = (1...101).map { "name\($0)" }
+        #expect(try Self.isStored(200, [field: names.dropLast().joined(separator: ",")]))
+        #expect(try !Self.isStored(200, [field: names.joined(separator: ",")]))
+    }
+
     @Test("Parts are not stored")
     func parts() throws {
         #expect(try !Self.isStored(206, ["Cache-Control": "max-age=60", "ETag": "\"a\""]))
