@@ -49,8 +49,11 @@ enum CacheFields {
     }
 
     static func confirmation(of head: ResponseHead, by update: ResponseHead) -> Confirmation {
-        guard let tag = update["ETag"], !tag.hasPrefix("W/"), tag != head["ETag"] else { return .updates }
-        return head["ETag"] == "W/" + tag ? .keeps : .contradicts
+        guard let tag = update["ETag"], tag != head["ETag"] else { return .updates }
+        // Where there is none to compare, a weak one says no more than the date that was sent.
+        guard let stored = head["ETag"] else { return tag.isWeakTag ? .updates : .contradicts }
+        guard stored.opaqueTag == tag.opaqueTag else { return .contradicts }
+        return tag.isWeakTag ? .updates : .keeps
     }
 
     /// `head` as delivered without asking the server, with the response's age (§5.1).
@@ -63,4 +66,11 @@ enum CacheFields {
         }
         return aged
     }
+}
+
+/// Of an entity tag (RFC 9110 §8.8.3).
+extension String {
+    fileprivate var isWeakTag: Bool { hasPrefix("W/") }
+
+    fileprivate var opaqueTag: Substring { isWeakTag ? dropFirst(2) : self[...] }
 }

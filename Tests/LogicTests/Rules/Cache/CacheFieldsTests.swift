@@ -54,7 +54,7 @@ struct CacheFieldsTests {
         #expect(date(["date": "Sun, 02 Jan 2000 00:00:00 GMT"]) == "Sun, 02 Jan 2000 00:00:00 GMT")
     }
 
-    @Test("Only a strong tag can contradict")
+    @Test("Another tag contradicts, strong or weak; the same one may be stronger or weaker")
     func confirmation() {
         func confirmation(_ stored: String?, _ update: String?) -> CacheFields.Confirmation {
             func head(_ tag: String?) -> ResponseHead { Sample.head(200, tag.map { ["ETag": $0] } ?? [:]) }
@@ -62,7 +62,11 @@ struct CacheFieldsTests {
         }
         #expect(confirmation("\"a\"", "\"a\"") == .updates)
         #expect(confirmation("\"a\"", nil) == .updates)
-        #expect(confirmation("\"a\"", "W/\"b\"") == .updates)
+        #expect(confirmation("\"a\"", "W/\"a\"") == .updates)
+        #expect(confirmation("\"a\"", "W/\"b\"") == .contradicts)
+        #expect(confirmation("W/\"a\"", "W/\"b\"") == .contradicts)
+        #expect(confirmation("W/\"a\"", "\"b\"") == .contradicts)
+        #expect(confirmation(nil, "W/\"b\"") == .updates)
         #expect(confirmation("W/\"a\"", "\"a\"") == .keeps)
         #expect(confirmation("\"a\"", "\"b\"") == .contradicts)
         #expect(confirmation(nil, "\"b\"") == .contradicts)
