@@ -225,7 +225,7 @@ final class CacheStep: Step, @unchecked Sendable {
     func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
         invalidate(by: head, to: request, host)
-        if let stored = selected(by: head, host) {
+        if let stored = selected(by: received, host) {
             return .load(stored)
         }
         if case .contradicted = stored { return .follow(request) }
@@ -251,21 +251,26 @@ final class CacheStep: Step, @unchecked Sendable {
         for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
     }
 
-    /// The stored response, if it is the task's response because of `head` or in spite of it.
-    private func selected(by head: ResponseHead, _ host: any StepHost) -> StoredTransfer? {
+    /// The stored response, if it is the task's response because of what was received or in spite of it.
+    private func selected(by received: ReceivedHead, _ host: any StepHost) -> StoredTransfer? {
         guard case .candidate(let candidate, let isValidated) = stored, let demand else { return nil }
-        if head.status == 304 {
-            return isValidated ? confirm(candidate, with: head, host) : nil
+        let status = received.head.status
+        if status == 304 {
+            return isValidated ? confirm(candidate, with: received.head, to: received.request, host) : nil
         }
-        guard CacheValidation.errorStatuses.contains(head.status),
+        guard CacheValidation.errorStatuses.contains(status),
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return nil }
         return transfer(of: candidate, isConfirmed: false, host)
     }
 
     /// The server says that nothing has changed. nil if it means another response.
-    private func confirm(_ candidate: StoredResponse, with head: ResponseHead, _ host: any StepHost) -> StoredTransfer?
-    {
+    private func confirm(
+        _ candidate: StoredResponse,
+        with head: ResponseHead,
+        to request: URLRequest,
+        _ host: any StepHost
+    ) -> StoredTransfer? {
         switch CacheFields.confirmation(of: candidate.head, by: head) {
         case .contradicts:
             stored = .contradicted
@@ -280,7 +285,10 @@ final class CacheStep: Step, @unchecked Sendable {
         updated.head = CacheFields.updated(candidate.head, with: head, received: now)
         updated.requested = pending?.requested
         updated.received = now
-        if CacheDirectives(updated.head.combined("Cache-Control")).contains("no-store") {
+        // `Vary` may have changed.
+        updated.answer(Self.variant(of: updated.head, to: request, host))
+        let directives = CacheDirectives(updated.head.combined("Cache-Control"))
+        if !CacheStorability.permitsStoring(updated.head, directives) {
             if let url = URL(string: candidate.key) { host.session.settings.cache?.remove(url) }
         } else if let pending, let cache = host.session.settings.cache {
             pending.store { cache.store(updated) }
@@ -395,20 +403,28 @@ final class CacheStep: Step, @unchecked Sendable {
             dropSuperseded(by: entry.head, to: entry.request, host)
             return nil
         }
-        let sent = SentFields(entry.request, cookies: host.steps.cookies?.field, host)
-        let variant = CacheVariant.fields(of: entry.head, value: sent.value)
-        let stored = StoredResponse(
+        var stored = StoredResponse(
             key: pending.key,
             url: ownURL,
             form: StoredResponse.form(of: response),
             head: entry.head.stored,
             requested: pending.requested,
             received: entry.received,
-            variant: variant,
             data: body,
-            storagePolicy: CacheVariant.holdsSecrets(variant) ? .allowedInMemoryOnly : entry.storagePolicy
+            storagePolicy: entry.storagePolicy
         )
+        stored.answer(Self.variant(of: entry.head, to: entry.request, host))
         return (stored, pending)
+    }
+
+    /// The fields of `request`, which has been sent, that the response with `head` depends on.
+    private static func variant(
+        of head: ResponseHead,
+        to request: URLRequest,
+        _ host: any StepHost
+    ) -> [HeaderField] {
+        let sent = SentFields(request, cookies: host.steps.cookies?.field, host)
+        return CacheVariant.fields(of: head, value: sent.value)
     }
 
     func stop(_ host: any StepHost) {

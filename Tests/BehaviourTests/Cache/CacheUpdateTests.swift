@@ -155,12 +155,38 @@ struct CacheUpdateTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("One that says no-store takes the response out of the cache")
-    func noStore() async throws {
+    @Test(
+        "One with another Vary is heeded: the response is for requests like the validated one, and cookies don't get on disk",
+        arguments: [("X-Kind", URLCache.StoragePolicy.allowed), ("Cookie", .allowedInMemoryOnly)]
+    )
+    func vary(name: String, policy: URLCache.StoragePolicy) async throws {
         let rig = try Rig(
             Self.server(
                 Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
-                Self.head("ETag: \"a\"", "Cache-Control: no-store"),
+                Self.head("ETag: \"a\"", "Cache-Control: max-age=1000", "Vary: " + name),
+                .text("other")
+            )
+        )
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), headers: [name: "a=1"])
+        for _ in 1...3 { #expect(await rig.session.load(request).text == "body") }
+        #expect(rig.server.requestCount == 2)
+        let cache = try #require(rig.session.configuration.urlCache)
+        #expect(cache.cachedResponse(for: request)?.storagePolicy == policy)
+        #expect(await rig.session.load(URLRequest(rig.url("/"), headers: [name: "a=2"])).text == "other")
+    }
+
+    @Test(
+        "One that says no-store, or varies by everything, takes the response out of the cache",
+        arguments: [
+            "Cache-Control: no-store", "Vary: *",
+        ]
+    )
+    func noStore(line: String) async throws {
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "Cache-Control: max-age=0"),
+                Self.head("ETag: \"a\"", line),
                 .text("newer")
             )
         )

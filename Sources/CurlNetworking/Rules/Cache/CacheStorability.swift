@@ -84,7 +84,7 @@ enum CacheVariant {
 
     /// Whether a request with those values is answered by the stored response.
     static func matches(_ head: ResponseHead, stored: [HeaderField], value: (String) -> String?) -> Bool {
-        fields(of: head, value: value) == stored
+        !names(of: head).contains("*") && fields(of: head, value: value) == stored
     }
 
     /// Whether the fields must not be written to a file.

@@ -41,6 +41,12 @@ struct StoredResponse: Sendable {
         static let variant = "CurlNetworking.variant"
     }
 
+    /// Makes it the response to requests with those fields.
+    mutating func answer(_ variant: [HeaderField]) {
+        self.variant = variant
+        if CacheVariant.holdsSecrets(variant) { storagePolicy = .allowedInMemoryOnly }
+    }
+
     static func key(of url: URL) -> String {
         let text = url.absoluteString
         guard let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) else { return text }

@@ -126,7 +126,9 @@ struct CacheStorabilityTests {
 
     // MARK: - Vary
 
-    @Test("A stored response answers requests with equal values of the fields in Vary, with the same credentials and Host")
+    @Test(
+        "A stored response answers requests with equal values of the fields in Vary, with the same credentials and Host"
+    )
     func variants() {
         let head = Sample.head(200, ["Vary": "Accept-Language, X-Y", "vary": "z"])
         let german = ["accept-language": "de", "z": "1"]
