@@ -61,7 +61,8 @@ enum CacheValidation {
         var fields: [HeaderField] = []
         if let tag = head["ETag"] { fields.append(HeaderField(name: "If-None-Match", value: tag)) }
         if let date = head["Last-Modified"] { fields.append(HeaderField(name: "If-Modified-Since", value: date)) }
-        return fields
+        // A program may have stored anything.
+        return fields.filter { HeaderRules.isValue($0.value) }
     }
 
     /// Whether the stored response may be used instead of a server error (RFC 5861 §4).

@@ -85,14 +85,14 @@ struct HeadParser {
     /// An obsolete line folding (RFC 9112 §5.2) continues the value above.
     private mutating func fold(_ line: UnsafeRawBufferPointer) {
         guard let last = head?.fields.indices.last else { return }
-        head?.fields[last].value += " " + line.text
+        head?.fields[last].value += " " + line.fieldValue
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
         guard let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
         let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
-        head?.fields.append(HeaderField(name: name.text, value: value.text))
+        head?.fields.append(HeaderField(name: name.text, value: value.fieldValue))
         let count = head?.fields.count ?? 0
         return count > Self.maximumFields ? .malformed : .incomplete
     }
@@ -115,6 +115,13 @@ extension UnsafeRawBufferPointer {
 
     private static func isSpace(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
+    }
+
+    /// The text, with spaces for what could end a line where the value is sent back (RFC 9110 §5.5). No line feed is in a line.
+    fileprivate var fieldValue: String {
+        guard position(of: UInt8(ascii: "\r")) != nil || position(of: 0) != nil else { return text }
+        let bytes = map { $0 == UInt8(ascii: "\r") || $0 == 0 ? UInt8(ascii: " ") : $0 }
+        return bytes.withUnsafeBytes { $0.text }
     }
 
     /// As UTF-8 or, if it isn't valid, as Latin-1, which HTTP/1 once used.

@@ -26,14 +26,18 @@ enum HeaderRules {
         guard isToken(field.name) else {
             throw URLError(.badURL, url, "The header name \(quoted(field.name)) is not valid.")
         }
-        guard !field.value.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") })
-        else {
+        guard isValue(field.value) else {
             throw URLError(
                 .badURL,
                 url,
                 "The value of the header \(field.name) contains a line break or NUL: \(quoted(field.value))."
             )
         }
+    }
+
+    /// Whether it doesn't end its line (RFC 9110 §5.5).
+    static func isValue(_ text: String) -> Bool {
+        !text.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
     }
 
     /// RFC 9110 §5.6.2.

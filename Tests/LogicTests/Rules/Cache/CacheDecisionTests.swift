@@ -35,6 +35,12 @@ struct CacheDecisionTests {
         #expect(try Self.decision(age: 150, ["Cache-Control": "max-age=100"]) == .load)
     }
 
+    @Test("A validator that a program has stored with a line's end in it makes no condition")
+    func lineEnds() {
+        let head = Sample.head(200, ["ETag": "\"a\"\r\nX: y", "Last-Modified": "x"])
+        #expect(CacheValidation.conditions(head) == [Self.conditions[1]])
+    }
+
     @Test("The other policies do what they say, whatever the age", arguments: [50.0, 150])
     func policies(age: TimeInterval) throws {
         #expect(try Self.decision(age: age, policy: .reloadIgnoringLocalCacheData) == .load)

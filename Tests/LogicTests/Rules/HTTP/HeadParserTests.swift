@@ -46,6 +46,12 @@ struct HeadParserTests {
         #expect(result.heads.isEmpty == isMalformed)
     }
 
+    @Test("What could end a line where a value is sent back becomes a space, in folded lines as well")
+    func lineEnds() throws {
+        let fields = try Self.fields("A: b\rX: y\0z", "C: d", " e\rf", "G: h\r\r")
+        #expect(fields.map(\.value) == ["b X: y z", "d e f", "h"])
+    }
+
     @Test("A head is complete with its empty line, and not before")
     func completeness() throws {
         #expect(Self.parse(["HTTP/1.1 200 OK", "A: b"]).heads == [])
