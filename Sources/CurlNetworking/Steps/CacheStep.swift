@@ -170,7 +170,8 @@ final class CacheStep: Step, @unchecked Sendable {
         for demand: CacheDemand,
         _ host: any StepHost
     ) -> RequestVerdict {
-        if let part, decision == .use || decision == .useAndRevalidate { return answer(with: part, host) }
+        // Nobody would revalidate the whole for a request that wants a part.
+        if let part, decision == .use { return answer(with: part, host) }
         return demand.failsWithout ? .fail(Self.lackOfResponse(to: host.request?.url)) : ask(about: nil, [])
     }
 

@@ -58,13 +58,18 @@ struct CacheRangeTests {
         #expect(rig.server.requests.last?.header("Range") == range)
     }
 
-    @Test("One that is stale, or was coded, doesn't", arguments: ["Cache-Control", "Content-Encoding"])
-    func unsuitable(field: String) async throws {
+    @Test(
+        "One that is stale, even if it may be used while it is validated, or was coded, doesn't",
+        arguments: [
+            ("Cache-Control", "max-age=0"), ("Cache-Control", "max-age=0, stale-while-revalidate=1000"),
+            ("Content-Encoding", "x-unknown"),
+        ]
+    )
+    func unsuitable(field: String, value: String) async throws {
         let rig = try Rig(
             Self.server(
                 field == "Cache-Control"
-                    ? ["Cache-Control": "max-age=0", "ETag": "\"a\""]
-                    : ["Cache-Control": "max-age=1000", "Content-Encoding": "x-unknown"]
+                    ? [field: value, "ETag": "\"a\""] : ["Cache-Control": "max-age=1000", field: value]
             )
         )
         defer { rig.stop() }
