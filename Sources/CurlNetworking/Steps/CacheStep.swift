@@ -300,6 +300,8 @@ final class CacheStep: Step, @unchecked Sendable {
     private func transfer(of stored: StoredResponse, isConfirmed: Bool, _ host: any StepHost) -> StoredTransfer {
         var stored = stored
         if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.age(now: Date())) }
+        // A fragment is no part of the key.
+        if let url = host.request?.url { stored.url = stored.url.withFragment(of: url) }
         return StoredTransfer(stored, delegate: host)
     }
 

@@ -116,6 +116,18 @@ struct CacheTests {
         #expect(await rig.session.load(rig.url("/?a")).text == (isStock ? "3" : "1"))
     }
 
+    @Test("A stored response has the fragment of the request that it answers")
+    func fragment() async throws {
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        for fragment in ["#one", "#two", ""] {
+            let url = try #require(URL(string: rig.url("/a").absoluteString + fragment))
+            let result = await rig.session.load(url)
+            #expect(result.text == "1")
+            #expect(result.response?.url == url)
+        }
+    }
+
     @Test("Many tasks at once get the same response, and all of them complete")
     func many() async throws {
         let rig = try Rig(Self.server())

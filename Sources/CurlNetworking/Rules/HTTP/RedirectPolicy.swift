@@ -64,11 +64,7 @@ enum RedirectPolicy {
     private static func target(of location: String, from base: URL) -> URL? {
         guard let resolved = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
         let target = UnixSocketURL.redirected(to: resolved, from: base)
-        guard target.fragment == nil, let fragment = base.fragment(percentEncoded: true),
-            var components = URLComponents(url: target, resolvingAgainstBaseURL: true)
-        else { return target }
-        components.percentEncodedFragment = fragment
-        return components.url ?? target
+        return target.fragment == nil ? target.withFragment(of: base) : target
     }
 
     private static func next(_ request: URLRequest, at target: URL, status: Int, crossesOrigin: Bool) -> URLRequest {
