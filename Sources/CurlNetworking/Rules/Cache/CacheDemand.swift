@@ -103,8 +103,8 @@ struct CacheDemand: Equatable, Sendable {
             mayStore = false
             supersedes = false
         }
-        // A program that sets a condition expects the 304.
-        if Self.conditions.contains(where: { fields[$0] != nil }) { reading = .nothing }
+        // A program that sets a condition expects the 304, and one that asks for another protocol the connection.
+        if Self.conditions.contains(where: { fields[$0] != nil }) || fields["Upgrade"] != nil { reading = .nothing }
         let field = fields["Cache-Control"]
         let directives = CacheDirectives(field)
         if directives.contains("no-store") {

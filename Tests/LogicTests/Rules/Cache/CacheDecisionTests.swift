@@ -104,8 +104,10 @@ struct CacheDecisionTests {
     }
 
     @Test(
-        "A condition or range set by hand is the program's own business",
-        arguments: ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range"]
+        "A condition, range or upgrade set by hand is the program's own business",
+        arguments: [
+            "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range", "Upgrade",
+        ]
     )
     func conditionsByHand(name: String) throws {
         #expect(try Self.decision(age: 50, headers: [name: "x"]) == .load)
