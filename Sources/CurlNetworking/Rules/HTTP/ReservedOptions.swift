@@ -23,7 +23,7 @@ enum ReservedOptions {
         ("The session has cookies of its own: httpCookieStorage.", words("COOKIE COOKIEFILE COOKIEJAR COOKIELIST")),
         (
             "The session answers challenges itself: give a credential to the delegate or the storage.",
-            words("HTTPAUTH PROXYAUTH")
+            words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD NETRC NETRC_FILE")
         ),
         ("The event loop relies on it.", words("NOSIGNAL NOPROGRESS SUPPRESS_CONNECT_HEADERS QUICK_EXIT VERBOSE")),
     ]
