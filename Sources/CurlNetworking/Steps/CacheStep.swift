@@ -316,7 +316,7 @@ final class CacheStep: Step, @unchecked Sendable {
             for: demand,
             answersChallenge: host.steps.authentication.hasShownServerCredentials
         )
-        guard isStorable, response.expected <= cache.sizeLimit else {
+        guard isStorable, response.storagePolicy != .notAllowed, response.expected <= cache.sizeLimit else {
             dropSuperseded(by: head, to: request, host)
             return sink
         }

@@ -9,7 +9,9 @@ extension AcceptedResponse {
             head: head,
             request: received.request,
             offset: placement.offset,
-            expected: placement.expected ?? head.expectedLength(to: received.request)
+            expected: placement.expected ?? head.expectedLength(to: received.request),
+            // Other sessions with the same cache couldn't read it.
+            storagePolicy: received.isLeftCoded ? .notAllowed : .allowed
         )
     }
 

@@ -99,6 +99,8 @@ struct ReceivedHead {
     let request: URLRequest
     /// The HTTP proxy's responses about the tunnel; nil without a tunnel.
     var tunnel: ProxyTunnel?
+    /// The body's codings are left to the program, though other programs would get it decoded.
+    var isLeftCoded = false
 }
 
 /// How a transfer has ended.

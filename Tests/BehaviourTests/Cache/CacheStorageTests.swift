@@ -142,6 +142,25 @@ struct CacheStorageTests {
         #expect(cache.currentMemoryUsage <= 20_000)
     }
 
+    @Test("A body that the program wants encoded isn't stored, since others with the same cache get theirs decoded")
+    func encoded() async throws {
+        let server = try LoopbackServer { _ in
+            .data(CodedBodies.gzip).headers(["Content-Encoding": "gzip", "Cache-Control": "max-age=1000"])
+        }
+        defer { server.stop() }
+        let cache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let encoded = URLSession.forTest {
+            $0.urlCache = cache
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("HTTP_CONTENT_DECODING", false) }
+        }
+        defer { encoded.invalidateAndCancel() }
+        let decoded = URLSession.forTest { $0.urlCache = cache }
+        defer { decoded.invalidateAndCancel() }
+        #expect(await encoded.load(server.url("/")).data == CodedBodies.gzip)
+        #expect(await decoded.load(server.url("/")).data == CodedBodies.text)
+        #expect(server.requestCount == 2)
+    }
+
     @Test("Sessions with one cache share it, and others don't")
     func sharing() async throws {
         let server = try Self.server()

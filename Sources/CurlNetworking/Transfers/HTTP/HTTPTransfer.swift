@@ -236,7 +236,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if metrics != nil { metrics?.tls = easy?.tlsSession }
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
-            let received = ReceivedHead(head: head, request: request, tunnel: tunnel)
+            let isLeftCoded = !decodesContent && head.isContentCoded
+            let received = ReceivedHead(head: head, request: request, tunnel: tunnel, isLeftCoded: isLeftCoded)
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
             return endsWithHead ? .abort : .accepted
@@ -287,9 +288,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
         try delegate.transfer(self, received: bytes)
     }
 
+    private var decodesContent: Bool { easy?.decodesContent ?? true }
+
     private func prepareDecoding(of head: ResponseHead) throws(URLError) {
         if case .discard = receiving.route { return }
-        guard easy?.decodesContent ?? true else { return }
+        guard decodesContent else { return }
         switch head.contentCoding {
         case .none: break
         case .codings(let codings):
