@@ -186,6 +186,20 @@ struct UnixSocketTests {
         #expect(inner.connectionCount == 0)
     }
 
+    @Test("A server on a socket can't lead into another one")
+    func redirectAcross() async throws {
+        let inner = try server("inner") { _ in .text("secret") }
+        defer { inner.stop() }
+        let outer = try server("outer") { _ in .redirect(to: inner.url("/")) }
+        defer { outer.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(outer.url("/"))
+        #expect(result.error?.code == .unsupportedURL)
+        #expect(result.data == nil)
+        #expect(inner.connectionCount == 0)
+    }
+
     @Test(
         "A server on a socket leads within it, by path and by the name that it is told",
         arguments: ["", "http://localhost"]
