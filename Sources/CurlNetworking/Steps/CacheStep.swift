@@ -79,7 +79,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return decide(on: stored, demand, host)
         case .unknown:
             look = .underWay
-            cache.look(key, at: url) { stored in
+            cache.look(key, for: request) { stored in
                 host.owner.submit { self.found(stored, host) }
             }
             return .wait
@@ -286,6 +286,7 @@ final class CacheStep: Step, @unchecked Sendable {
         updated.head = CacheFields.updated(candidate.head, with: head, received: now)
         updated.requested = pending?.requested
         updated.received = now
+        updated.request = request
         // `Vary` may have changed.
         updated.answer(Self.variant(of: updated.head, to: request, host))
         let directives = CacheDirectives(updated.head.combined("Cache-Control"))
@@ -414,7 +415,8 @@ final class CacheStep: Step, @unchecked Sendable {
             requested: pending.requested,
             received: entry.received,
             data: body,
-            storagePolicy: entry.storagePolicy
+            storagePolicy: entry.storagePolicy,
+            request: entry.request
         )
         stored.answer(Self.variant(of: entry.head, to: entry.request, host))
         return (stored, pending)

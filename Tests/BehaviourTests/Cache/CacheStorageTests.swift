@@ -161,6 +161,29 @@ struct CacheStorageTests {
         #expect(server.requestCount == 2)
     }
 
+    @Test("A program's own cache is told the task's request, with its fields")
+    func ownCache() async throws {
+        final class OwnCache: URLCache, @unchecked Sendable {
+            let kinds = Watched<[String?]>([])
+
+            override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+                kinds.update { $0.append(request.value(forHTTPHeaderField: "X-Kind")) }
+                return super.cachedResponse(for: request)
+            }
+
+            override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+                kinds.update { $0.append(request.value(forHTTPHeaderField: "X-Kind")) }
+                super.storeCachedResponse(cachedResponse, for: request)
+            }
+        }
+        let cache = OwnCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+        let rig = try Rig(Self.server()) { $0.urlCache = cache }
+        defer { rig.stop() }
+        _ = await rig.session.load(URLRequest(rig.url("/"), headers: ["X-Kind": "1"]))
+        CacheStores.store(over: cache).waitForWrites()
+        #expect(cache.kinds.value == ["1", "1"])
+    }
+
     @Test("Sessions with one cache share it, and others don't")
     func sharing() async throws {
         let server = try Self.server()

@@ -21,7 +21,7 @@ protocol CacheStore: AnyObject, Sendable {
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding
 
     /// Asks the cache. `completion` is called on a queue of the store.
-    func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void)
+    func look(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void)
 
     /// Stores `response` soon. If it returns true, the caller should wait: `completion` is called on a queue of the store once the response
     /// is written.

@@ -122,7 +122,7 @@ final class ResponseCache: CacheStore {
         }
     }
 
-    func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void) {
+    func look(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void) {
         let starts = state.withLock { state in
             state.looks[key, default: Look()].completions.append(completion)
             return state.looks[key]?.completions.count == 1
@@ -291,7 +291,8 @@ final class ResponseCache: CacheStore {
 extension ResponseCache.State {
     /// Keeps `response` in memory; nil removes.
     fileprivate mutating func keep(_ response: StoredResponse?, for key: String, file: CacheDirectory.FileIdentity?) {
-        guard let response, response.storagePolicy != .notAllowed else { return kept.remove(key) }
+        guard var response, response.storagePolicy != .notAllowed else { return kept.remove(key) }
+        response.request = nil
         kept.insert(.init(response: response, file: file, date: Date()), for: key, cost: response.cost)
     }
 }

@@ -92,20 +92,19 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         }
     }
 
-    func look(_ key: String, at url: URL, completion: @escaping @Sendable (StoredResponse?) -> Void) {
+    /// Requests for one URL that come while it is looked up share the answer to the first.
+    func look(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void) {
         let starts = state.withLock { state in
             state.looks[key, default: Look()].completions.append(completion)
             return state.looks[key]?.completions.count == 1
         }
-        if starts { readQueue.async { self.look(key, at: url) } }
+        if starts { readQueue.async { self.look(key, for: request) } }
     }
 
     /// On the read queue.
-    private func look(_ key: String, at url: URL) {
+    private func look(_ key: String, for request: URLRequest) {
         let start = MonotonicTime.now
-        let found = cache.cachedResponse(for: URLRequest(url: url)).flatMap {
-            StoredResponse(fromStockCache: $0, key: key)
-        }
+        let found = cache.cachedResponse(for: request).flatMap { StoredResponse(fromStockCache: $0, key: key) }
         let end = MonotonicTime.now
         let (response, completions, checksEmptiness) = state.withLock { state in
             if found == nil { state.reading.spend(end - start) }
@@ -193,7 +192,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
 
     private func perform(_ response: StoredResponse?, _ key: String) {
         guard let url = URL(string: key) else { return }
-        let request = URLRequest(url: url)
+        let request = response?.request ?? URLRequest(url: url)
         // Replacing an entry would leave its key in the stock cache's list twice, and it traps when it evicts that.
         cache.removeCachedResponse(for: request)
         if let response { cache.storeCachedResponse(response.cachedResponse, for: request) }

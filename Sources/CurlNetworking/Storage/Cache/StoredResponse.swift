@@ -32,6 +32,8 @@ struct StoredResponse: Sendable {
     var storagePolicy: URLCache.StoragePolicy
     /// The program's own, as a property list; empty if there is none.
     var userInfo = Data()
+    /// The one that got it, for a program's own `URLCache`; nil for a response from a cache.
+    var request: URLRequest?
 
     private enum InfoKey {
         static let prefix = "CurlNetworking."

@@ -100,10 +100,10 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         lastReport = loop.now
         guard let taker, !hasBegun else { return }
         hasBegun = true
-        guard let cache, let url = task.currentRequest?.url else {
+        guard let cache, let request = task.currentRequest, let url = request.url else {
             return taker.executor.run { self.startLoading(taker.class, with: nil) }
         }
-        cache.look(StoredResponse.key(of: url), at: url) { stored in
+        cache.look(StoredResponse.key(of: url), for: request) { stored in
             taker.executor.run { self.startLoading(taker.class, with: stored?.proposal) }
         }
     }

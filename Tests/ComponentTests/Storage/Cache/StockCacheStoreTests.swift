@@ -20,9 +20,9 @@ struct StockCacheStoreTests {
     }
 
     private static func look(_ store: StockCacheStore, _ url: String = url) async throws -> StoredResponse? {
-        let location = try Sample.url(url)
+        let request = URLRequest(url: try Sample.url(url))
         return await withCheckedContinuation { continuation in
-            store.look(url, at: location) { continuation.resume(returning: $0) }
+            store.look(url, for: request) { continuation.resume(returning: $0) }
         }
     }
 

@@ -275,10 +275,10 @@ struct ResponseCacheTests {
             if case .known = cache.find(Self.url, now: now, isInsistent: isInsistent) { return true }
             return false
         }
-        let url = try Sample.url(Self.url)
+        let request = URLRequest(url: try Sample.url(Self.url))
         #expect(!isKnown())
         let found = await withCheckedContinuation { continuation in
-            cache.look(Self.url, at: url) { continuation.resume(returning: $0) }
+            cache.look(Self.url, for: request) { continuation.resume(returning: $0) }
         }
         #expect(found == nil)
         #expect(isKnown())
