@@ -6,7 +6,8 @@ final class CacheStep: Step, @unchecked Sendable {
     /// How far the look-up has got.
     private enum Look {
         case none
-        case underWay
+        /// For this key; given up at the deadline.
+        case underWay(String, until: Deadline)
         case found(StoredResponse?)
         /// The response found depends on cookies, which are being read from the storage.
         case findingCookies(StoredResponse)
@@ -78,9 +79,9 @@ final class CacheStep: Step, @unchecked Sendable {
         case .known(let stored):
             return decide(on: stored, demand, host)
         case .unknown:
-            look = .underWay
+            wait(for: key, host)
             cache.look(key, for: request) { stored in
-                host.owner.submit { self.found(stored, host) }
+                host.owner.submit { self.answered(stored, key, host) }
             }
             return .wait
         }
@@ -102,6 +103,27 @@ final class CacheStep: Step, @unchecked Sendable {
         guard settings.cache != nil, isConcerned(host) else { return nil }
         let demand = settings.cacheDemand(of: request)
         return demand.mayStore ? demand : nil
+    }
+
+    /// The longest look-up: a cache that takes longer may be on a file system that doesn't answer.
+    private static let patience = Duration.seconds(10)
+
+    private func wait(for key: String, _ host: any StepHost) {
+        let deadline = Deadline { [unowned self, weak host] in
+            guard let host else { return }
+            // Something may be stored all the same.
+            stored = .unknown
+            found(nil, host)
+        }
+        look = .underWay(key, until: deadline)
+        host.pool.loop.schedule(deadline, at: host.pool.loop.now + Self.patience)
+    }
+
+    /// The cache has answered, which may no longer matter.
+    private func answered(_ stored: StoredResponse?, _ key: String, _ host: any StepHost) {
+        guard case .underWay(key, let deadline) = look else { return }
+        host.pool.loop.cancel(deadline)
+        found(stored, host)
     }
 
     private func found(_ stored: StoredResponse?, _ host: any StepHost) {
@@ -433,6 +455,8 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     func stop(_ host: any StepHost) {
+        if case .underWay(_, let deadline) = look { host.pool.loop.cancel(deadline) }
+        look = .none
         pending = nil
     }
 }
