@@ -30,6 +30,8 @@ package final class ScriptedHTTP2Server: Sendable {
         /// The connection is closed.
         case hangUp
         case waitFor(Gate)
+        /// Tells a test that the server has got this far.
+        case open(Gate)
         /// Continues when the request's body is complete.
         case waitForBody
         /// Lets the client send this many more bytes of the request's body.
@@ -293,6 +295,8 @@ package final class ScriptedHTTP2Server: Sendable {
             shutdown(connection.socket, Int32(SHUT_RDWR))
         case .waitFor(let gate):
             gate.waitBlocking()
+        case .open(let gate):
+            gate.open()
         case .waitForBody:
             request.end.waitBlocking()
         case .grant(let count):
@@ -306,7 +310,7 @@ extension ScriptedHTTP2Server.Step {
         switch self {
         case .headers(_, let ends), .data(_, let ends): ends
         case .reset, .hangUp: true
-        case .goAway, .waitFor, .waitForBody, .grant: false
+        case .goAway, .waitFor, .open, .waitForBody, .grant: false
         }
     }
 }

@@ -149,6 +149,12 @@ package final class Multi {
         if running.all.isEmpty { becameIdle() }
     }
 
+    /// Whether a transfer has the connection of `socket`, perhaps one that is paused. libcurl names the socket of the first one only.
+    func hasTransfer(on socket: Int32) -> Bool {
+        let port = ConnectionEndpoints.localPort(of: socket)
+        return running.all.contains { $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+    }
+
     /// Adds the connections that its transfers are running on.
     package func add(to usage: inout ConnectionUsage) {
         loop.preconditionOnLoop()

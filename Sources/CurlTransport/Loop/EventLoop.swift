@@ -281,9 +281,18 @@ package final class EventLoop: @unchecked Sendable {
             switch sockets.event(at: index) {
             case .ready(let event): serve(event)
             case .hungUp(let owner): owners.multi(owner)?.connectionEnded()
+            case .ended(let owner, let socket): connectionEnded(socket, of: owner)
             case .stray: break
             }
         }
+    }
+
+    private func connectionEnded(_ socket: Int32, of owner: UInt32) {
+        let multi = owners.multi(owner)
+        // A paused transfer has yet to read what came on it.
+        if multi?.hasTransfer(on: socket) == true { return sockets.leave(socket) }
+        sockets.hangUp(socket)
+        multi?.connectionEnded()
     }
 
     private func serve(_ event: ReadySocket) {

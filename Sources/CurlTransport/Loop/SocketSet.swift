@@ -204,7 +204,8 @@ struct SocketSet: ~Copyable {
     }
 
     /// Makes the connection unreadable and unwritable, so libcurl finds it closed. Returns its owner.
-    private mutating func hangUp(_ socket: Int32) -> UInt32? {
+    @discardableResult
+    mutating func hangUp(_ socket: Int32) -> UInt32? {
         shutdown(socket, Int32(SHUT_RDWR))
         // Data that has already arrived could still be read.
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
@@ -215,12 +216,20 @@ struct SocketSet: ~Copyable {
         return records[Int(socket)].owner
     }
 
+    /// Leaves an idle connection that has ended to libcurl, with everything that has arrived on it.
+    mutating func leave(_ socket: Int32) {
+        remove(socket)
+        records[Int(socket)].use = .none
+    }
+
     // MARK: - Events
 
     enum Event {
         case ready(ReadySocket)
-        /// An idle connection of this owner has ended.
+        /// An idle connection of this owner was hung up.
         case hungUp(owner: UInt32)
+        /// The other side of this owner's idle connection has gone. It is to be hung up, or left to requests that share it.
+        case ended(owner: UInt32, socket: Int32)
         /// Has no owner.
         case stray
     }
@@ -241,7 +250,7 @@ struct SocketSet: ~Copyable {
         case .idle(.nothing):
             return hangUp(socket).map { .hungUp(owner: $0) } ?? .stray
         case .idle(.frames) where hasEnded:
-            return hangUp(socket).map { .hungUp(owner: $0) } ?? .stray
+            return .ended(owner: owner, socket: socket)
         case .idle(.frames):
             records[Int(socket)].registered = .end
             register(socket, .end, owner, wasRegistered: true)

@@ -46,3 +46,53 @@ struct HTTP2SuspendTests {
         }
     }
 }
+
+@Suite("Suspended amid the body over HTTP/2", .timeLimit(.minutes(1)))
+struct HTTP2SuspendedBodyTests {
+    private typealias Server = ScriptedHTTP2Server
+
+    @Test(
+        "A task gets all that the server sent before it closed the connection, though another one ended on it last",
+        arguments: [true, false]
+    )
+    func closedMeanwhile(isOpener: Bool) async throws {
+        let (finish, rest, closed) = (Gate(), Gate(), Gate())
+        let number = isOpener ? 1 : 2
+        let server = try Server { request in
+            let begin: [Server.Step] = [
+                .headers(Server.fields(), ends: false), .data(Data("begun ".utf8), ends: false),
+            ]
+            let end = Server.Step.data(Data("and ended".utf8), ends: true)
+            if request.number == number { return begin + [.waitFor(rest), end, .hangUp, .open(closed)] }
+            return request.number < number ? begin + [.waitFor(finish), end] : Server.text("prompt")
+        }
+        defer { server.stop() }
+        let other = try Server { _ in Server.text("other") }
+        defer { other.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.httpVersion = .http2PriorKnowledge }
+        defer { session.invalidateAndCancel() }
+        let tasks = (0..<number).map { _ in session.dataTask(with: server.url()) }
+        for task in tasks {
+            task.resume()
+            try await delegate.wait(for: task, bytes: 1)
+        }
+        finish.open()
+        for task in tasks.dropLast() { try await delegate.success(of: task) }
+        let task = try #require(tasks.last)
+        task.suspend()
+        await session.flush()
+        #expect(await session.load(server.url()).text == "prompt")
+        #expect(server.state.value.connections == 1)
+        rest.open()
+        try await closed.wait()
+        // The loop has seen it by then.
+        for _ in 0..<5 {
+            await session.flush()
+            #expect(await session.load(other.url()).text == "other")
+        }
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == Data("begun and ended".utf8))
+    }
+}

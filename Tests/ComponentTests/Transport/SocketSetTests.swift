@@ -18,6 +18,8 @@ struct SocketSetTests {
         func isWatching(_ socket: Int32) -> Bool { set.isWatching(socket) }
         func poll() -> Int { set.poll() }
         func event(at index: Int) -> SocketSet.Event { set.event(at: index) }
+        func hangUp(_ socket: Int32) { set.hangUp(socket) }
+        func leave(_ socket: Int32) { set.leave(socket) }
 
         func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
             set.watch(socket, for: interest, owner: owner)
@@ -120,17 +122,12 @@ struct SocketSetTests {
         close(theirs)
     }
 
-    @Test("An idle connection whose other side has gone is hung up, whatever it speaks", arguments: [true, false])
-    func ended(hasFrames: Bool) {
+    @Test("An idle connection whose other side has gone is hung up")
+    func ended() {
         let set = Sockets()
         let (ours, theirs) = Self.pair(in: set)
         set.unwatch(ours)
-        set.becameIdle(ours, hasFrames ? .frames : .nothing)
-        if hasFrames {
-            Self.send("frame", on: theirs)
-            #expect(set.poll() == 1)
-            _ = set.event(at: 0)
-        }
+        set.becameIdle(ours, .nothing)
         close(theirs)
         #expect(set.poll() == 1)
         guard case .hungUp(Self.owner) = set.event(at: 0) else {
@@ -138,6 +135,27 @@ struct SocketSetTests {
             return
         }
         #expect(set.close(ours) == nil)
+    }
+
+    @Test("One with frames is so unless others have it, who can still read what came on it", arguments: [true, false])
+    func endedWithFrames(isShared: Bool) {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        set.becameIdle(ours, .frames)
+        Self.send("frame", on: theirs)
+        #expect(set.poll() == 1)
+        _ = set.event(at: 0)
+        close(theirs)
+        #expect(set.poll() == 1)
+        guard case .ended(Self.owner, ours) = set.event(at: 0) else {
+            Issue.record("not ended")
+            return
+        }
+        if isShared { set.leave(ours) } else { set.hangUp(ours) }
+        #expect(set.poll() == 0)
+        #expect(Self.received(on: ours) == (isShared ? 1 : 0))
+        #expect(set.close(ours) == (isShared ? Self.owner : nil))
     }
 
     @Test("Before a request goes out on a connection, what has come on it meanwhile is seen")
