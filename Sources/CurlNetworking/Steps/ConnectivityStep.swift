@@ -26,17 +26,16 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        guard let error = ending.error, ending.isOfNetwork,
-            ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase)
-        else { return .pass }
-        if waits {
+        guard let error = ending.error, ending.isOfNetwork else { return .pass }
+        if waits, ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase) {
             wait(after: error, host)
             return .wait
         }
         // While a task is suspended, libcurl continues to connect, and gives up after its own time-out. That doesn't end a task whose clock
         // was stopped: it connects again when it is resumed.
         let stoodStill = ending.wasPaused || host.owner.isSuspended
-        return error.code == .timedOut && stoodStill && !host.owner.isCancelled ? .again : .pass
+        let isOfAttempt = error.code == .timedOut && ConnectivityPolicy.isBeforeRequest(error.transferPhase)
+        return isOfAttempt && stoodStill && !host.owner.isCancelled ? .again : .pass
     }
 
     func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {

@@ -227,6 +227,52 @@ struct TaskSuspendTests {
         }
     }
 
+    @Test(
+        "Suspended while it speaks with a server that has yet to take its request, a task isn't timed out, and tries again",
+        arguments: ["tls", "tunnel", "ftp"]
+    )
+    func noTimeoutBeforeRequest(stage: String) async throws {
+        let suspended = Gate()
+        let holder = Watched<URLSessionTask?>(nil)
+        let server = try LoopbackServer(conversation: { number in
+            { event in
+                if case .opened = event, number == 1 {
+                    holder.value?.suspend()
+                    suspended.open()
+                }
+                return []
+            }
+        })
+        defer { server.stop() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.timeoutIntervalForRequest = 2
+            guard stage == "tunnel" else { return }
+            let proxy = CurlOptions.ProxyServer(.http, host: "127.0.0.1", port: server.port)
+            $0.curl.hosts["far.example"].proxy = .server(proxy)
+        }
+        defer { session.invalidateAndCancel() }
+        let texts = [
+            "tls": "https://127.0.0.1:\(server.port)/", "tunnel": "https://far.example/",
+            "ftp": "ftp://127.0.0.1:\(server.port)/file",
+        ]
+        let task = session.dataTask(with: try #require(texts[stage].flatMap { URL(string: $0) }))
+        holder.update { $0 = task }
+        task.resume()
+        try await suspended.wait()
+        // Twice as long as the task's own time-out.
+        let clock = await session.load(URLRequest(silent.url("/"), timeout: 4))
+        #expect(clock.error?.code == .timedOut)
+        #expect(delegate.completionCount(of: task) == 0)
+        task.resume()
+        try await server.waitForConnections(2)
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        holder.update { $0 = nil }
+    }
+
     @Test("Resumed before libcurl gives up connecting, it has all of its time for another attempt")
     func connectsAgain() async throws {
         var options = LoopbackServer.Options()

@@ -88,15 +88,26 @@ struct ConnectivityStepTests {
     }
 
     @Test(
-        "An attempt to connect that libcurl gave up for a suspended task is made again; one of a cancelled task isn't"
+        "An attempt to connect that libcurl gave up for a suspended task is made again; one of a cancelled task isn't",
+        arguments: [TransferPhase.connecting, .securing]
     )
-    func suspended() {
+    func suspended(phase: TransferPhase) {
         let step = ConnectivityStep(waits: false)
-        #expect(step.end(ending(.timedOut, .connecting), of: request, rig).isPass)
+        #expect(step.end(ending(.timedOut, phase), of: request, rig).isPass)
         rig.isSuspended = true
-        #expect(step.end(ending(.timedOut, .connecting), of: request, rig).isAgain)
+        #expect(step.end(ending(.timedOut, phase), of: request, rig).isAgain)
+        #expect(step.end(ending(.timedOut, .sending), of: request, rig).isPass)
+        #expect(step.end(ending(.secureConnectionFailed, phase), of: request, rig).isPass)
         rig.isCancelled = true
-        #expect(step.end(ending(.timedOut, .connecting), of: request, rig).isPass)
+        #expect(step.end(ending(.timedOut, phase), of: request, rig).isPass)
+    }
+
+    @Test("So is one of a task that may wait, which isn't told to wait for a host that has answered")
+    func suspendedWaiter() {
+        let step = ConnectivityStep(waits: true)
+        rig.isSuspended = true
+        #expect(step.end(ending(.timedOut, .securing), of: request, rig).isAgain)
+        #expect(step.cause == nil)
     }
 }
 

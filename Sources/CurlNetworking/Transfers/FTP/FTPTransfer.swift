@@ -11,6 +11,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private let loop: EventLoop
     private weak var delegate: (any TransferDelegate)?
     private(set) var lastActivity: MonotonicTime?
+    private var wasPaused = false
 
     var source: HopMetrics.Source { .other }
 
@@ -83,6 +84,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     func setPaused(_ isPaused: Bool) -> Bool {
         lastActivity = loop.now
+        if isPaused { wasPaused = true }
         shared.withLock { $0.isPaused = isPaused }
         connections.loop.submit { self.applyPause() }
         drain()
@@ -132,7 +134,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     private func end(_ error: URLError?, of delegate: any TransferDelegate) {
         cancel()
-        let ending = TransferEnding(error, isOfNetwork: true)
+        var ending = TransferEnding(error, isOfNetwork: true)
+        ending.wasPaused = wasPaused
         delegate.transferFinished(self, ending)
     }
 

@@ -27,6 +27,15 @@ struct ConnectivityPolicyTests {
         #expect(!ConnectivityPolicy.isLackOfConnectivity(.timedOut, in: nil))
     }
 
+    @Test("A transfer has sent nothing of its request before it can")
+    func beforeRequest() {
+        for phase in TransferPhase.allCases {
+            let isBefore = phase == .resolving || phase == .connecting || phase == .securing
+            #expect(ConnectivityPolicy.isBeforeRequest(phase) == isBefore)
+        }
+        #expect(!ConnectivityPolicy.isBeforeRequest(nil))
+    }
+
     @Test(
         "Nothing else",
         arguments: [
