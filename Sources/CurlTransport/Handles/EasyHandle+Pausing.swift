@@ -31,9 +31,19 @@ extension EasyHandle {
         // With `CurlQuirks.spinsWhilePaused`, libcurl is told to continue instead, and pauses when the callbacks return PAUSE.
         let pause = multi?.quirks.spinsWhilePaused == true ? CURLPAUSE_CONT : CURLPAUSE_ALL
         let code = curl_easy_pause(handle, isPaused ? pause : CURLPAUSE_CONT)
-        if code != CURLE_OK { pausing.isPaused = false }
         multi?.needsSettling()
-        return code == CURLE_OK
+        switch code {
+        case CURLE_OK:
+            return true
+        case CURLE_BAD_FUNCTION_ARGUMENT:
+            pausing.isPaused = false
+            return false
+        default:
+            // A callback has refused bytes that libcurl had kept. libcurl only says so here, and would wait for more.
+            keep(TransferResult(code: code))
+            if !isPaused { multi?.finishSoon(self) }
+            return true
+        }
     }
 
     package var isPaused: Bool { pausing.isPaused }

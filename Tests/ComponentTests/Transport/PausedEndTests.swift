@@ -33,4 +33,33 @@ struct PausedEndTests {
         #expect((transfer.failure == nil) == isComplete)
         #expect(transfer.finishedCount == 1)
     }
+
+    @Test("comes with the error of a callback that refuses what was kept for it", arguments: [true, false])
+    func refused(isCancelled: Bool) async throws {
+        let paused = Gate()
+        let server = try LoopbackServer { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .never])
+        }
+        defer { server.stop() }
+        let transfer = RecordedTransfer()
+        transfer.verdict = { event in
+            guard event == .body else { return .accepted }
+            defer { paused.open() }
+            return paused.isOpen ? .abort : .pause
+        }
+        try await LoopRig.use { rig in
+            try await rig.start(transfer, MultiTests.get(server))
+            try await paused.wait()
+            try await rig.perform { _ in
+                #expect(transfer.easy?.setPaused(false) == true)
+                if isCancelled { transfer.cancel() }
+            }
+            try await transfer.finished.wait()
+            try await server.waitUntilNoConnections()
+        }
+        let expected: CurlCode? = isCancelled ? nil : .writeError
+        #expect(transfer.failure?.code == expected)
+        #expect(transfer.finishedCount == (isCancelled ? 0 : 1))
+        #expect(!transfer.wasDisturbed)
+    }
 }
