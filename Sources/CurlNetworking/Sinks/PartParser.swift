@@ -26,7 +26,7 @@ struct PartParser {
         case preamble
         /// After a boundary: in the rest of its line.
         case boundaryLine
-        case head
+        case head(Head)
         /// At the very beginning of the body, where a boundary needs no line break before it.
         case bodyStart
         case body
@@ -84,15 +84,14 @@ struct PartParser {
             return true
         case .boundaryLine:
             return skipBoundaryLine(&rest)
-        case .head:
-            guard let end = endOfHead(rest) else {
-                guard rest.count <= Self.largestHead else { throw HeadTooLarge() }
+        case .head(var head):
+            // Lets go of its bytes, which otherwise would be copied.
+            state = .bodyStart
+            guard try head.take(&rest) else {
+                state = .head(head)
                 return false
             }
-            guard end - rest.startIndex <= Self.largestHead else { throw HeadTooLarge() }
-            events.append(.part(Self.fields(in: rest[..<end])))
-            rest = rest[end...]
-            state = .bodyStart
+            events.append(.part(Self.fields(in: head.bytes[...])))
             return true
         case .ended:
             rest = []
@@ -150,21 +149,35 @@ struct PartParser {
             return false
         }
         rest = rest[(lineFeed + 1)...]
-        state = .head
+        state = .head(Head())
         return true
     }
 
     // MARK: - Heads
 
-    /// Where the body begins: after the first empty line.
-    private func endOfHead(_ bytes: ArraySlice<UInt8>) -> Int? {
-        var line = bytes.startIndex
-        while let lineFeed = bytes[line...].firstIndex(of: .lineFeed) {
-            let length = lineFeed - line
-            if length == 0 || length == 1 && bytes[line] == .carriageReturn { return lineFeed + 1 }
-            line = lineFeed + 1
+    /// What has arrived of a part's head.
+    private struct Head {
+        private(set) var bytes: [UInt8] = []
+        /// Where the last line begins.
+        private var line = 0
+
+        /// Takes its bytes from the beginning of `rest`. True if they end with the empty line after which the body begins.
+        mutating func take(_ rest: inout ArraySlice<UInt8>) throws(HeadTooLarge) -> Bool {
+            var isComplete = false
+            while !isComplete, let lineFeed = rest.firstIndex(of: .lineFeed) {
+                bytes += rest[...lineFeed]
+                rest = rest[(lineFeed + 1)...]
+                let length = bytes.count - line - 1
+                isComplete = length == 0 || length == 1 && bytes[line] == .carriageReturn
+                line = bytes.count
+            }
+            if !isComplete {
+                bytes += rest
+                rest = []
+            }
+            guard bytes.count <= PartParser.largestHead else { throw HeadTooLarge() }
+            return isComplete
         }
-        return nil
     }
 
     /// Lines that are no fields are left out.

@@ -109,6 +109,19 @@ struct PartParserTests {
         #expect(parser.finish() == nil)
     }
 
+    @Test("The largest head is taken, also byte by byte, and none that is larger", arguments: [false, true])
+    func largestHead(isInPieces: Bool) throws {
+        let lines = "X: 1\r\n\r\n"
+        let name = String(repeating: "Y", count: PartParser.largestHead - lines.utf8.count - 4)
+        let field = "\(name):\r\n"
+        for (spare, isTaken) in [("", true), ("a", true), ("ab", false)] {
+            let text = "--frame\r\n" + spare + field + lines + "body"
+            let cuts = isInPieces ? Array(1..<text.utf8.count) : []
+            let expected: [[String]]? = isTaken ? [["\(spare)\(name): , X: 1", "body"]] : nil
+            #expect((try? Self.parts(text, cutAt: cuts)) == expected)
+        }
+    }
+
     @Test("Bytes are handed on as they come, but for what may begin a boundary")
     func asTheyCome() throws {
         var parser = try #require(PartParser(contentType: Self.mixedReplace))
