@@ -24,8 +24,14 @@ enum CompletionPolicy {
         guard let failure, circumstances.isWanted, !circumstances.endsWithHead else { return nil }
         // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream].contains(failure.code)
-        let isWhole = !head.isContentCoded && head.contentLength == circumstances.deliveredCount
-        return isCutOff && isWhole ? nil : failure
+        return isCutOff && length(after: head) == circumstances.deliveredCount ? nil : failure
+    }
+
+    /// The length of the decoded body; nil if the head doesn't say.
+    private static func length(after head: ResponseHead) -> Int64? {
+        // They have no body, whatever their fields say (RFC 9112 §6.3).
+        if [204, 304].contains(head.status) { return 0 }
+        return head.isContentCoded ? nil : head.contentLength
     }
 
     /// What libcurl counts as success: the server closed the connection within the head.

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Whether a transfer has brought its response")
 struct CompletionPolicyTests {
-    private func head(length: String? = nil, coding: String? = nil) -> ResponseHead {
-        var head = ResponseHead(version: "HTTP/1.1", status: 413, fields: [])
+    private func head(_ status: Int = 413, length: String? = nil, coding: String? = nil) -> ResponseHead {
+        var head = ResponseHead(version: "HTTP/1.1", status: status, fields: [])
         if let length { head.fields.append(HeaderField(name: "Content-Length", value: length)) }
         if let coding { head.fields.append(HeaderField(name: "Content-Encoding", value: coding)) }
         return head
@@ -45,5 +45,12 @@ struct CompletionPolicyTests {
         #expect(code(failure, after: head(), .init(deliveredCount: 9)) == failure)
         #expect(code(failure, after: head(length: "9", coding: "gzip"), .init(deliveredCount: 9)) == failure)
         #expect(code(.recvError, after: head(length: "9"), .init(deliveredCount: 9)) == .recvError)
+    }
+
+    @Test("So it has if it stopped after a response that never has a body", arguments: [204, 304])
+    func bodiless(status: Int) {
+        #expect(code(.sendError, after: head(status)) == nil)
+        #expect(code(.sendError, after: head(status, length: "9", coding: "gzip")) == nil)
+        #expect(code(.recvError, after: head(status)) == .recvError)
     }
 }
