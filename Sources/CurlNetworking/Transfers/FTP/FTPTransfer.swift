@@ -26,6 +26,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private var easy: EasyHandle?
     private var nudge: Deadline?
     private var isDataFlowing = false
+    /// libcurl was told that nothing is sent while the task is suspended, and asks for more only when it is told to go on.
+    private var isSendingHeld = false
     private var isStopped = false
     private var sentBytes: Int64 = 0
     private var abortError: URLError?
@@ -180,7 +182,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     private func applyPause() {
         let isPaused = shared.withLock { $0.isPaused || $0.isFull }
-        guard let easy, isPaused != easy.isPaused else { return }
+        guard let easy, isPaused != easy.isPaused || isSendingHeld else { return }
+        isSendingHeld = false
         // If libcurl can't yet, its next callback tries again.
         if easy.setPaused(isPaused) { nudgeUntilDataFlows() }
     }
@@ -239,7 +242,10 @@ extension FTPTransfer: TransferHandler {
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         guard let body else { return .bytes(0) }
         dataFlows()
-        guard !shared.withLock({ $0.isPaused }) else { return .pause }
+        guard !shared.withLock({ $0.isPaused }) else {
+            isSendingHeld = true
+            return .pause
+        }
         do throws(URLError) {
             guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
             sentBytes += Int64(count)
