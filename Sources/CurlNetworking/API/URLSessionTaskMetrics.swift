@@ -46,7 +46,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics/resourcefetchtype>
     public enum ResourceFetchType: Int, Sendable {
-        /// From the program's own ``URLProtocol``.
+        /// From the program's own ``URLProtocol``, an FTP server, a file or the URL itself.
         case unknown
         /// From the network.
         case networkLoad
