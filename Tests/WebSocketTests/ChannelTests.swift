@@ -125,6 +125,24 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("A server that takes everything at once doesn't keep the loop from others")
+    func refills() async throws {
+        let server = try LoopbackServer(conversation: { _ in { _ in [] } })
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        let refiller = Refiller(1000)
+        let sent = await rig.perform { channel in
+            channel.delegate = refiller
+            refiller.channelSentAll(channel)
+            channel.flush()
+            return refiller.sentCount
+        }
+        #expect((1..<100).contains(sent ?? 0))
+        try await refiller.isDone.wait()
+        #expect(await rig.perform { $0.sentCount } == 1000)
+        await rig.close()
+    }
+
     @Test("Closing the multi closes its channels, and using them afterwards does nothing")
     func multiCloses() async throws {
         let server = try LoopbackServer(conversation: Self.echo)
@@ -144,6 +162,30 @@ struct ChannelTests {
             return []
         }
     }
+}
+
+/// Sends one byte after the other.
+///
+/// `@unchecked Sendable`: used on the loop alone, but for the gate.
+private final class Refiller: ChannelDelegate, @unchecked Sendable {
+    let isDone = Gate()
+    private(set) var sentCount = 0
+    private let count: Int
+
+    init(_ count: Int) {
+        self.count = count
+    }
+
+    func channelSentAll(_ channel: Channel) {
+        guard sentCount < count else { return isDone.open() }
+        sentCount += 1
+        Data("x".utf8).withUnsafeBytes { channel.send($0) }
+    }
+
+    func channelOpened(_ channel: Channel) {}
+    func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {}
+    func channelReachedEnd(_ channel: Channel) {}
+    func channel(_ channel: Channel, failed failure: TransferFailure) { isDone.open() }
 }
 
 extension LoopbackServer.StreamEvent {

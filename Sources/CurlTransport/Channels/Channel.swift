@@ -79,6 +79,8 @@ package final class Channel: TransferHandler {
     private var early: Received?
     /// Schedules a round in which bytes are read.
     private lazy var readSoon = Deadline { [weak self] in self?.read() }
+    /// Schedules a round in which the delegate may send more.
+    private lazy var flushSoon = Deadline { [weak self] in self?.flush() }
 
     private var isServing = false
     private var isFlushing = false
@@ -123,7 +125,7 @@ package final class Channel: TransferHandler {
 
     /// For sending from any thread while nothing has to go first; nil if only libcurl can use the socket.
     package var sendingSocket: PlainSocket? {
-        isOpen && output.isEmpty && sendFailure == nil ? plainSocket : nil
+        isOpen && output.isEmpty && !owesSentAll && sendFailure == nil ? plainSocket : nil
     }
 
     /// For receiving from any thread, while the channel isn't reading and has read nothing that would have to come first. Otherwise like
@@ -166,6 +168,7 @@ package final class Channel: TransferHandler {
         output.removeAll()
         early = nil
         loop.cancel(readSoon)
+        loop.cancel(flushSoon)
         multi.cancel(easy)
     }
 
@@ -193,11 +196,20 @@ package final class Channel: TransferHandler {
         send(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
+    /// How often the delegate may send more in one turn, because other channels wait, too.
+    private static let mostRefills = 16
+
     /// Sends what is waiting, as far as the system takes it. The rest follows when there is room.
     package func flush() {
         guard !isFlushing else { return }
         isFlushing = true
+        var refills = 0
         while sendWaiting(), owesSentAll {
+            guard refills < Self.mostRefills else {
+                loop.schedule(flushSoon, at: loop.now)
+                break
+            }
+            refills += 1
             owesSentAll = false
             delegate?.channelSentAll(self)
         }
