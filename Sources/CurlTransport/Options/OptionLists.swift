@@ -24,13 +24,15 @@ struct OptionLists: ~Copyable {
 
     /// nil if there are no lines, or if memory runs out. The caller frees it.
     fileprivate static func list(of lines: [String]) -> List? {
-        var list: List?
+        var (list, last) = (List?.none, List?.none)
         for line in lines {
-            guard let longer = curl_slist_append(list, line) else {
+            // libcurl goes to the end of what it is given.
+            guard let end = curl_slist_append(last, line) else {
                 curl_slist_free_all(list)
                 return nil
             }
-            list = longer
+            list = list ?? end
+            last = end.pointee.next ?? end
         }
         return list
     }
