@@ -21,6 +21,23 @@ struct StreamQueueTests {
         #expect(rig.queue.wantedCount == 0)
     }
 
+    @Test("Whatever was read before, the bytes of a read begin at index 0, and none is missing")
+    func indices() {
+        var queue = StreamQueue<Int, Int>()
+        queue.opened(at: .now)
+        let bytes = Data((0..<200).map { UInt8($0) })
+        queue.received(bytes, at: .now)
+        var all = Data()
+        for maximum in [1, 30, 1, 90, 1, 2, 3, 60, 100] {
+            queue.read(1, maximum, timeout: nil, 0, at: .now)
+            guard case .finishRead(_, .read(let data, _))? = queue.next() else { continue }
+            #expect(data.startIndex == 0)
+            all.append(data)
+        }
+        #expect(all == bytes)
+        #expect(queue.surplus.isEmpty)
+    }
+
     @Test("Nothing is read while no read waits")
     mutating func noReadAhead() {
         rig.open()

@@ -151,7 +151,7 @@ extension CapturedConnection.State {
         guard !isReadClosed else { return .end }
         if !surplus.isEmpty {
             let count = surplus.copyBytes(to: buffer)
-            surplus = Data(surplus.dropFirst(count))
+            surplus.consume(count)
             return .count(count)
         }
         if let ending { return ending }

@@ -288,14 +288,15 @@ struct StreamQueue<Reader, Writer> {
         guard !surplus.isEmpty, let room = current.read.map({ $0.maximum - $0.bytes.count }), room > 0 else { return }
         if surplus.count <= room {
             if current.read?.bytes.isEmpty == true {
-                current.read?.bytes = surplus
+                // Programs expect the first byte at index 0.
+                current.read?.bytes = surplus.startIndex == 0 ? surplus : Data(surplus)
             } else {
                 current.read?.bytes.append(surplus)
             }
             surplus = Data()
         } else {
             current.read?.bytes.append(surplus.prefix(room))
-            surplus = Data(surplus.dropFirst(room))
+            surplus.consume(room)
         }
     }
 
