@@ -201,6 +201,26 @@ struct CapturedStreamTests {
         #expect(echo.events.value.last == .endEncountered)
     }
 
+    @Test("Scheduled after it was closed, a stream keeps no run loop waiting")
+    func noWaiting() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let streams = try await streams(of: task, recorder)
+        let waits = await onThread { () -> [Bool] in
+            (0..<2).map { _ in
+                streams.output.schedule(in: .current, forMode: .default)
+                defer { streams.output.close() }
+                return RunLoop.current.run(mode: .default, before: Date())
+            }
+        }
+        #expect(waits == [true, false])
+    }
+
     @Test("Over TLS their delegate hears of every byte, also of those that came with the ones it has read")
     func secureRunLoop() async throws {
         let nginx = try TLSNginx.shared()

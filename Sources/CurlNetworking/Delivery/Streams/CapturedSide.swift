@@ -115,10 +115,14 @@ final class CapturedSide: @unchecked Sendable {
 
     func schedule(_ stream: Stream, in runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let timer = Timer(timeInterval: 1e9, repeats: true) { [weak self] _ in self?.deliver() }
-        state.withLock { state in
+        let mayTell = state.withLock { state in
+            guard state.status != .closed else { return false }
             state.stream = stream
             state.places.append(Place(runLoop: runLoop, mode: mode, timer: timer))
+            return true
         }
+        // A closed stream has nothing to tell, and no run loop waits for it.
+        guard mayTell else { return }
         runLoop.add(timer, forMode: mode)
         watch()
         wake()
