@@ -12,8 +12,9 @@ protocol ConnectivityWaiter: AnyObject {
 /// The system is watched only while a task waits.
 final class ConnectivityWaiters {
     private let loop: EventLoop
-    /// In order of arrival.
-    private var waiters: [any ConnectivityWaiter] = []
+    /// With the number of their arrival, the order in which they are called.
+    private var waiters: [ObjectIdentifier: (number: Int, waiter: any ConnectivityWaiter)] = [:]
+    private var arrivals = 0
     private var monitor: NetworkMonitor?
     /// Changes come in bursts, and a new route is useless before it has its address: one attempt for the whole burst.
     private var settling: Deadline?
@@ -24,14 +25,15 @@ final class ConnectivityWaiters {
     }
 
     func enter(_ waiter: any ConnectivityWaiter) {
-        waiters.append(waiter)
+        waiters[ObjectIdentifier(waiter)] = (arrivals, waiter)
+        arrivals += 1
         guard monitor == nil else { return }
         settling = Deadline { [unowned self] in callAll() }
         monitor = NetworkMonitor(loop: loop) { [unowned self] in networkChanged() }
     }
 
     func leave(_ waiter: any ConnectivityWaiter) {
-        waiters.removeAll { $0 === waiter }
+        waiters[ObjectIdentifier(waiter)] = nil
         guard waiters.isEmpty else { return }
         monitor.take()?.close()
         if let settling = settling.take() { loop.cancel(settling) }
@@ -44,7 +46,8 @@ final class ConnectivityWaiters {
     }
 
     private func callAll() {
-        for waiter in waiters { waiter.networkChanged() }
+        // Each leaves when it is called.
+        for entry in waiters.values.sorted(by: { $0.number < $1.number }) { entry.waiter.networkChanged() }
     }
 }
 
