@@ -26,17 +26,21 @@ package final class ScriptedFTPServer: Sendable {
     package let port: Int
     private let listener: Int32
     private let content: Data
+    private let passiveAddress: String
     private let state = Watched(State())
     private let script: @Sendable (String) -> Answer?
 
-    /// `script` is asked about each command, and about "226" before the reply that follows the data.
+    /// `script` is asked about each command, and about "226" before the reply that follows the data. `passiveAddress` is what it says in
+    /// answer to PASV, where it listens on 127.0.0.1 all the same.
     package init(
         _ content: Data,
         port: Int = 0,
+        passiveAddress: String = "127,0,0,1",
         script: @escaping @Sendable (String) -> Answer? = { _ in nil }
     ) throws {
         (listener, self.port) = try ListeningSocket.open(port: port, backlog: 64, for: "FTP")
         self.content = content
+        self.passiveAddress = passiveAddress
         self.script = script
         let thread = Thread { [self] in
             while true {
@@ -95,10 +99,12 @@ package final class ScriptedFTPServer: Sendable {
             case "PWD": reply = "257 \"/\" is here"
             case "MDTM": reply = "213 20200102030405"
             case "SIZE": reply = "213 \(content.count)"
-            case "EPSV":
+            case "EPSV", "PASV":
                 data.map { _ = close($0.descriptor) }
                 data = try? ListeningSocket.open(backlog: 64, for: "FTP")
-                reply = "229 Entering (|||\(data?.port ?? 0)|)"
+                let port = data?.port ?? 0
+                let numbers = "\(passiveAddress),\(port >> 8),\(port & 0xff)"
+                reply = words.first == "EPSV" ? "229 Entering (|||\(port)|)" : "227 Entering (\(numbers))"
             case "REST":
                 offset = words.count > 1 ? Int(words[1]) ?? 0 : 0
                 reply = "350 Go on"

@@ -157,6 +157,19 @@ struct FTPServerFaultTests {
         #expect(error?.code == .cannotCreateFile)
     }
 
+    @Test("The data connection goes to the server's own address, whatever address it names")
+    func otherAddress() async throws {
+        // Of those that are for documentation: nobody is there (RFC 5737).
+        let ftp = try ScriptedFTPServer(Self.content, passiveAddress: "192,0,2,1") {
+            $0 == "EPSV" ? .reply("500 What?") : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).data == Self.content)
+        #expect(ftp.commands.contains("PASV"))
+    }
+
     @Test("A connection is used again, also by uploads")
     func reuse() async throws {
         let ftp = try ScriptedFTPServer(Self.content)
