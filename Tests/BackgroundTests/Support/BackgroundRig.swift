@@ -25,6 +25,8 @@ final class BackgroundRig: Sendable {
     private let ownSession = Watched<URLSession?>(nil)
     /// Kills the agent if the tests' process doesn't come to it.
     private let guardian: ChildProcess
+    /// The agents that the test has killed.
+    private let killed = Watched<Set<pid_t>>([])
 
     /// For tests whose server nobody asks for anything.
     convenience init() throws {
@@ -50,14 +52,29 @@ final class BackgroundRig: Sendable {
     }
 
     /// To be called when the test is over: nothing that it started goes on. A session that still wants to tell its agent something finds no
-    /// place for another.
+    /// place for another. Fails the test if an agent has crashed: the next one may have made up for that.
     func end() {
+        expectNoCrash()
         ownSession.value?.invalidateAndCancel()
         server.stop()
         let over = directory.url.appendingPathComponent("over", isDirectory: true)
         if rename(folder.path, over.path) == 0 { try? Data().write(to: folder) }
         kill(agentWith: over.appendingPathComponent("agent.lock"))
         guardian.kill()
+    }
+
+    /// Each agent that has started is still there, was killed by the test, or has said why it ends.
+    private func expectNoCrash() {
+        // Asked before and after: one may end, or start, while the log is read.
+        let before = agentPid
+        let lines = log.split(separator: "\n")
+        let running = Set([before, agentPid].compactMap(\.self))
+        func agents(thatSaid text: String) -> Set<pid_t> {
+            let said = lines.compactMap { $0.wholeMatch(of: /\S+ \[(\d+)\] (.*)/) }.filter { $0.2.hasPrefix(text) }
+            return Set(said.compactMap { pid_t($0.1) })
+        }
+        let gone = agents(thatSaid: "started, ").subtracting(agents(thatSaid: "ends: ")).subtracting(killed.value)
+        #expect(gone.isSubset(of: running), "an agent has crashed")
     }
 
     var folder: URL { directory.url.appendingPathComponent("state", isDirectory: true) }
@@ -167,6 +184,7 @@ final class BackgroundRig: Sendable {
 
     private func kill(agentWith lock: URL) {
         guard let pid = pid(of: lock) else { return }
+        killed.update { $0.insert(pid) }
         Glibc.kill(pid, SIGKILL)
         wait(for: lock)
     }
