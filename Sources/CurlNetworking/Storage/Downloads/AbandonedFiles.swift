@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import CurlNetworkingLocks
 
-/// Removes the files of downloads whose process was killed, or exited, before they were complete.
+/// Removes the files of downloads whose process was killed, or exited, before they were complete or their delegates had been told of them.
 ///
-/// A file being written has the name `TemporaryName.active` and is locked (`flock`); the system releases the lock when the process ends,
-/// however it ends. So an unlocked file of that name is abandoned, and the next process that downloads to the directory removes it. Files
-/// named by resume data, or handed over to a program, have another name and are never touched.
+/// Such a file has the name `TemporaryName.active` and is locked (`flock`); the system releases the lock when the process ends, however it
+/// ends. So an unlocked file of that name is abandoned, and the next process that downloads to the directory removes it. Files named by
+/// resume data, or handed over to a program, have another name and are never touched.
 enum AbandonedFiles {
     private static let visited = Mutex<Set<String>>([])
 
@@ -35,15 +35,15 @@ enum AbandonedFiles {
         }
     }
 
-    /// Other users may have put files there: only a private file of this user without another hard link is removed, links aren't followed,
-    /// and nothing blocks on another process.
+    /// Other users may have put files there: only a private file of this user is removed, symbolic links aren't followed, and nothing blocks
+    /// on another process. A file that has other names, such as an agent's, keeps those.
     private static func remove(_ name: String, in directory: Int32) {
         let file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode == S_IFREG | 0o600, status.st_uid == geteuid(),
-            status.st_nlink == 1, flock(file, LOCK_EX | LOCK_NB) == 0
+            flock(file, LOCK_EX | LOCK_NB) == 0
         else { return }
         // Its owner may have renamed or removed it before it was locked here.
         var named = stat()

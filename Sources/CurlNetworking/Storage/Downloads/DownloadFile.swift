@@ -150,22 +150,23 @@ final class DownloadedFile: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Another name in `directory` for the complete file at `source`, or a copy where that is on another file system. Whoever has made the file
-    /// removes the other name. Blocks.
+    /// Another name in `directory` for the complete file at `source`, or a copy where that is on another file system, or locked by somebody
+    /// else. Whoever has made the file removes the other name. Blocks.
     init(linking source: URL, in directory: URL) throws(URLError) {
+        AbandonedFiles.removeOnce(from: directory)
         let opened = open(source.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard opened >= 0 else {
             throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)
         }
-        defer { close(opened) }
         let linked = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
-        if link(source.path, linked.path) == 0 {
+        // Locked before it has the name: others would remove it. Nobody does on file systems without locks.
+        let isSafe = flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+        if isSafe, link(source.path, linked.path) == 0 {
             url = linked
-            descriptor = try Self.duplicate(opened, of: linked)
-            // Tells others that somebody works on it; see `AbandonedFiles`.
-            flock(descriptor, LOCK_EX | LOCK_NB)
+            descriptor = opened
             return
         }
+        defer { close(opened) }
         var status = stat()
         guard fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)

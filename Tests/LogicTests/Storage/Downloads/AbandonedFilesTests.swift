@@ -63,6 +63,43 @@ struct AbandonedFilesTests {
         }
     }
 
+    @Test("A name that a killed process has made for an agent's file is removed, and the agent's stays")
+    func linked() throws {
+        let agent = try TemporaryDirectory()
+        let file = try agent.file("complete", Data("whole".utf8))
+        #expect(chmod(file.path, 0o600) == 0)
+        #expect(link(file.path, url(TemporaryName.active.make()).path) == 0)
+        remove()
+        #expect(directory.content == [])
+        #expect(agent.content == ["complete"])
+    }
+
+    @Test("A name that a process has just made for an agent's file stays, and so does a copy of a locked one")
+    func linking() throws {
+        let agent = try TemporaryDirectory()
+        let file = try agent.file("complete", Data("whole".utf8))
+        #expect(chmod(file.path, 0o600) == 0)
+        let linked = try DownloadedFile(linking: file, in: directory.url)
+        let copied = try DownloadedFile(linking: file, in: directory.url)
+        remove()
+        for handedOver in [linked, copied] {
+            #expect(try Data(contentsOf: handedOver.url) == Data("whole".utf8))
+            handedOver.removeIfStillThere()
+        }
+        #expect(directory.content == [])
+        #expect(agent.content == ["complete"])
+    }
+
+    @Test("A process that is handed an agent's file looks for such names, too", .timeLimit(.minutes(1)))
+    func lookingWhileLinking() async throws {
+        let agent = try TemporaryDirectory()
+        let file = try agent.file("complete", Data("whole".utf8))
+        #expect(chmod(file.path, 0o600) == 0)
+        try abandon()
+        try DownloadedFile(linking: file, in: directory.url).removeIfStillThere()
+        while directory.content != [] { await Task.yield() }
+    }
+
     @Test("A file that its owner has moved is not looked for")
     func moved() throws {
         let complete = try DownloadFile(in: directory.url).finish()
@@ -95,16 +132,15 @@ struct AbandonedFilesTests {
         #expect(directory.content == [name])
     }
 
-    @Test("Links, pipes and directories of such a name are neither followed, opened nor removed")
+    @Test("Symbolic links, pipes and directories of such a name are neither followed, opened nor removed")
     func hostile() throws {
         let secret = try TemporaryDirectory()
         let target = try secret.file("secret", Data("secret".utf8))
         #expect(chmod(target.path, 0o600) == 0)
-        let names = (0..<4).map { _ in TemporaryName.active.make() }
+        let names = (0..<3).map { _ in TemporaryName.active.make() }
         #expect(symlink(target.path, url(names[0]).path) == 0)
-        #expect(link(target.path, url(names[1]).path) == 0)
-        #expect(mkfifo(url(names[2]).path, 0o600) == 0)
-        #expect(mkdir(url(names[3]).path, 0o600) == 0)
+        #expect(mkfifo(url(names[1]).path, 0o600) == 0)
+        #expect(mkdir(url(names[2]).path, 0o600) == 0)
         remove()
         #expect(directory.content == names.sorted())
         #expect(try Data(contentsOf: target) == Data("secret".utf8))
