@@ -14,6 +14,9 @@ protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
     /// The delegate's answer about the response; only the first counts.
     func answer(_ disposition: URLSession.ResponseDisposition)
 
+    /// The owner is about to have the task's result. Delegate queue.
+    func prepareEnd()
+
     /// The owner has the task's result, and the session is about to forget the task.
     func acknowledgeEnd()
 }

@@ -39,6 +39,9 @@ extension TaskHandle {
         pool.loop.atEndOfRound { consumer.resume(with: result, response) }
     }
 
+    /// The result has been here since the transfer ended.
+    func prepareEnd() {}
+
     /// The owner has the result here, and nobody else is to know.
     func acknowledgeEnd() {}
 }

@@ -117,6 +117,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
 
     /// Delivers the first message of the end, and puts the others into the mailbox. True if that called the program's code.
     private func end(_ messenger: DelegateMessenger) -> Bool {
+        engine.prepareEnd()
         let (first, hasProgress) = engine.withState { state in
             let steps = state.end(tellsMetrics: messenger.delegates.task != nil)
             state.mailbox.goesOn(with: steps.dropFirst())

@@ -152,11 +152,14 @@ struct TaskState {
     mutating func end(tellsMetrics: Bool) -> [TaskEnd] {
         let metrics = metrics.take().flatMap { tellsMetrics ? TaskEnd.metrics($0) : nil }
         if case .informed = consumer { return [metrics, .over].compactMap { $0 } }
-        let (result, response) = complete()
+        let (completed, response) = complete()
         // Captured streams were the last message about the task.
         if consumer.port?.wasCaptured == true { return [.over] }
-        var download: TaskEnd?
-        if consumer.isDelegate, case .success(.file(let file)) = result { download = .downloaded(file) }
+        var (download, result) = (TaskEnd?.none, completed)
+        if consumer.isDelegate, case .success(.file(let file)) = completed {
+            // It is open, and goes with its own message: the ends of many tasks may wait for their turn.
+            (download, result) = (.downloaded(file), .success(.delivered))
+        }
         return [download, metrics, .result(result, response)].compactMap { $0 }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -38,6 +39,23 @@ struct TaskStateTests {
         var state = Self.state(.informed, .delivered)
         let steps = state.end(tellsMetrics: true)
         #expect(Self.names(steps) == ["metrics", "over"])
+    }
+
+    @Test("A download's file is let go of with its own message, before the result's")
+    func file() throws {
+        let directory = try TemporaryDirectory()
+        weak var file: DownloadedFile?
+        var steps: [TaskEnd]
+        do {
+            let complete = try DownloadFile(in: directory.url).finish()
+            file = complete
+            var state = Self.state(.downloadDelegate, .file(complete))
+            steps = state.end(tellsMetrics: false)
+        }
+        #expect(Self.names(steps) == ["file", "result"])
+        #expect(file != nil)
+        steps.removeFirst()
+        #expect(file == nil)
     }
 
     @Test("Streams that were captured are the last that is told of a task")

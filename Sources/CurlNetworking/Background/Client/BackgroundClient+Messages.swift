@@ -26,7 +26,7 @@ extension BackgroundClient {
         case (.ended(let key, let ending), .attached(let channel)):
             ended(key, ending, channel)
         case (.checkpoint(let number, let data), .attached):
-            checkpoints.removeValue(forKey: number)?(data)
+            checkpoints.answer(number, data)
         case (.forgotten(let key), .attached):
             unconfirmed.remove(key)
             abandoned.remove(key)
@@ -89,7 +89,7 @@ extension BackgroundClient {
             if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
             engine.apply(listing.progress)
             if let ending = listing.ending { engine.end(ending, files: files) }
-        } else {
+        } else if !left.contains(key) {
             restore(listing)
         }
     }

@@ -59,15 +59,39 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var unconfirmed: Set<UUID> = []
     /// Tasks that have failed here because there was no agent: an agent that turns up with them has to drop them.
     var abandoned: Set<UUID> = []
+    /// Tasks whose files couldn't be handed over: the agent keeps them for the next session.
+    var left: Set<UUID> = []
     /// Tasks that had ended before the program attached, and whose ends are being delivered to the delegate.
     var untold: Set<UUID> = []
-    var checkpoints: [Int: @Sendable (Data?) -> Void] = [:]
-    private var lastCheckpoint = 0
+    var checkpoints = Checkpoints()
     private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
     private var isAttachedOnce = false
     var cancelsAll = false
     /// Whether the session is over, and only confirmations are awaited.
     private var isClosing = false
+
+    /// Questions for resume data that the agent hasn't answered.
+    struct Checkpoints {
+        private var last = 0
+        private var completions: [Int: @Sendable (Data?) -> Void] = [:]
+
+        /// The question's number.
+        mutating func add(_ completion: @escaping @Sendable (Data?) -> Void) -> Int {
+            last += 1
+            completions[last] = completion
+            return last
+        }
+
+        mutating func answer(_ number: Int, _ data: Data?) {
+            completions.removeValue(forKey: number)?(data)
+        }
+
+        /// There will be no answers.
+        mutating func end() {
+            for completion in completions.values { completion(nil) }
+            completions = [:]
+        }
+    }
 
     private enum Moment {
         /// It is known which tasks there are.
@@ -212,20 +236,24 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             guard case .attached(let channel) = self.phase, self.accepted.contains(engine.key) else {
                 return completion(engine.resumeData)
             }
-            self.lastCheckpoint += 1
-            self.checkpoints[self.lastCheckpoint] = completion
-            channel.send(.checkpoint(engine.key, self.lastCheckpoint))
+            channel.send(.checkpoint(engine.key, self.checkpoints.add(completion)))
         }
     }
 
     /// The delegate has been told of a task's end. Returns once the message to the agent is written, if one is attached: the program may
     /// exit then.
-    func acknowledge(_ engine: BackgroundEngine) {
+    ///
+    /// - Parameter keepsFile: The agent isn't told, and the next session that attaches is.
+    func acknowledge(_ engine: BackgroundEngine, keepsFile: Bool) {
         queue.sync {
             let key = engine.key
             engines[key] = nil
             isRecorded(key)
-            if accepted.remove(key) != nil {
+            let wasAccepted = accepted.remove(key) != nil
+            if keepsFile {
+                abandoned.remove(key)
+                left.insert(key)
+            } else if wasAccepted {
                 unconfirmed.insert(key)
                 if case .attached(let channel) = phase {
                     channel.send(.acknowledge(key))
@@ -333,8 +361,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// The connection is lost; perhaps the agent is gone, too.
     private func lost(_ reason: String?) {
-        for completion in checkpoints.values { completion(nil) }
-        checkpoints = [:]
+        checkpoints.end()
         let error = AgentLauncher.failure("The connection to the agent was lost\(reason.map { ": \($0)" } ?? "").")
         switch phase {
         case .greeting:

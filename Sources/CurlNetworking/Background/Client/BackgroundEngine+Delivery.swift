@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 // What a background task tells its delegate. Messages are posted on the client's queue and taken on the delegate queue; no lock is held
 // while the program's code runs.
@@ -56,7 +57,7 @@ extension BackgroundEngine {
             if let uploadData { error = error.with(uploadResumeData: uploadData) }
             outcome = .failure(error)
         } else {
-            outcome = result(ending.file, files, temporaryDirectory)
+            outcome = result(ending.file, files)
         }
         if let response = ending.progress.response { storeCookies(of: response) }
         let schedules = shared.withLock { shared in
@@ -96,12 +97,34 @@ extension BackgroundEngine {
         if schedules { scheduleDelivery() }
     }
 
-    /// The agent may forget the task.
-    func acknowledgeEnd() {
-        client.acknowledge(self)
+    /// Only now, for a download: any number of files may wait for their delegates' turns, and each that has been handed over is open.
+    func prepareEnd() {
+        // A cancelled task's delegate gets no file.
+        let isCancelled = shared.withLock { $0.machine.cancellation != nil }
+        guard !isCancelled, case .due(let file) = handOver.withLock({ $0 }) else { return }
+        let outcome: Outcome
+        do throws(URLError) {
+            outcome = .file(try DownloadedFile(linking: file, in: session.settings.temporaryDirectory))
+        } catch {
+            handOverFailed(file)
+            outcome = .failure(error)
+        }
+        shared.withLock { $0.outcome = outcome }
     }
 
-    private func result(_ name: String?, _ files: URL, _ temporaryDirectory: URL) -> Outcome {
+    /// The agent is asked to keep what it still has.
+    private func handOverFailed(_ file: URL) {
+        guard access(file.path, F_OK) == 0 else { return }
+        handOver.withLock { $0 = .failed }
+    }
+
+    /// The agent may forget the task, unless it has to keep the file.
+    func acknowledgeEnd() {
+        let keepsFile = handOver.withLock { if case .failed = $0 { true } else { false } }
+        client.acknowledge(self, keepsFile: keepsFile)
+    }
+
+    private func result(_ name: String?, _ files: URL) -> Outcome {
         let file = name.flatMap {
             SessionFolder.isFileName($0) ? files.appendingPathComponent($0, isDirectory: false) : nil
         }
@@ -112,15 +135,13 @@ extension BackgroundEngine {
                 body = .file(try FileHandle(forReadingFrom: file))
                 return .delivered
             } catch {
+                handOverFailed(file)
                 return .failure(unreadable(error))
             }
         case .download:
             guard let file else { return .failure(URLError(.cannotOpenFile, nil, "The agent named no file.")) }
-            do throws(URLError) {
-                return .file(try DownloadedFile(linking: file, in: temporaryDirectory))
-            } catch {
-                return .failure(error)
-            }
+            handOver.withLock { $0 = .due(file) }
+            return .delivered
         }
     }
 

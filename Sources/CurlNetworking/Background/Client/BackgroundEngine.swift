@@ -27,6 +27,16 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     // MARK: Any thread
 
     let shared: Mutex<TaskState>
+    let handOver = Mutex(HandOver.none)
+
+    /// What becomes of the agent's file with the result.
+    enum HandOver {
+        case none
+        /// The download's file, which gets a name in the program's directory when its delegate's turn has come.
+        case due(URL)
+        /// The delegate is told that there was no room, no descriptor or the like. The agent keeps the file for the next session.
+        case failed
+    }
 
     // MARK: Client's queue
 

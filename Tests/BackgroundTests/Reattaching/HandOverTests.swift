@@ -1,0 +1,92 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+extension BackgroundTests {
+    @Suite("Files on their way from the agent to the delegate")
+    struct HandOvers {
+        @Test("Downloads that wait for their delegate's turn have no file open, and all are handed over")
+        func waiting() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let folder = SessionFolder(url: agent.folder.session(rig.identifier), log: .none)
+            try folder.prepare()
+            let listings = try (101...120).map { number in
+                let submission = TaskSubmission(
+                    key: UUID(),
+                    identifier: number,
+                    kind: .download,
+                    request: try #require(RequestDescription(URLRequest(url: rig.url("/")))),
+                    resumeData: nil,
+                    upload: nil,
+                    cookies: [],
+                    wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+                )
+                let progress = TaskProgress(key: submission.key)
+                let name = TemporaryName.kept.make()
+                try Data("\(number)".utf8).write(to: folder.files.appendingPathComponent(name))
+                return TaskListing(
+                    submission: submission,
+                    progress: progress,
+                    ending: TaskEnding(file: name, progress: progress)
+                )
+            }
+            let queue = rig.session.delegateQueue
+            queue.isSuspended = true
+            _ = rig.download()
+            try await agent.greet(with: listings.map(AgentMessage.listing) + [.welcome])
+            // The program says this after it has heard that.
+            _ = try await agent.submissions(1)
+            #expect(openFiles(in: rig.directory.url).filter { $0.hasSuffix(".tmp") } == [])
+
+            queue.isSuspended = false
+            #expect(Set(try await agent.acknowledgements(20)) == Set(listings.map(\.submission.key)))
+            for number in 101...120 {
+                #expect(rig.delegate.record.value.completions[number] == [nil])
+                #expect(rig.delegate.record.value.bodies[number] == Data("\(number)".utf8))
+            }
+        }
+
+        private func openFiles(in directory: URL) -> [String] {
+            let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+            return numbers.compactMap { number in
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            }.filter { $0.hasPrefix(directory.path) }
+        }
+
+        @Test("A file that can't be handed over stays for the next session")
+        func failure() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) {
+                $0.curl.temporaryDirectory = rig.directory.url.appendingPathComponent("missing", isDirectory: true)
+            }
+            let task = session.downloadTask(with: rig.url("/"))
+            task.resume()
+            #expect(try await delegate.completion(of: task)?.code == .cannotCreateFile)
+            // The same session isn't told again, whatever happens to the agent.
+            rig.killAgent()
+            let another = session.downloadTask(with: rig.url("/"))
+            another.resume()
+            #expect(try await delegate.completion(of: another)?.code == .cannotCreateFile)
+            #expect(delegate.completionCount(of: task) == 1)
+            session.invalidateAndCancel()
+            try await delegate.invalidation()
+
+            _ = rig.session
+            try await rig.delegate.record.wait { $0.completions.count == 2 }
+            for number in [task.taskIdentifier, another.taskIdentifier] {
+                #expect(rig.delegate.record.value.completions[number] == [nil])
+                #expect(rig.delegate.record.value.bodies[number] == Data("hello".utf8))
+            }
+            #expect(rig.server.requestCount == 2)
+            try await rig.finish()
+        }
+    }
+}
