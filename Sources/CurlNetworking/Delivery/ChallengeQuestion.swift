@@ -134,7 +134,9 @@ extension ChallengeQuestion {
         }
         sender.setAlternative {
             session.core.deliveryQueue.addOperation {
-                if task.state != .completed { putToTask(task, in: session, delegates) }
+                // A connection may outlive the task.
+                if task.state == .completed { return sender.answer(.performDefaultHandling, nil) }
+                putToTask(task, in: session, delegates)
             }
         }
         delegate.urlSession(session, didReceive: challenge) { sender.answer($0, $1) }

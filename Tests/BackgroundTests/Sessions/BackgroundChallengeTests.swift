@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     /// What the agent can't decide, the program's delegate does.
@@ -147,6 +148,57 @@ extension BackgroundTests {
             #expect(delegate.result.value == .success(200))
             #expect(delegate.methods == [NSURLAuthenticationMethodServerTrust])
             session.invalidateAndCancel()
+        }
+
+        @Test("A question about a connection is put to a task that isn't over")
+        func tasksThatAreOver() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let queue = rig.session.delegateQueue
+            queue.isSuspended = true
+            for _ in 0..<8 { _ = rig.download() }
+            try await agent.greet()
+            let submissions = try await agent.submissions(8)
+            let ends = submissions.dropLast().map { AgentMessage.failure(of: $0, .timedOut) }
+            let challenge = challenge(ChallengeSender { _ in })
+            agent.say(ends + [.question(1, key: nil, ChallengeQuery(challenge, isOfConnection: true))])
+            queue.isSuspended = false
+            #expect(try await agent.replies(1).map(\.disposition) == [.performDefaultHandling])
+        }
+
+        @Test("A question that comes to a task that has completed meanwhile is answered by default")
+        func completedTask() async throws {
+            let delegate = RecordingDelegate()
+            let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            let task = session.dataTask(with: try #require(URL(string: "data:,a")))
+            task.resume()
+            try await delegate.success(of: task)
+            let answer = Watched<URLSession.AuthChallengeDisposition?>(nil)
+            let sender = ChallengeSender { given in answer.update { $0 = given.disposition } }
+            let question = ChallengeQuestion(challenge: challenge(sender), isOfConnection: true, sender: sender)
+            session.delegateQueue.addOperation { question.put(about: task, in: session, to: session.core.delegates) }
+            try await answer.wait { $0 != nil }
+            #expect(answer.value == .performDefaultHandling)
+        }
+
+        private func challenge(_ sender: ChallengeSender) -> URLAuthenticationChallenge {
+            URLAuthenticationChallenge(
+                protectionSpace: URLProtectionSpace(
+                    host: "127.0.0.1",
+                    port: 443,
+                    protocol: "https",
+                    realm: nil,
+                    authenticationMethod: NSURLAuthenticationMethodNTLM
+                ),
+                proposedCredential: nil,
+                previousFailureCount: 0,
+                failureResponse: nil,
+                error: nil,
+                sender: sender
+            )
         }
 
         @Test("A certificate is not asked about again where the delegate answers nothing")

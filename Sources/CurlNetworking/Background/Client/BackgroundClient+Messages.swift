@@ -129,12 +129,20 @@ extension BackgroundClient {
         channel.send(.wish(key, TaskWish(isSuspended: false, cancellation: .discardingBody, settings: TaskSettings())))
     }
 
+    /// Whether the delegate can still be asked about a task.
+    private func hears(_ engine: BackgroundEngine) -> Bool {
+        !isOver(engine) && engine.shared.withLock { $0.machine.cancellation } == nil
+    }
+
     private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
         // A question about a connection belongs to no task; the delegate is asked for a task that goes to the host.
         let asked =
-            key.flatMap { engines[$0] }
-            ?? (key == nil ? engines.values.first { $0.originalRequest?.url?.host == query.host } : nil)
-            ?? (key == nil ? engines.values.first : nil)
+            if let key {
+                engines[key].flatMap { hears($0) ? $0 : nil }
+            } else {
+                engines.values.first { $0.originalRequest?.url?.host == query.host && hears($0) }
+                    ?? engines.values.first(where: hears)
+            }
         guard let asked else { return }
         // Only to this agent: after a restart, numbers mean something else.
         asked.ask(query) { [queue] reply in
