@@ -148,6 +148,38 @@ extension BackgroundTests {
             }
         }
 
+        @Test("Resume data stays good for as long as no agent has accepted a task that was made from it")
+        func refusedByAgent() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let task = try start(rig)
+            try await agent.greet()
+            let submission = try #require(try await agent.submissions(1).first)
+            agent.say([.accepted(submission.key)])
+            async let produced = task.cancelByProducingResumeData()
+            _ = try await agent.wishes(1)
+            let resource = UploadResource(url: rig.url("/uploads/1"), version: .v6)
+            agent.say([.failure(of: submission, .cancelled, at: resource)])
+            let data = try #require(await produced)
+            let place = rig.directory.content.filter { $0.hasPrefix(TemporaryName.upload.rawValue) }
+            #expect(place.count == 1)
+
+            let refused = rig.session.uploadTask(withResumeData: data)
+            refused.resume()
+            let second = try await agent.submissions(2)[1]
+            agent.say([.failure(of: second, .cannotWriteToFile)])
+            #expect(try await rig.delegate.completion(of: refused)?.code == .cannotWriteToFile)
+
+            let accepted = rig.session.uploadTask(withResumeData: data)
+            accepted.resume()
+            let third = try await agent.submissions(3)[2]
+            #expect(third.upload == resource)
+            agent.say([.accepted(third.key)])
+            await Task.detached { while rig.directory.content.contains(place[0]) { await Task.yield() } }.value
+        }
+
         @Test(
             "Resume data of anything but a file of the program's, handlers and async calls are refused with an error that says so"
         )

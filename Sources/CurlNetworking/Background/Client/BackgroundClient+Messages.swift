@@ -116,8 +116,8 @@ extension BackgroundClient {
     }
 
     private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
+        // An end that comes before the task was accepted is a refusal: the agent has no record of it.
         if let engine = engines[key] {
-            accept(key)
             engine.end(ending, files: files)
         } else if abandoned.contains(key) {
             drop(key, hasEnded: true, channel)
