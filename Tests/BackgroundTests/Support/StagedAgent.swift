@@ -13,6 +13,8 @@ final class StagedAgent: @unchecked Sendable {
     let folder: StateFolder
     /// What programs have said, over all connections.
     private let heard = Watched<[ClientMessage]>([])
+    /// How many connections programs have closed.
+    private let lost = Watched(0)
     private let queue = DispatchQueue(label: "StagedAgent")
     private let listener: any DispatchSourceRead
     /// The last one.
@@ -35,7 +37,8 @@ final class StagedAgent: @unchecked Sendable {
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         channel = try? Channel(descriptor, on: queue) { [heard] messages in
             heard.update { $0 += messages }
-        } ended: { _ in
+        } ended: { [lost] _ in
+            lost.update { $0 += 1 }
         }
     }
 
@@ -69,6 +72,11 @@ final class StagedAgent: @unchecked Sendable {
     func greet(_ number: Int = 1, with messages: [AgentMessage] = [.welcome]) async throws {
         _ = try await wait(for: number) { message -> Bool? in if case .hello = message { true } else { nil } }
         say(messages)
+    }
+
+    /// Returns when a program has closed its connection.
+    func goodbye() async throws {
+        try await lost.wait { $0 > 0 }
     }
 
     func submissions(_ count: Int) async throws -> [TaskSubmission] {

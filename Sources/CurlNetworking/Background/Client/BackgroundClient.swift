@@ -57,7 +57,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
     /// Acknowledged ends that the agent hasn't confirmed.
     var unconfirmed: Set<UUID> = []
-    /// Tasks that have failed here because there was no agent: an agent that turns up with them has to drop them.
+    /// Tasks that have failed here because there was no agent, or whose end was acknowledged before that: an agent that turns up with them
+    /// has to drop them.
     var abandoned: Set<UUID> = []
     /// Tasks whose files couldn't be handed over: the agent keeps them for the next session.
     var left: Set<UUID> = []
@@ -378,6 +379,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func fail(_ error: URLError) {
         phase = .detached
         failures = 0
+        // Their delegates were told, and may not be again.
+        abandoned.formUnion(unconfirmed)
         unconfirmed = []
         for (key, engine) in engines {
             abandoned.insert(key)
