@@ -99,8 +99,9 @@ extension BackgroundClient {
         guard let core, listing.submission.fault == nil else { return }
         let key = listing.submission.key
         let wanted = listing.submission.identifier
-        let isFree = !engines.values.contains { $0.identifier == wanted } && core.isFree(identifier: wanted)
-        guard let identifier = isFree ? wanted : core.makeHiddenTaskIdentifier() else { return }
+        guard let identifier = core.isFree(identifier: wanted) ? wanted : core.makeHiddenTaskIdentifier() else {
+            return
+        }
         core.reserveTaskIdentifiers(through: identifier)
         let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
         let task =
