@@ -1,5 +1,6 @@
 import CurlNetworkingLoopbackServer
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -139,6 +140,20 @@ extension BackgroundTests {
                 #expect(log.contains(text), "\(text)")
             }
             #expect(!log.contains("secret") && !log.contains("somebody"))
+        }
+
+        @Test("An agent that lets others connect and says nothing is waited for, but not for ever")
+        func silentAgent() throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let folder = StateFolder(rig.folder)
+            try folder.prepare()
+            let listener = try UnixSocket.listen(StateFolder.socketName, in: folder.url)
+            defer { close(listener) }
+            let error = #expect(throws: URLError.self) {
+                try AgentInquiry.askIfRunning(.status, folder, patience: .zero)
+            }
+            #expect(error?.localizedDescription == "The agent didn't answer.")
         }
 
         @Test("A shared container's folder takes the place of the program's own, and no name leads elsewhere")

@@ -22,8 +22,12 @@ enum AgentInquiry {
         return answer
     }
 
-    /// nil if no agent is listening. Blocks.
-    static func askIfRunning(_ message: ClientMessage, _ folder: StateFolder) throws(URLError) -> AgentMessage? {
+    /// nil if no agent is listening. Blocks, for `patience` at most: an agent that is stopped lets others connect.
+    static func askIfRunning(
+        _ message: ClientMessage,
+        _ folder: StateFolder,
+        patience: Duration = .seconds(30)
+    ) throws(URLError) -> AgentMessage? {
         let descriptor: Int32
         do throws(SystemError) {
             descriptor = try UnixSocket.connect(StateFolder.socketName, in: folder.url)
@@ -33,7 +37,7 @@ enum AgentInquiry {
         }
         let queue = DispatchQueue(label: "CurlNetworking.inquiry")
         let answered = DispatchSemaphore(value: 0)
-        // Written before the semaphore is signalled, and read after it.
+        // Written on the queue, and read when that has closed the channel.
         nonisolated(unsafe) var answer: AgentMessage?
         let opened = queue.sync {
             Result { () throws(SystemError) in
@@ -49,7 +53,7 @@ enum AgentInquiry {
             }
         }
         let channel = try opened.mapError { AgentLauncher.noChannel(to: folder, $0) }.get()
-        answered.wait()
+        _ = answered.wait(timeout: .after(patience))
         queue.sync { channel.close() }
         guard let answer else { throw AgentLauncher.failure("The agent didn't answer.") }
         return answer
