@@ -47,6 +47,15 @@ extension BackgroundTests {
             second.closeInput()
         }
 
+        @Test("When flush has called back, the agent has a record of the task")
+        func flush() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let task = rig.download()
+            await rig.session.flush()
+            #expect(rig.record(ofTask: task.taskIdentifier) != nil)
+        }
+
         @Test("A program that comes back amid a download finds it as it was")
         func restoration() async throws {
             let gate = Gate()
