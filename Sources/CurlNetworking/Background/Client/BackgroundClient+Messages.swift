@@ -16,11 +16,11 @@ extension BackgroundClient {
             greeting.channel.close()
             refused(refusal)
         case (.accepted(let key), .attached):
-            if engines[key] != nil { accept(key) }
+            accept(key)
         case (.progress(let all), .attached):
-            for progress in all { engines[progress.key]?.apply(progress) }
+            for progress in all { tasks.engine(progress.key)?.apply(progress) }
         case (.event(let key, let event), .attached):
-            engines[key]?.apply(event)
+            tasks.engine(key)?.apply(event)
         case (.question(let number, let key, let query), .attached(let channel)):
             ask(query, key, number, channel)
         case (.ended(let key, let ending), .attached(let channel)):
@@ -28,8 +28,7 @@ extension BackgroundClient {
         case (.checkpoint(let number, let data), .attached):
             checkpoints.answer(number, data)
         case (.forgotten(let key), .attached):
-            unconfirmed.remove(key)
-            abandoned.remove(key)
+            tasks.forget(key)
             closeIfConfirmed()
         default:
             break
@@ -55,41 +54,39 @@ extension BackgroundClient {
     }
 
     private func welcome(_ listings: [TaskListing], _ channel: Channel) {
-        let known = Set(listings.map(\.submission.key))
         for listing in listings { take(listing, channel) }
-        for (key, engine) in engines.sorted(by: { $0.value.identifier < $1.value.identifier })
-        where !known.contains(key) {
-            if accepted.contains(key) {
-                unaccept(key)
-                engine.fail(AgentLauncher.failure("The agent has lost the task."))
-            } else if !isOver(engine) {
-                submit(engine, channel)
-            }
-        }
-        // Tasks that the agent no longer knows, it has forgotten as it should.
-        unconfirmed.formIntersection(known)
+        let (lost, new) = tasks.compare(with: Set(listings.map(\.submission.key)))
+        for engine in Self.ordered(lost) { engine.fail(AgentLauncher.failure("The agent has lost the task.")) }
+        for engine in Self.ordered(new) where !isOver(engine) { submit(engine, channel) }
         attached()
         if cancelsAll { cancelTasks() }
         closeIfConfirmed()
     }
 
+    private static func ordered(_ engines: [BackgroundEngine]) -> [BackgroundEngine] {
+        engines.sorted { $0.identifier < $1.identifier }
+    }
+
     func cancelTasks() {
-        for engine in engines.values { engine.shared.withLock { $0.task }?.cancel() }
+        for engine in tasks.engines { engine.shared.withLock { $0.task }?.cancel() }
     }
 
     private func take(_ listing: TaskListing, _ channel: Channel) {
         let key = listing.submission.key
-        if unconfirmed.contains(key) {
+        switch tasks[key] {
+        case .acknowledged:
             channel.send(.acknowledge(key))
-        } else if abandoned.contains(key) {
+        case .unwanted, .open(_, .unwanted, _):
             drop(key, hasEnded: listing.ending != nil, channel)
-        } else if let engine = engines[key] {
+        case .open(let engine, .none, _), .open(let engine, .exists, _):
             accept(key)
             guard !isOver(engine) else { return }
             if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
             engine.apply(listing.progress)
             if let ending = listing.ending { engine.end(ending, files: files) }
-        } else if !left.contains(key) {
+        case .left:
+            break
+        case nil:
             restore(listing)
         }
     }
@@ -108,20 +105,17 @@ extension BackgroundClient {
             listing.submission.kind == .download
             ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)
         engine.shared.withLock { $0.task = task }
-        engines[key] = engine
-        accept(key)
+        tasks.restore(engine, key, hasEnded: listing.ending != nil)
         core.activate(engine)
-        guard let ending = listing.ending else { return }
-        untold.insert(key)
-        engine.end(ending, files: files)
+        if let ending = listing.ending { engine.end(ending, files: files) }
     }
 
     private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
-        // An end that comes before the task was accepted is a refusal: the agent has no record of it.
-        if let engine = engines[key] {
-            engine.end(ending, files: files)
-        } else if abandoned.contains(key) {
-            drop(key, hasEnded: true, channel)
+        switch tasks[key] {
+        // One that comes before the task was accepted is a refusal: the agent has no record of it.
+        case .open(let engine, .none, _), .open(let engine, .exists, _): engine.end(ending, files: files)
+        case .unwanted, .open(_, .unwanted, _): drop(key, hasEnded: true, channel)
+        case .acknowledged, .left, nil: break
         }
     }
 
@@ -139,10 +133,10 @@ extension BackgroundClient {
         // A question about a connection belongs to no task; the delegate is asked for a task that goes to the host.
         let asked =
             if let key {
-                engines[key].flatMap { hears($0) ? $0 : nil }
+                tasks.engine(key).flatMap { hears($0) ? $0 : nil }
             } else {
-                engines.values.first { $0.originalRequest?.url?.host == query.host && hears($0) }
-                    ?? engines.values.first(where: hears)
+                tasks.engines.first { $0.originalRequest?.url?.host == query.host && hears($0) }
+                    ?? tasks.engines.first(where: hears)
             }
         guard let asked else { return }
         // Only to this agent: after a restart, numbers mean something else.

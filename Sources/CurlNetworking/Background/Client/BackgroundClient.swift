@@ -5,9 +5,6 @@ import Foundation
 /// A background session's connection to the agent that does its tasks. Starts an agent if none is listening, finds the tasks that an
 /// earlier program has made, and continues where it was when an agent was killed.
 ///
-/// What an agent must not forget is kept until the agent has confirmed it: a new task until it is recorded, and an acknowledged end until
-/// its record is gone.
-///
 /// This file has the connection; `BackgroundClient+Messages.swift` handles the messages.
 ///
 /// `@unchecked Sendable`: used only on its queue, apart from what never changes.
@@ -49,21 +46,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var phase = Phase.detached
     /// Since the last success.
     var failures = 0
-    /// Tasks whose end the delegate hasn't been told yet.
-    var engines: [UUID: BackgroundEngine] = [:]
-    /// Those of them that the agent has recorded.
-    private(set) var accepted: Set<UUID> = []
+    var tasks = TaskLedger<BackgroundEngine>()
     /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
-    /// Acknowledged ends that the agent hasn't confirmed.
-    var unconfirmed: Set<UUID> = []
-    /// Tasks that have failed here because there was no agent, or whose end was acknowledged before that: an agent that turns up with them
-    /// has to drop them.
-    var abandoned: Set<UUID> = []
-    /// Tasks whose files couldn't be handed over: the agent keeps them for the next session.
-    var left: Set<UUID> = []
-    /// Tasks that had ended before the program attached, and whose ends are being delivered to the delegate.
-    var untold: Set<UUID> = []
     var checkpoints = Checkpoints()
     private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
     private var isAttachedOnce = false
@@ -142,7 +127,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     private func hasCome(_ moment: Moment) -> Bool {
-        isAttachedOnce && (moment == .attached || untold.isEmpty)
+        isAttachedOnce && (moment == .attached || tasks.late == 0)
     }
 
     private func callWaiting() {
@@ -153,7 +138,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
         queue.async {
-            let keys = Set(self.engines.keys).subtracting(self.accepted)
+            let keys = self.tasks.unrecorded
             if keys.isEmpty { body() } else { self.unrecorded.append((keys, body)) }
         }
     }
@@ -176,7 +161,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// The program's wish for a task has changed, or is the first one.
     func wishChanged(_ engine: BackgroundEngine) {
         queue.async {
-            if self.engines[engine.key] == nil {
+            if self.tasks.engine(engine.key) == nil {
                 guard !self.isOver(engine) else { return }
                 self.enlist(engine)
             } else if case .attached(let channel) = self.phase {
@@ -191,7 +176,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     private func enlist(_ engine: BackgroundEngine) {
-        engines[engine.key] = engine
+        tasks.add(engine, engine.key)
         // It was cancelled before it was resumed: the agent needn't know.
         if engine.wish.cancellation != nil { return engine.fail(.cancelled(engine.originalRequest?.url)) }
         switch phase {
@@ -210,7 +195,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             queue.async {
                 // If another agent has attached since, the task was submitted to that one.
                 guard case .attached(let current) = self.phase, current === channel,
-                    self.engines[engine.key] === engine, !self.isOver(engine)
+                    self.tasks.engine(engine.key) === engine, !self.isOver(engine)
                 else { return }
                 self.submit(engine, with: found ?? [], channel)
             }
@@ -234,7 +219,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func checkpoint(_ engine: BackgroundEngine, _ completion: @escaping @Sendable (Data?) -> Void) {
         queue.async {
-            guard case .attached(let channel) = self.phase, self.accepted.contains(engine.key) else {
+            guard case .attached(let channel) = self.phase, self.tasks.isRecorded(engine.key) else {
                 return completion(engine.resumeData)
             }
             channel.send(.checkpoint(engine.key, self.checkpoints.add(completion)))
@@ -248,20 +233,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func acknowledge(_ engine: BackgroundEngine, keepsFile: Bool) {
         queue.sync {
             let key = engine.key
-            engines[key] = nil
+            let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile)
             isRecorded(key)
-            let wasAccepted = accepted.remove(key) != nil
-            if keepsFile {
-                abandoned.remove(key)
-                left.insert(key)
-            } else if wasAccepted {
-                unconfirmed.insert(key)
-                if case .attached(let channel) = phase {
-                    channel.send(.acknowledge(key))
-                    channel.flush()
-                }
+            if tellsAgent, case .attached(let channel) = phase {
+                channel.send(.acknowledge(key))
+                channel.flush()
             }
-            if untold.remove(key) != nil, untold.isEmpty {
+            if areAllTold {
                 tellFinished()
                 callWaiting()
             }
@@ -270,13 +248,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// The agent has recorded the task.
     func accept(_ key: UUID) {
-        if accepted.insert(key).inserted { engines[key]?.wasRecorded() }
+        tasks.accept(key)?.wasRecorded()
         isRecorded(key)
-    }
-
-    /// The agent has no record of the task, and won't make one.
-    func unaccept(_ key: UUID) {
-        accepted.remove(key)
     }
 
     /// Nothing has to wait for the task's record any more: it exists, or the task is over.
@@ -297,7 +270,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     // MARK: - Attaching
 
     private func attach() {
-        guard case .detached = phase, !isClosing || !unconfirmed.isEmpty else { return }
+        guard case .detached = phase, !isClosing || tasks.unconfirmed > 0 else { return }
         phase = .connecting
         connect()
     }
@@ -369,7 +342,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             again(error)
         case .attached:
             phase = .detached
-            if !engines.isEmpty || !unconfirmed.isEmpty { attach() } else { closeIfConfirmed() }
+            if !tasks.engines.isEmpty || tasks.unconfirmed > 0 { attach() } else { closeIfConfirmed() }
         case .detached, .connecting, .closed:
             break
         }
@@ -379,14 +352,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func fail(_ error: URLError) {
         phase = .detached
         failures = 0
-        // Their delegates were told, and may not be again.
-        abandoned.formUnion(unconfirmed)
-        unconfirmed = []
-        for (key, engine) in engines {
-            abandoned.insert(key)
-            unaccept(key)
-            engine.fail(error)
-        }
+        for engine in tasks.giveUp() { engine.fail(error) }
         attached()
         closeIfConfirmed()
     }
@@ -400,7 +366,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     func closeIfConfirmed() {
-        guard isClosing, unconfirmed.isEmpty else { return }
+        guard isClosing, tasks.unconfirmed == 0 else { return }
         switch phase {
         case .greeting(let greeting): greeting.channel.close()
         case .attached(let channel): channel.close()

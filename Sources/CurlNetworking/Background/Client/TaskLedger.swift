@@ -1,0 +1,139 @@
+import Foundation
+
+/// Where each task stands between a program and its agent, by the task's key. A value.
+///
+/// What an agent must not forget is kept until the agent has confirmed it: a new task until it is recorded, and an acknowledged end until its
+/// record is gone.
+struct TaskLedger<Engine> {
+    enum Entry {
+        /// The delegate hasn't been told of the end yet. A late end came before the program attached.
+        case open(Engine, Record, isLate: Bool)
+        /// The delegate has been told; the agent hasn't confirmed that it knows.
+        case acknowledged
+        /// The delegate has been told when there was no agent: one that turns up with the task has to drop it.
+        case unwanted
+        /// The delegate has been told that the file can't be handed over. The agent keeps it for the next session.
+        case left
+    }
+
+    /// What the agent has of a task.
+    enum Record {
+        /// Nothing, as far as it has said.
+        case none
+        case exists
+        /// The task has failed here: an agent that turns up with it has to drop it.
+        case unwanted
+    }
+
+    private var entries: [UUID: Entry] = [:]
+    /// The number of acknowledged ends that the agent hasn't confirmed.
+    private(set) var unconfirmed = 0
+    /// The number of late ends that the delegate has yet to be told of.
+    private(set) var late = 0
+
+    private mutating func set(_ key: UUID, _ entry: Entry?) {
+        count(entries[key], -1)
+        count(entry, 1)
+        entries[key] = entry
+    }
+
+    private mutating func count(_ entry: Entry?, _ change: Int) {
+        switch entry {
+        case .acknowledged: unconfirmed += change
+        case .open(_, _, isLate: true): late += change
+        case .open, .unwanted, .left, nil: break
+        }
+    }
+
+    // MARK: - What it says
+
+    subscript(_ key: UUID) -> Entry? { entries[key] }
+
+    /// Of a task whose end the delegate hasn't been told yet.
+    func engine(_ key: UUID) -> Engine? {
+        if case .open(let engine, _, _) = entries[key] { engine } else { nil }
+    }
+
+    var engines: [Engine] { entries.keys.compactMap(engine) }
+
+    func isRecorded(_ key: UUID) -> Bool {
+        if case .open(_, .exists, _) = entries[key] { true } else { false }
+    }
+
+    /// The tasks of which the agent has no record that anybody wants.
+    var unrecorded: Set<UUID> { Set(entries.keys.filter { engine($0) != nil && !isRecorded($0) }) }
+
+    // MARK: - What happens
+
+    /// A new task.
+    mutating func add(_ engine: Engine, _ key: UUID) {
+        set(key, .open(engine, .none, isLate: false))
+    }
+
+    /// A task that an earlier program has made.
+    mutating func restore(_ engine: Engine, _ key: UUID, hasEnded: Bool) {
+        set(key, .open(engine, .exists, isLate: hasEnded))
+    }
+
+    /// The agent has recorded the task. Returns its engine if that is news.
+    mutating func accept(_ key: UUID) -> Engine? {
+        guard case .open(let engine, .none, let isLate) = entries[key] else { return nil }
+        set(key, .open(engine, .exists, isLate: isLate))
+        return engine
+    }
+
+    /// The delegate has been told of the task's end. `tellsAgent` is whether the agent must hear of it, and `areAllTold` whether it was the last
+    /// of the late ones.
+    mutating func acknowledge(_ key: UUID, keepsFile: Bool) -> (tellsAgent: Bool, areAllTold: Bool) {
+        guard case .open(_, let record, let isLate) = entries[key] else { return (false, false) }
+        let entry: Entry? =
+            switch record {
+            case _ where keepsFile: .left
+            case .none: nil
+            case .exists: .acknowledged
+            case .unwanted: .unwanted
+            }
+        set(key, entry)
+        return (record == .exists && !keepsFile, isLate && late == 0)
+    }
+
+    /// The agent has forgotten the task.
+    mutating func forget(_ key: UUID) {
+        switch entries[key] {
+        case .open(let engine, .unwanted, let isLate): set(key, .open(engine, .none, isLate: isLate))
+        case .acknowledged, .unwanted: set(key, nil)
+        case .open, .left, nil: break
+        }
+    }
+
+    /// The agent has these tasks and no others. Returns those that it has lost, and those that it has yet to hear of, which may be over.
+    mutating func compare(with known: Set<UUID>) -> (lost: [Engine], new: [Engine]) {
+        var (lost, new): ([Engine], [Engine]) = ([], [])
+        for (key, entry) in entries where !known.contains(key) {
+            switch entry {
+            case .open(let engine, .exists, let isLate):
+                set(key, .open(engine, .none, isLate: isLate))
+                lost.append(engine)
+            case .open(let engine, .none, _):
+                new.append(engine)
+            case .open(_, .unwanted, _):
+                break
+            case .acknowledged, .unwanted, .left:
+                set(key, nil)
+            }
+        }
+        return (lost, new)
+    }
+
+    /// There is no agent: all tasks fail here, and one that comes later has to drop them. Returns those whose delegates must be told.
+    mutating func giveUp() -> [Engine] {
+        for (key, entry) in entries {
+            switch entry {
+            case .open(let engine, _, let isLate): set(key, .open(engine, .unwanted, isLate: isLate))
+            case .acknowledged: set(key, .unwanted)
+            case .unwanted, .left: break
+            }
+        }
+        return engines
+    }
+}
