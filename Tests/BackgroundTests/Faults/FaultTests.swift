@@ -69,6 +69,32 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("An end for whose record there is no room is recorded when there is some: nothing is done twice")
+        func noRoomForEnd() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let program = try rig.program()
+            try await program.line(beginningWith: "ready")
+            // There is room for the log, and not for a record with such a body.
+            program.say("post \(rig.url("/")) one 300000")
+            try await rig.server.waitForRequests(1)
+            await program.crash()
+            try await limitFiles(of: rig, to: 100_000)
+            gate.open()
+            try await rig.waitForLog { $0.contains("task 1: its record can't be written") }
+            try await limitFiles(of: rig, to: nil)
+            try await rig.wait { rig.record(ofTask: 1)?.contains("\"ending\"") == true }
+            // The program, which was its own agent, stays no longer than for that.
+            rig.waitForAgentToEnd()
+
+            let next = try rig.program()
+            try await next.line(beginningWith: "completed one ok")
+            #expect(rig.file("one") == Data("hello".utf8))
+            #expect(rig.server.requestCount == 1)
+            await next.crash()
+        }
+
         /// Resumes tasks that the agent finds all at once, `meanwhile` being done before.
         private func resumeTogether(
             _ tasks: [URLSessionTask],

@@ -98,6 +98,19 @@ struct RecordBatchTests {
         #expect(names == [])
     }
 
+    @Test("The record of a task that has ended is written without its body where that makes it too long")
+    func tooLong() throws {
+        var record = try Self.record(1)
+        record.submission.request.body = Data(count: 25 << 20)
+        var task = StoredTask(record, in: folder, batch: nil)
+        #expect(throws: URLError.self) { try task.save() }
+        #expect(names == [])
+        task.record.ending = TaskEnding(progress: TaskProgress(key: task.key))
+        try task.save()
+        let read = try #require(folder.readTasks().first?.record)
+        #expect(read.ending != nil && read.submission.request.body == nil)
+    }
+
     @Test("Where an agent was killed before the first record was void, the task's own counts")
     func twice() throws {
         var tasks = try stored()

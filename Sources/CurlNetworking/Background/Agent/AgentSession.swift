@@ -10,7 +10,7 @@ final class AgentSession: @unchecked Sendable {
     private(set) var record: SessionRecord
     /// When tasks run out of time.
     let timeouts: Alarms<AgentTask>
-    /// When to record results that the program hasn't taken.
+    /// When to record results that the program hasn't taken, or that couldn't be recorded before.
     let unrecordedEnds: Alarms<AgentTask>
     private let queue: DispatchQueue
     /// Something has changed that affects whether the agent stays.
@@ -44,7 +44,10 @@ final class AgentSession: @unchecked Sendable {
         self.queue = queue
         self.changed = changed
         timeouts = Alarms(on: queue) { $0.expire() }
-        unrecordedEnds = Alarms(on: queue) { $0.recordUnrecordedEnd() }
+        unrecordedEnds = Alarms(on: queue) { task in
+            task.recordUnrecordedEnd()
+            changed()
+        }
     }
 
     // MARK: - What others want to know

@@ -12,7 +12,7 @@ final class AgentTask: @unchecked Sendable {
         case running(AgentAttempt)
         /// The network has failed; the next attempt begins after a delay.
         case retrying
-        /// If the end isn't recorded, the program hasn't taken it yet.
+        /// If the end isn't recorded, the program hasn't taken it yet, or it couldn't be written down so far.
         case ended(isRecorded: Bool)
     }
 
@@ -47,7 +47,12 @@ final class AgentTask: @unchecked Sendable {
     var hasEnded: Bool { if case .ended = phase { true } else { false } }
 
     /// Whether the agent has to stay for this task.
-    var needsAgent: Bool { !hasEnded && !wish.isSuspended }
+    var needsAgent: Bool {
+        switch phase {
+        case .idle, .running, .retrying: !wish.isSuspended
+        case .ended(let isRecorded): !isRecorded
+        }
+    }
 
     var listing: TaskListing { TaskListing(submission: record.submission, progress: progress, ending: record.ending) }
 
@@ -323,6 +328,7 @@ final class AgentTask: @unchecked Sendable {
 
     private func end(_ error: URLError?, file: String? = nil, resumeData: Data?, upload: UploadResource? = nil) {
         stopClock()
+        backoff.reset()
         phase = .ended(isRecorded: false)
         stored.replaceResumeData(with: resumeData)
         let ending = TaskEnding(
@@ -349,7 +355,7 @@ final class AgentTask: @unchecked Sendable {
         session.unrecordedEnds.set(self, after: Self.unrecordedTime)
     }
 
-    /// The program is slow to acknowledge, or gone.
+    /// The program is slow to acknowledge, or gone; or there was no room for the record before.
     func recordUnrecordedEnd() {
         if case .ended(isRecorded: false) = phase { save() }
     }
@@ -373,16 +379,17 @@ final class AgentTask: @unchecked Sendable {
         kept?.body.remove(in: session.folder.files)
     }
 
-    /// If recording fails, it is done with the next change; the task continues meanwhile.
+    /// If recording fails, it is done with the next change; the task continues meanwhile. An end has no next change, and is tried again.
     private func save() {
-        if hasEnded { phase = .ended(isRecorded: true) }
         stored.record.elapsed = clock.elapsed()
         do throws(URLError) {
             try stored.save()
+            if hasEnded { phase = .ended(isRecorded: true) }
         } catch {
             session.log(
                 "task \(record.submission.identifier): its record can't be written: \(error.localizedDescription)"
             )
+            if hasEnded { session.unrecordedEnds.set(self, after: backoff.delay(jitter: .random(in: 0...1))) }
         }
     }
 }

@@ -26,8 +26,18 @@ struct StoredTask {
         return names
     }
 
-    /// If this throws, the record on disk is unchanged.
+    /// If this throws, the record on disk is unchanged. That of a task that has ended is abridged where it is too long.
     mutating func save() throws(URLError) {
+        do throws(URLError) {
+            try write()
+        } catch {
+            guard error.code == .dataLengthExceedsMaximum, record.ending != nil else { throw error }
+            record = record.abridged
+            try write()
+        }
+    }
+
+    private mutating func write() throws(URLError) {
         guard let batch else { return try folder.write(record) }
         // The new record is on disk before the other one is void.
         try folder.add(record)

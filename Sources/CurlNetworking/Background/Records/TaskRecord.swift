@@ -32,6 +32,14 @@ struct TaskRecord: Codable, Sendable {
         return ending.error == nil && ending.progress.counters.received < size
     }
 
+    /// Without what may make the record of a task that has ended long: the body that it has sent, and what its ending can do without.
+    var abridged: TaskRecord {
+        var abridged = self
+        abridged.submission.request.body = nil
+        abridged.ending = ending?.abridged
+        return abridged
+    }
+
     var name: RecordName { RecordName(identifier: submission.identifier, key: submission.key) }
 
     /// Why this can't be a valid record, whoever has written it; nil if it may be.
