@@ -84,12 +84,13 @@ extension BackgroundTests {
             try handle.write(contentsOf: Data(text.utf8))
         }
 
-        @Test("A session whose own record is wrong doesn't keep the agent from the others")
+        @Test("A session whose own record is wrong doesn't keep the agent from others, and has its tasks for its program")
         func damagedSession() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let programs = try ["a", "b"].map { try rig.program(identifier: $0) }
+            let identifiers = ["a", "b"]
+            let programs = try identifiers.map { try rig.program(identifier: $0) }
             for program in programs {
                 try await program.line(beginningWith: "ready")
                 program.say("download \(rig.url("/")) \(program.pid)")
@@ -105,6 +106,12 @@ extension BackgroundTests {
             ])
             #expect(await agent.ending() == .exit(0))
             try await rig.waitForLog { $0.contains("it has no record of a session") && $0.contains(": done, ") }
+            for (identifier, program) in zip(identifiers, programs) {
+                let next = try rig.program(identifier: identifier)
+                try await next.line(beginningWith: "completed \(program.pid) ok")
+                #expect(rig.file("\(program.pid)") == Data("hello".utf8))
+                await next.crash()
+            }
         }
     }
 }

@@ -102,6 +102,21 @@ final class BackgroundAgent: @unchecked Sendable {
         return session
     }
 
+    /// The session that a program has come for. If its record couldn't be read, those of its tasks may be there all the same.
+    private func session(_ identifier: String, _ settings: SessionDescription) -> AgentSession {
+        if let session = sessions[identifier] { return session }
+        let session = makeSession(SessionRecord(identifier: identifier, settings: settings))
+        let stored = session.folder.readTasks()
+        guard !stored.isEmpty else { return session }
+        do throws(URLError) {
+            try session.folder.prepare()
+        } catch {
+            session.log("its folder can't be used: \(error.localizedDescription)")
+        }
+        session.load(stored)
+        return session
+    }
+
     private func forgetIfOver(_ session: AgentSession, _ identifier: String) {
         guard session.isOver else { return }
         sessions[identifier] = nil
@@ -270,9 +285,7 @@ final class BackgroundAgent: @unchecked Sendable {
             }
             return
         }
-        let session =
-            sessions[hello.identifier]
-            ?? makeSession(SessionRecord(identifier: hello.identifier, settings: hello.settings))
+        let session = session(hello.identifier, hello.settings)
         guard !session.checkAttached() else {
             channel.send(.refused(.inUse(pid: session.status.pid ?? 0)))
             return

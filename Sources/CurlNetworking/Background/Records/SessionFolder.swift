@@ -78,8 +78,11 @@ struct SessionFolder {
         unlink(path(name.text))
     }
 
-    /// Removes the folder and everything in it, except what was set aside.
+    /// Removes the folder and everything in it, except what was set aside: nothing as long as there is the record of a task, which may need
+    /// the rest.
     func remove() {
+        guard !names.contains(where: { $0.hasSuffix(RecordName.suffix) || $0.hasSuffix(RecordName.batchSuffix) })
+        else { return }
         try? FileManager.default.removeItem(at: files)
         unlink(path(Self.recordName))
         rmdir(url.path)
@@ -130,9 +133,11 @@ struct SessionFolder {
         return record
     }
 
+    private var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] }
+
     /// The tasks, in the order of their identifiers. What isn't a valid record is set aside.
     func readTasks() -> [StoredTask] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+        let names = names
         for name in names where name.hasSuffix(".new") { unlink(path(name)) }
         var tasks: [UUID: StoredTask] = [:]
         for name in names.filter({ $0.hasSuffix(RecordName.suffix) }) {
