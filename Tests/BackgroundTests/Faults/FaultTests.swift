@@ -253,12 +253,10 @@ extension BackgroundTests {
 
         private static let newer = Hello.currentVersion + 1
 
-        /// What the agent says to a program of another version.
+        /// What the agent says to a program of another version, of which it understands nothing else.
         private func answer(toVersion version: Int, _ rig: BackgroundRig) async throws -> Refusal? {
-            let settings = SessionDescription(rig.configuration(), delegate: nil)
-            var hello = Hello(identifier: "other", settings: settings)
-            hello.version = version
-            let message = ClientMessage.hello(hello)
+            let text = #"{"hello":{"_0":{"version":\#(version),"identifier":1,"settings":{"new":true}}}}"#
+            let message = try WireCoding.decoder.decode(ClientMessage.self, from: Data(text.utf8))
             let folder = StateFolder(rig.folder)
             let answer = try await Task.detached { try AgentInquiry.askIfRunning(message, folder) }.value
             guard case .refused(let refusal) = answer else { return nil }

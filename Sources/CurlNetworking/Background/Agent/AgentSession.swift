@@ -112,10 +112,10 @@ final class AgentSession: @unchecked Sendable {
     }
 
     /// A program has attached. It gets a list of all tasks, and is told from then on what happens to them.
-    func attach(_ channel: Channel, _ hello: Hello) {
+    func attach(_ channel: Channel, _ settings: SessionDescription) {
         attached = channel
-        var renewed = SessionRecord(identifier: record.identifier, settings: hello.settings)
-        if hello.settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
+        var renewed = SessionRecord(identifier: record.identifier, settings: settings)
+        if settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
         renewed.hasLaunched = record.hasLaunched
         record = renewed
         // Running tasks keep the settings that they began with.

@@ -103,9 +103,9 @@ final class BackgroundAgent: @unchecked Sendable {
     }
 
     /// The session that a program has come for. If its record couldn't be read, those of its tasks may be there all the same.
-    private func session(_ identifier: String, _ settings: SessionDescription) -> AgentSession {
-        if let session = sessions[identifier] { return session }
-        let session = makeSession(SessionRecord(identifier: identifier, settings: settings))
+    private func session(for wanted: Hello.Session) -> AgentSession {
+        if let session = sessions[wanted.identifier] { return session }
+        let session = makeSession(SessionRecord(identifier: wanted.identifier, settings: wanted.settings))
         let stored = session.folder.readTasks()
         guard !stored.isEmpty else { return session }
         do throws(URLError) {
@@ -277,7 +277,7 @@ final class BackgroundAgent: @unchecked Sendable {
     }
 
     private func greet(_ hello: Hello, _ channel: Channel) {
-        guard hello.version == Hello.currentVersion else {
+        guard let wanted = hello.session else {
             channel.send(.refused(.version(Hello.currentVersion)))
             // A newer program brings a newer agent, which continues where this one stops.
             if hello.version > Hello.currentVersion, !sessions.values.contains(where: \.isAttached) {
@@ -285,15 +285,15 @@ final class BackgroundAgent: @unchecked Sendable {
             }
             return
         }
-        let session = session(hello.identifier, hello.settings)
+        let session = session(for: wanted)
         guard !session.checkAttached() else {
             channel.send(.refused(.inUse(pid: session.status.pid ?? 0)))
             return
         }
         // The previous program's detaching may have ended the session.
-        if sessions[hello.identifier] == nil { sessions[hello.identifier] = session }
+        if sessions[wanted.identifier] == nil { sessions[wanted.identifier] = session }
         channels[ObjectIdentifier(channel)]?.session = session
-        session.attach(channel, hello)
+        session.attach(channel, wanted.settings)
     }
 
     // MARK: - The end

@@ -56,10 +56,33 @@ struct Hello: Codable, Sendable {
     /// The version of the protocol. Whatever else changes, `hello` keeps its name and this field.
     static let currentVersion = 2
 
-    var version = Self.currentVersion
-    /// The session's identifier.
-    var identifier: String
-    var settings: SessionDescription
+    /// What a program of this version says of its session, in the same object as the version.
+    struct Session: Codable, Sendable {
+        var identifier: String
+        var settings: SessionDescription
+    }
+
+    let version: Int
+    /// nil for another version: its fields may be others.
+    let session: Session?
+
+    init(identifier: String, settings: SessionDescription) {
+        version = Self.currentVersion
+        session = Session(identifier: identifier, settings: settings)
+    }
+
+    private enum CodingKeys: CodingKey { case version }
+
+    init(from decoder: any Decoder) throws {
+        version = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .version)
+        session = try version == Self.currentVersion ? Session(from: decoder) : nil
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(version, forKey: .version)
+        try session?.encode(to: encoder)
+    }
 }
 
 enum Refusal: Codable, Sendable, Equatable {

@@ -12,7 +12,7 @@ struct AgentTalk {
     mutating func receive(_ message: ClientMessage) {
         switch message {
         case .hello(let hello):
-            _ = try? hello.settings.makeConfiguration(in: URL(fileURLWithPath: "/tmp"))
+            _ = try? hello.session?.settings.makeConfiguration(in: URL(fileURLWithPath: "/tmp"))
         case .submit(let submission):
             guard submission.fault == nil else { return }
             Self.load(TaskRecord(submission))
