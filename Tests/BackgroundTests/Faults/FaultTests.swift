@@ -95,6 +95,40 @@ extension BackgroundTests {
             await next.crash()
         }
 
+        @Test("A resumed download for whose record there is no room can be resumed again", arguments: [true, false])
+        func noRoomForResumed(isFirst: Bool) async throws {
+            let gate = Gate()
+            let body = LoopbackServer.Body.generated(length: 200_000, seed: 8)
+            let rig = try BackgroundRig { request in
+                if request.path == "/held" { return .never }
+                if request.header("Range") != nil { return .resource(body, for: request, etag: "a") }
+                return .resource(body, for: request, etag: "a").held(after: 100_000, until: gate)
+            }
+            defer { rig.end() }
+            let task = rig.download()
+            try await rig.delegate.wait(for: task) {
+                if case .wrote(_, let total, _) = $0 { total >= 100_000 } else { false }
+            }
+            let data = try #require(await task.cancelByProducingResumeData())
+            try await rig.wait { rig.stateFiles == [] }
+            // The agent has taken the partial file over when it finds that there is no room, unless it has no other task.
+            if !isFirst {
+                _ = rig.download("/held")
+                try await rig.server.waitForRequests(2)
+            }
+            try await limitFiles(of: rig, to: 0)
+            let refused = rig.session.downloadTask(withResumeData: data)
+            refused.resume()
+            let error = try await rig.delegate.completion(of: refused)
+            #expect(error?.code == .cannotWriteToFile)
+            try await limitFiles(of: rig, to: nil)
+            let again = rig.session.downloadTask(withResumeData: try #require(error?.downloadTaskResumeData))
+            again.resume()
+            try await rig.delegate.success(of: again)
+            #expect(rig.delegate.body(of: again) == GeneratedBody.bytes(seed: 8, length: 200_000))
+            #expect(rig.server.requests.last?.header("Range") == "bytes=100000-")
+        }
+
         /// Resumes tasks that the agent finds all at once, `meanwhile` being done before.
         private func resumeTogether(
             _ tasks: [URLSessionTask],

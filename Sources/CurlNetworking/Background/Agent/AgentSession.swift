@@ -197,7 +197,8 @@ final class AgentSession: @unchecked Sendable {
             if tasks[submission.key] != nil {
                 send(.accepted(submission.key))
             } else if let fault = submission.fault {
-                refuse(submission, URLError(.unsupportedURL, submission.request.url, "The agent refuses: \(fault)."))
+                let text = "The agent refuses: \(fault)."
+                refuse(TaskRecord(submission), URLError(.unsupportedURL, submission.request.url, text))
             } else {
                 new[submission.key] = submission
             }
@@ -221,7 +222,7 @@ final class AgentSession: @unchecked Sendable {
                 }
             )
         } catch {
-            for submission in ordered { refuse(submission, error) }
+            for submission in ordered { refuse(TaskRecord(submission), error) }
         }
         changed()
     }
@@ -240,16 +241,25 @@ final class AgentSession: @unchecked Sendable {
             }
             for task in accepted { task.start() }
         } catch {
-            if records.count == 1 { return refuse(records[0].submission, error) }
+            if records.count == 1 { return refuse(records[0], error) }
             // There may be room for some of them.
             for record in records { accept([record]) }
         }
     }
 
-    private func refuse(_ submission: TaskSubmission, _ error: URLError) {
+    /// The program gets back what the task was to continue from.
+    private func refuse(_ refused: TaskRecord, _ error: URLError) {
+        let submission = refused.submission
         log("task \(submission.identifier) refused: \(error.localizedDescription)")
-        let progress = TaskProgress(key: submission.key)
-        send(.ended(submission.key, TaskEnding(error: ErrorDescription(error), progress: progress)))
+        let returned = refused.resumeData.flatMap { data in
+            record.settings.temporaryDirectory.flatMap { ResumeData.moved(data, from: folder.files, to: $0) }
+        }
+        let ending = TaskEnding(
+            error: ErrorDescription(error),
+            resumeData: returned ?? refused.resumeData,
+            progress: TaskProgress(key: submission.key)
+        )
+        send(.ended(submission.key, ending))
     }
 
     private func forget(_ key: UUID, _ channel: Channel) {
