@@ -28,6 +28,28 @@ extension BackgroundTests {
             await first.crash()
         }
 
+        @Test("A new task has its own program's configuration, whatever an earlier program's tasks are doing")
+        func newConfiguration() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig(configure: { $0.httpAdditionalHeaders = ["X-Program": "second"] }) { request in
+                request.path == "/held" ? .text("held").after([.waitFor(gate)]) : .text("hello")
+            }
+            defer { rig.end() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say("download \(rig.url("/held")) held")
+            try await rig.server.waitForRequests(1)
+            await first.crash()
+
+            let held = try #require(await rig.session.allTasks.first)
+            try await rig.delegate.success(of: rig.download())
+            #expect(rig.server.requests.map { $0.header("X-Program") } == [nil, "second"])
+            gate.open()
+            try await rig.delegate.success(of: held)
+            #expect(rig.server.requestCount == 2)
+            try await rig.finish()
+        }
+
         @Test("The identifier is free again once a session has become invalid")
         func oneAfterTheOther() async throws {
             let rig = try BackgroundRig { .text($0.path) }

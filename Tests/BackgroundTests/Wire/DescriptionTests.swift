@@ -64,6 +64,17 @@ struct DescriptionTests {
         #expect(same.curl.temporaryDirectory == folder)
     }
 
+    @Test("Descriptions of two configurations are equal if an agent would do the same for both")
+    func equalConfigurations() throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+        configuration.timeoutIntervalForResource = .infinity
+        configuration.httpAdditionalHeaders = Dictionary(uniqueKeysWithValues: (0..<50).map { ("X-\($0)", "\($0)") })
+        let description = SessionDescription(configuration, delegate: nil)
+        #expect(try copy(description).equals(description))
+        configuration.curl.hosts["*.test"].publicKeyPins = ["sha256//x"]
+        #expect(!SessionDescription(configuration, delegate: nil).equals(description))
+    }
+
     @Test("A cookie comes out as it is to be sent: also one that is secure by its comment, or for some ports")
     func cookie() throws {
         let date = Date(timeIntervalSince1970: 4_000_000_000)

@@ -72,6 +72,10 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         self.session?.completed(task, error)
     }
 
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        self.session?.becameInvalid(session)
+    }
+
     // MARK: - Questions. Redirects are followed, and put-off requests begun, without any.
 
     func urlSession(

@@ -22,10 +22,12 @@ final class AgentSession: @unchecked Sendable {
     /// Tasks whose progress the program has yet to be told of.
     private var stirring: Set<UUID> = []
     private var isFlushScheduled = false
-    /// The session that does the transfers; nil while there is nothing to transfer.
+    /// The session that does the transfers, with the program's settings; nil while there is nothing to transfer.
     private var transfers: URLSession?
-    /// The tasks that are being transferred, by their identifiers in that session.
-    private var running: [Int: UUID] = [:]
+    /// Sessions with the settings of earlier programs, until the transfers that began with them are over.
+    private var retired: [URLSession] = []
+    /// The tasks that are being transferred, each by the task that does it.
+    private var running: [URLSessionTask: UUID] = [:]
 
     private struct Question {
         var key: UUID?
@@ -94,7 +96,7 @@ final class AgentSession: @unchecked Sendable {
 
     /// Nothing is left: removes all files.
     func close() {
-        transfers?.invalidateAndCancel()
+        for session in allTransfers { session.invalidateAndCancel() }
         folder.remove()
     }
 
@@ -117,9 +119,8 @@ final class AgentSession: @unchecked Sendable {
         var renewed = SessionRecord(identifier: record.identifier, settings: settings)
         if settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
         renewed.hasLaunched = record.hasLaunched
+        if !settings.equals(record.settings) { retireTransfers() }
         record = renewed
-        // Running tasks keep the settings that they began with.
-        if running.isEmpty, let transfers = transfers.take() { transfers.invalidateAndCancel() }
         if !tasks.isEmpty { save() }
         log("attached by \(channel.peer.pid)")
         for task in orderedTasks where !list(task, on: channel) {
@@ -133,7 +134,7 @@ final class AgentSession: @unchecked Sendable {
             channel.send(.question(number, key: question.key, question.query))
         }
         // Somebody is there again, who may have restored the connectivity.
-        transfers?.core.retryUnreachableHosts()
+        for session in allTransfers { session.core.retryUnreachableHosts() }
         for task in orderedTasks { task.retryNow() }
         changed()
     }
@@ -315,7 +316,7 @@ final class AgentSession: @unchecked Sendable {
             let resumeData = record.resumeData.flatMap { try? ResumeData(decoding: $0) }
             task = session.makeDownloadTask(request, resuming: resumeData, cookies)
         }
-        running[task.taskIdentifier] = submission.key
+        running[task] = submission.key
         return task
     }
 
@@ -338,13 +339,27 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
+    private var allTransfers: [URLSession] { retired + [transfers].compactMap(\.self) }
+
+    /// What is being transferred goes on with the settings that it began with; what begins from now on has the program's.
+    private func retireTransfers() {
+        guard let session = transfers.take() else { return }
+        retired.append(session)
+        session.finishTasksAndInvalidate()
+    }
+
+    /// All of its transfers are over.
+    func becameInvalid(_ session: URLSession) {
+        retired.removeAll { $0 === session }
+    }
+
     func task(for task: URLSessionTask) -> AgentTask? {
-        running[task.taskIdentifier].flatMap { tasks[$0] }
+        running[task].flatMap { tasks[$0] }
     }
 
     func completed(_ task: URLSessionTask, _ error: (any Error)?) {
         let owner = self.task(for: task)
-        running[task.taskIdentifier] = nil
+        running[task] = nil
         owner?.completed(task, error)
     }
 
@@ -393,7 +408,7 @@ final class AgentSession: @unchecked Sendable {
         let query = ChallengeQuery(challenge, isOfConnection: task == nil)
         if query.isOfHandshake, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
         lastQuestion += 1
-        let key = task.flatMap { running[$0.taskIdentifier] }
+        let key = task.flatMap { running[$0] }
         questions[lastQuestion] = Question(key: key, query: query, answer: answer)
         if attached == nil { log("a question about \(query.host) waits for the program") }
         send(.question(lastQuestion, key: key, query))

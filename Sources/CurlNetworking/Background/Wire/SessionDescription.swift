@@ -56,6 +56,12 @@ struct SessionDescription: Codable, Sendable {
         return "\(type) \(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
     }
 
+    /// Whether both say the same. Where that can't be found out, they don't.
+    func equals(_ other: SessionDescription) -> Bool {
+        guard let bytes = try? WireCoding.sortingEncoder.encode(self) else { return false }
+        return bytes == (try? WireCoding.sortingEncoder.encode(other))
+    }
+
     /// The configuration of the agent's own session, whose files are in `folder`. Throws if it makes no sense: it may have been read from
     /// a file.
     func makeConfiguration(in folder: URL) throws -> URLSessionConfiguration {
