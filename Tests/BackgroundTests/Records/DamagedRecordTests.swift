@@ -84,7 +84,7 @@ extension BackgroundTests {
             try handle.write(contentsOf: Data(text.utf8))
         }
 
-        @Test("A session whose own record is wrong doesn't keep the agent from others, and has its tasks for its program")
+        @Test("A session whose own record is wrong has its tasks for its program, and affects no other session")
         func damagedSession() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }

@@ -1,5 +1,6 @@
 import CurlNetworkingLoopbackServer
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -8,6 +9,66 @@ import Testing
 extension BackgroundTests {
     @Suite("A task in its agent")
     struct AgentTasks {
+        @Test("However long the tasks' descriptions are, a program that reads slowly gets all of them")
+        func slowProgram() async throws {
+            let directory = try TemporaryDirectory()
+            let folder = SessionFolder(url: directory.url, log: .none)
+            try folder.prepare()
+            let settings = SessionDescription(.background(withIdentifier: "test"), delegate: nil)
+            let queue = DispatchQueue(label: "agent")
+            let session = AgentSession(SessionRecord(identifier: "test", settings: settings), in: folder, on: queue) {}
+            // More than a connection keeps for an end that doesn't read.
+            let (count, length) = (12, 20_000_000)
+            let body = Data(count: length)
+            let stored = try (1...count).map { number in
+                var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
+                request.httpBody = body
+                let submission = TaskSubmission(
+                    key: UUID(),
+                    identifier: number,
+                    kind: .download,
+                    request: try #require(RequestDescription(request)),
+                    resumeData: nil,
+                    cookies: [],
+                    wish: TaskWish(isSuspended: true, cancellation: nil, settings: TaskSettings())
+                )
+                return StoredTask(TaskRecord(submission), in: folder, batch: nil)
+            }
+            var ends: [Int32] = [-1, -1]
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+            let readingQueue = DispatchQueue(label: "program")
+            let channel = try queue.sync { [end = ends[0]] in
+                try AgentSession.Channel(end, on: queue, received: { _ in }, ended: { _ in })
+            }
+            queue.sync {
+                session.load(stored)
+                session.attach(channel, settings)
+            }
+            let heard = Watched<[Int]>([])
+            let isWelcome = Watched(false)
+            let reader = try readingQueue.sync { [end = ends[1]] in
+                try BackgroundClient.Channel(end, on: readingQueue) { messages in
+                    for message in messages {
+                        switch message {
+                        case .listing(let listing):
+                            heard.update { $0.append(listing.submission.request.body?.count ?? 0) }
+                        case .welcome: isWelcome.update { $0 = true }
+                        default: break
+                        }
+                    }
+                } ended: { _ in
+                }
+            }
+            try await isWelcome.wait { $0 }
+            #expect(heard.value == Array(repeating: length, count: count))
+            readingQueue.sync { reader.close() }
+            queue.sync {
+                channel.close()
+                session.close()
+            }
+        }
+
         @Test("One that is suspended while its attempt fails begins no other before it is resumed")
         func suspended() throws {
             let server = try LoopbackServer { _ in .never }

@@ -78,6 +78,29 @@ struct MessageChannelTests {
         try await receiver.ends.wait { $0 == [nil] }
     }
 
+    @Test("Who waits until everything is written is called then, and not where the connection ends before")
+    func written() async throws {
+        let text = String(repeating: "x", count: 1_000_000)
+        let written = Watched(0)
+        for isRead in [false, true] {
+            let (one, other) = try Self.pair()
+            let sender = try End(one)
+            sender.send(text)
+            sender.queue.sync { sender.channel.whenWritten { written.update { $0 += 1 } } }
+            guard isRead else {
+                Glibc.close(other)
+                try await sender.ends.wait { $0.count == 1 }
+                sender.queue.sync {}
+                #expect(written.value == 0)
+                continue
+            }
+            let receiver = try End(other)
+            try await written.wait { $0 == 1 }
+            try await receiver.messages.wait { $0 == [text] }
+            sender.close()
+        }
+    }
+
     @Test("What is sent together is written together, at the latest before the connection is closed")
     func together() async throws {
         let (one, other) = try Self.pair()

@@ -16,7 +16,7 @@ final class AgentSession: @unchecked Sendable {
     /// Something has changed that affects whether the agent stays.
     private let changed: () -> Void
     private var tasks: [UUID: AgentTask] = [:]
-    private var attached: Channel?
+    private var program = Program.none
     private var questions: [Int: Question] = [:]
     private var lastQuestion = 0
     /// Tasks whose progress the program has yet to be told of.
@@ -28,6 +28,20 @@ final class AgentSession: @unchecked Sendable {
     private var retired: [URLSession] = []
     /// The tasks that are being transferred, each by the task that does it.
     private var running: [URLSessionTask: UUID] = [:]
+
+    private enum Program {
+        case none
+        /// It has yet to be told of these tasks, and then that it is attached.
+        case arriving(Channel, rest: ArraySlice<AgentTask>)
+        case attached(Channel)
+
+        var channel: Channel? {
+            switch self {
+            case .none: nil
+            case .arriving(let channel, _), .attached(let channel): channel
+            }
+        }
+    }
 
     private struct Question {
         var key: UUID?
@@ -54,16 +68,16 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - What others want to know
 
-    var isAttached: Bool { attached != nil }
+    var isAttached: Bool { program.channel != nil }
     /// Nothing is left that a program could come back for.
-    var isOver: Bool { tasks.isEmpty && attached == nil }
+    var isOver: Bool { tasks.isEmpty && !isAttached }
     /// Whether the agent has to stay for this session.
     var needsAgent: Bool { isLaunchDue || tasks.values.contains { $0.needsAgent } }
     var resourceTimeout: TimeInterval { record.settings.resourceTimeout }
     var resumableSize: Int64 { record.settings.resumableSize }
 
     var status: SessionStatus {
-        SessionStatus(identifier: record.identifier, pid: attached?.peer.pid, tasks: orderedTasks.map(\.status))
+        SessionStatus(identifier: record.identifier, pid: program.channel?.peer.pid, tasks: orderedTasks.map(\.status))
     }
 
     private var orderedTasks: [AgentTask] {
@@ -109,13 +123,12 @@ final class AgentSession: @unchecked Sendable {
 
     /// Whether the attached program is still there. Notices if it was killed just now.
     func checkAttached() -> Bool {
-        attached?.read()
+        program.channel?.read()
         return isAttached
     }
 
     /// A program has attached. It gets a list of all tasks, and is told from then on what happens to them.
     func attach(_ channel: Channel, _ settings: SessionDescription) {
-        attached = channel
         var renewed = SessionRecord(identifier: record.identifier, settings: settings)
         if settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
         renewed.hasLaunched = record.hasLaunched
@@ -123,41 +136,52 @@ final class AgentSession: @unchecked Sendable {
         record = renewed
         if !tasks.isEmpty { save() }
         log("attached by \(channel.peer.pid)")
-        for task in orderedTasks where !list(task, on: channel) {
-            let number = task.record.submission.identifier
-            log("task \(number): it can't be described to the program")
-            channel.send(.refused(.other("The agent can't describe task \(number).")))
-            return
-        }
-        channel.send(.welcome)
-        for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
-            channel.send(.question(number, key: question.key, question.query))
-        }
+        program = .arriving(channel, rest: orderedTasks[...])
+        listTasks()
         // Somebody is there again, who may have restored the connectivity.
         for session in allTransfers { session.core.retryUnreachableHosts() }
         for task in orderedTasks { task.retryNow() }
         changed()
     }
 
-    /// Tells an attaching program of a task: without its body where that is too long, or too much is on its way already. False if that
-    /// isn't short enough either.
-    private func list(_ task: AgentTask, on channel: Channel) -> Bool {
-        let listing = task.listing
-        if !channel.isBackedUp, channel.send(.listing(listing)) { return true }
-        return channel.send(.listing(listing.abridged))
+    /// Tells an attaching program of all tasks, waiting for it to read where much is on its way, and then welcomes it.
+    private func listTasks() {
+        while case .arriving(let channel, var rest) = program {
+            guard let task = rest.popFirst() else { return welcome(channel) }
+            program = .arriving(channel, rest: rest)
+            let listing = task.listing
+            guard channel.send(.listing(listing)) || channel.send(.listing(listing.abridged)) else {
+                let number = task.record.submission.identifier
+                log("task \(number): it can't be described to the program")
+                channel.send(.refused(.other("The agent can't describe task \(number).")))
+                return
+            }
+            if channel.isBackedUp { return channel.whenWritten { [weak self] in self?.listTasks() } }
+        }
+    }
+
+    private func welcome(_ channel: Channel) {
+        program = .attached(channel)
+        channel.send(.welcome)
+        for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
+            channel.send(.question(number, key: question.key, question.query))
+        }
     }
 
     /// The program is gone, for whatever reason.
     func detach() {
-        attached = nil
+        program = .none
         log("detached")
         for task in orderedTasks { task.recordUnrecordedEnd() }
         launchIfDone()
         changed()
     }
 
-    func send(_ message: AgentMessage) {
-        attached?.send(message)
+    /// False if the message is too long.
+    @discardableResult
+    func send(_ message: AgentMessage) -> Bool {
+        guard case .attached(let channel) = program else { return true }
+        return channel.send(message)
     }
 
     /// Messages that arrived together: all new tasks among them are recorded together.
@@ -364,14 +388,19 @@ final class AgentSession: @unchecked Sendable {
     }
 
     func taskEnded(_ task: AgentTask, _ ending: TaskEnding) {
-        if attached?.send(.ended(task.key, ending)) == false { send(.ended(task.key, ending.abridged)) }
+        if case .arriving(let channel, let rest) = program {
+            // It may have been told of it before the end: the later listing counts.
+            program = .arriving(channel, rest: rest + [task])
+        } else if !send(.ended(task.key, ending)) {
+            send(.ended(task.key, ending.abridged))
+        }
         questions = questions.filter { $0.value.key != task.key }
         launchIfDone()
         changed()
     }
 
     private var isLaunchDue: Bool {
-        attached == nil && !record.hasLaunched && !tasks.isEmpty && tasks.values.allSatisfy(\.hasEnded)
+        !isAttached && !record.hasLaunched && !tasks.isEmpty && tasks.values.allSatisfy(\.hasEnded)
             && !record.settings.launchCommand.isEmpty
     }
 
@@ -410,7 +439,7 @@ final class AgentSession: @unchecked Sendable {
         lastQuestion += 1
         let key = task.flatMap { running[$0] }
         questions[lastQuestion] = Question(key: key, query: query, answer: answer)
-        if attached == nil { log("a question about \(query.host) waits for the program") }
+        if !isAttached { log("a question about \(query.host) waits for the program") }
         send(.question(lastQuestion, key: key, query))
     }
 

@@ -54,7 +54,11 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
-    var listing: TaskListing { TaskListing(submission: record.submission, progress: progress, ending: record.ending) }
+    var listing: TaskListing {
+        var listing = TaskListing(submission: record.submission, progress: progress, ending: record.ending)
+        if listing.ending != nil { listing.progress.response = nil }
+        return listing
+    }
 
     var status: SessionStatus.Task {
         let state =

@@ -15,6 +15,8 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     private var frames = FrameReader()
     /// What has yet to be written. It begins with bytes for which the other end had no room.
     private var unsent = ChannelOutput()
+    /// To be called when that has been written.
+    private var written: (@Sendable () -> Void)?
 
     private enum Connection {
         /// Nothing is unsent.
@@ -80,6 +82,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         switch connection {
         case .open(let watch), .gathering(let watch), .clogged(let watch):
             connection = .closed
+            written = nil
             shutdown(descriptor, Int32(SHUT_RDWR))
             watch.cancel()
         case .closed:
@@ -159,6 +162,11 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         return true
     }
 
+    /// Calls `body`, in place of an earlier one, when everything has been written; never if the connection ends before.
+    func whenWritten(_ body: @escaping @Sendable () -> Void) {
+        if unsent.isEmpty { queue.async(execute: body) } else { written = body }
+    }
+
     /// Writes what has been gathered: the process may exit after that.
     func flush() {
         if case .gathering = connection { write() }
@@ -174,12 +182,16 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
                 // The reading end reports it, after everything that had come before: a connection either has all messages or is over.
                 shutdown(descriptor, Int32(SHUT_RDWR))
                 unsent.removeAll()
+                written = nil
                 break
             }
             unsent.sent(count)
         }
         // A long message's memory isn't kept.
-        if unsent.isEmpty { unsent.removeAll() }
+        if unsent.isEmpty {
+            unsent.removeAll()
+            if let written = written.take() { queue.async(execute: written) }
+        }
         switch connection {
         case .gathering(let watch) where unsent.isEmpty:
             connection = .open(watch)

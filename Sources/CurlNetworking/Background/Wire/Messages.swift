@@ -131,14 +131,16 @@ struct TaskWish: Codable, Sendable, Equatable {
 /// What an attaching program is told about a task.
 struct TaskListing: Codable, Sendable {
     var submission: TaskSubmission
+    /// Without the response where there is an ending, which has it.
     var progress: TaskProgress
     /// The end of a task whose end hasn't been acknowledged.
     var ending: TaskEnding?
 
-    /// Without what may make it long: the request's body and the metrics.
+    /// Without what may make it long: the request's body, and what can be spared of progress and ending.
     var abridged: TaskListing {
         var abridged = self
         abridged.submission.request.body = nil
+        abridged.progress = progress.abridged
         abridged.ending = ending?.abridged
         return abridged
     }
@@ -152,6 +154,14 @@ struct TaskProgress: Codable, Sendable {
     /// Without its body, which is the original one's as long as the method is. nil if it is the original one.
     var currentRequest: RequestDescription?
     var response: ResponseDescription?
+
+    /// Without what may make it long: the response's fields.
+    var abridged: TaskProgress {
+        var abridged = self
+        abridged.response?.fields = [:]
+        abridged.response?.setCookies = nil
+        return abridged
+    }
 }
 
 /// How a task ended.
@@ -167,10 +177,11 @@ struct TaskEnding: Codable, Sendable {
     var progress: TaskProgress
     var metrics: MetricsDescription?
 
-    /// Without what may make it long: the metrics.
+    /// Without what may make it long: the metrics, and the response's fields.
     var abridged: TaskEnding {
         var abridged = self
         abridged.metrics = nil
+        abridged.progress = progress.abridged
         return abridged
     }
 }
