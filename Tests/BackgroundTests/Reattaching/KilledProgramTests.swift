@@ -56,6 +56,36 @@ extension BackgroundTests {
             #expect(rig.record(ofTask: task.taskIdentifier) != nil)
         }
 
+        @Test(
+            "What an agent has a record of is done once more if its file is torn or gone, and fails if that can't be done twice",
+            arguments: [true, false],
+            [true, false]
+        )
+        func lostFile(isTorn: Bool, isRepeatable: Bool) async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            first.say(isRepeatable ? "download \(rig.url("/")) one" : "post \(rig.url("/")) one 1")
+            try await rig.server.waitForRequests(1)
+            await first.crash()
+            gate.open()
+            try await rig.wait { rig.record(ofTask: 1)?.contains("\"ending\"") == true }
+            rig.killAgent()
+            let file = rig.sessions.appendingPathComponent(
+                try #require(rig.stateFiles.first { $0.contains("/files/") })
+            )
+            #expect((isTorn ? truncate(file.path, 2) : unlink(file.path)) == 0)
+
+            let second = try rig.program()
+            let code = isRepeatable ? "ok" : "\(URLError.Code.cannotOpenFile.rawValue)"
+            try await second.line(beginningWith: "completed one \(code)")
+            #expect(rig.file("one") == (isRepeatable ? Data("hello".utf8) : nil))
+            #expect(rig.server.requestCount == (isRepeatable ? 2 : 1))
+            await second.crash()
+        }
+
         @Test("A program that comes back amid a download finds it as it was")
         func restoration() async throws {
             let gate = Gate()

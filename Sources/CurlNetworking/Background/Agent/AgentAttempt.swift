@@ -12,7 +12,7 @@ final class AgentAttempt: @unchecked Sendable {
     private let folder: SessionFolder
     /// The body of the response to an upload.
     private var body: DownloadFile?
-    /// The name of a completed download's file.
+    /// The name of the file with the whole body of the response.
     private var file: String?
     /// How much of a download has been written, in bytes.
     private var written: Int64 = 0
@@ -67,14 +67,19 @@ final class AgentAttempt: @unchecked Sendable {
         }
     }
 
-    /// The name of the file with the response's body, which the caller owns from then on; nil if there is none.
-    func takeFile() throws(URLError) -> String? {
-        guard let body = body.take() else { return file.take() }
-        guard let name = body.keep()?.name else {
-            throw URLError(.cannotCloseFile, nil, "The response could not be kept.")
+    /// Closes the file with the response's body; its name, or nil if there is none.
+    func closeFile() throws(URLError) -> String? {
+        if let body = body.take() {
+            guard let kept = body.keep() else {
+                throw URLError(.cannotCloseFile, nil, "The response could not be kept.")
+            }
+            file = kept.name
         }
-        return name
+        return file
     }
+
+    /// The name of the closed file, which the caller owns from then on; nil if there is none.
+    func takeFile() -> String? { file.take() }
 
     /// Removes the files that nobody has taken.
     func discard() {

@@ -97,11 +97,22 @@ final class AgentSession: @unchecked Sendable {
         queue.asyncAfter(deadline: .after(delay)) { body() }
     }
 
+    /// Calls back when the file is on disk, or can't be.
+    func sync(_ file: String, _ completion: @escaping @Sendable (Result<Void, URLError>) -> Void) {
+        DispatchQueue.global(qos: .utility).async { [folder, queue] in
+            let result = Result { () throws(URLError) in try folder.syncFile(file) }
+            queue.async { completion(result) }
+        }
+    }
+
     // MARK: - Before and after
 
     /// Continues the tasks that an earlier agent has left.
     func load(_ stored: [StoredTask]) {
-        for task in stored { tasks[task.key] = AgentTask(task, in: self) }
+        for var task in stored {
+            if !task.checkFile() { log("task \(task.record.submission.identifier): its file has been lost") }
+            tasks[task.key] = AgentTask(task, in: self)
+        }
         folder.removeFiles(except: tasks.values.reduce(into: []) { $0.formUnion($1.files) })
         log("found \(tasks.count) tasks")
         for task in orderedTasks { task.start() }

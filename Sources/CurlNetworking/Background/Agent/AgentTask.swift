@@ -298,15 +298,15 @@ final class AgentTask: @unchecked Sendable {
 
     func completed(_ task: URLSessionTask, _ error: (any Error)?) {
         guard case .running(let attempt) = phase else { return }
-        defer { attempt.discard() }
         progress.response = ResponseDescription(task.response)
         progress.response?.setCookies = (task.response?.url).flatMap(cookies.fields(ofResponseFrom:))
         if let current = task.currentRequest, current.url != record.submission.request.url {
             progress.currentRequest = RequestDescription(current)
             progress.currentRequest?.body = nil
         }
+        if error == nil, attempt.failure == nil { return succeed(attempt) }
+        defer { attempt.discard() }
         if let failure = attempt.failure { return end(failure, resumeData: nil) }
-        guard let error else { return succeed(attempt) }
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = attempt.resumeData ?? urlError.downloadTaskResumeData
         dropUpload(urlError.uploadTaskResumeData)
@@ -324,10 +324,20 @@ final class AgentTask: @unchecked Sendable {
         progress.counters = attempt.task.engine?.snapshot.counters ?? TaskCounters()
         progress.counters.requests = requests
         do throws(URLError) {
-            end(nil, file: try attempt.takeFile(), resumeData: nil)
+            guard let file = try attempt.closeFile(), !mayGoUnrecorded else { return finish(attempt) }
+            // It is on disk before the record says so.
+            session.sync(file) { [self] result in
+                guard case .running(let current) = phase, current === attempt else { return }
+                if case .failure(let error) = result { finish(attempt, error) } else { finish(attempt) }
+            }
         } catch {
-            end(error, resumeData: nil)
+            finish(attempt, error)
         }
+    }
+
+    private func finish(_ attempt: AgentAttempt, _ error: URLError? = nil) {
+        end(error, file: error == nil ? attempt.takeFile() : nil, resumeData: nil)
+        attempt.discard()
     }
 
     private func end(_ error: URLError?, file: String? = nil, resumeData: Data?, upload: UploadResource? = nil) {
@@ -338,6 +348,7 @@ final class AgentTask: @unchecked Sendable {
         let ending = TaskEnding(
             error: error.map(ErrorDescription.init),
             file: file,
+            fileLength: file.flatMap(session.folder.length),
             resumeData: resumeData,
             upload: upload,
             progress: progress,
@@ -353,15 +364,24 @@ final class AgentTask: @unchecked Sendable {
     /// How long a program may take to acknowledge an end before that is recorded all the same.
     private static let unrecordedTime = Duration.seconds(1)
 
-    /// Records the end before the program is told, unless the task may be repeated.
+    /// Whether a success needn't be recorded, the program being about to take it: there are so few bytes that repeating the task, if program and
+    /// agent are both killed before, costs less than recording the ends of all such tasks.
+    private var mayGoUnrecorded: Bool {
+        session.isAttached && record.submission.mayBeRepeated && progress.counters.received < session.resumableSize
+    }
+
+    /// Records the end before the program is told, unless it may go unrecorded.
     private func recordEnd() {
-        guard record.mayBeRepeated(below: session.resumableSize), session.isAttached else { return save() }
+        guard record.ending?.error == nil, mayGoUnrecorded else { return save() }
         session.unrecordedEnds.set(self, after: Self.unrecordedTime)
     }
 
     /// The program is slow to acknowledge, or gone; or there was no room for the record before.
     func recordUnrecordedEnd() {
-        if case .ended(isRecorded: false) = phase { save() }
+        guard case .ended(isRecorded: false) = phase else { return }
+        // A short one: others have been synced. If this fails, its length says whether it is all there.
+        if let file = record.ending?.file { try? session.folder.syncFile(file) }
+        save()
     }
 
     /// The program knows of the end: nothing of the task is kept. If it was told by an agent that was killed before the end was recorded,

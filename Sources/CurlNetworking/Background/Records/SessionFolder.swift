@@ -239,6 +239,22 @@ struct SessionFolder {
         }
     }
 
+    /// In bytes; nil if there is no such file.
+    func length(ofFile name: String) -> Int64? {
+        var status = stat()
+        guard Self.isFileName(name), lstat(path(ofFile: name), &status) == 0, status.st_mode & S_IFMT == S_IFREG
+        else { return nil }
+        return Int64(status.st_size)
+    }
+
+    /// Returns when the file's content is on disk. Any thread; takes long for a long file.
+    func syncFile(_ name: String) throws(URLError) {
+        let descriptor = open(path(ofFile: name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure() }
+        defer { close(descriptor) }
+        guard fdatasync(descriptor) == 0 else { throw failure() }
+    }
+
     func removeFile(_ name: String) {
         guard Self.isFileName(name) else { return }
         unlink(path(ofFile: name))

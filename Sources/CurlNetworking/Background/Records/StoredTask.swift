@@ -50,6 +50,22 @@ struct StoredTask {
         }
     }
 
+    /// False if the response's file isn't what the ending says, which happens where the machine has lost power, or somebody has removed it. The
+    /// task hasn't ended then, or has failed if its request may not be sent twice.
+    mutating func checkFile() -> Bool {
+        guard let ending = record.ending, let file = ending.file else { return true }
+        if let length = folder.length(ofFile: file), length == ending.fileLength ?? length { return true }
+        folder.removeFile(file)
+        if record.submission.mayBeRepeated {
+            record.ending = nil
+        } else {
+            let error = URLError(.cannotOpenFile, record.submission.request.url, "The response's file has been lost.")
+            record.ending?.file = nil
+            record.ending?.error = ErrorDescription(error)
+        }
+        return false
+    }
+
     /// Continues from `new` and nothing else: the earlier partial file is removed, unless this names the same.
     mutating func replaceResumeData(with new: Data?) {
         if let old = partialFile(record.resumeData), old.name != partialFile(new)?.name { folder.removeFile(old.name) }

@@ -21,17 +21,6 @@ struct TaskRecord: Codable, Sendable {
         upload = submission.upload.flatMap { submission.mayGoOn(at: $0) ? $0 : nil }
     }
 
-    /// Whether the task has succeeded with so few bytes that repeating it, if program and agent are both killed before its end is told,
-    /// costs less than recording the ends of all such tasks.
-    ///
-    /// - Parameter size: In bytes.
-    func mayBeRepeated(below size: Int64) -> Bool {
-        guard submission.kind == .download, ["GET", "HEAD"].contains(submission.request.method), let ending else {
-            return false
-        }
-        return ending.error == nil && ending.progress.counters.received < size
-    }
-
     /// Without what may make the record of a task that has ended long: the body that it has sent, and what its ending can do without.
     var abridged: TaskRecord {
         var abridged = self
@@ -56,6 +45,9 @@ struct TaskRecord: Codable, Sendable {
 }
 
 extension TaskSubmission {
+    /// Whether it changes nothing on the server, however often it is done.
+    var mayBeRepeated: Bool { kind == .download && ["GET", "HEAD"].contains(request.method) }
+
     /// Why an agent can't do this; nil if it can try.
     var fault: String? {
         switch Scheme(request.url) {

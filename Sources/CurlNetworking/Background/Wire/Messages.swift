@@ -170,6 +170,8 @@ struct TaskEnding: Codable, Sendable {
     var error: ErrorDescription?
     /// The name of the file with the response's body, a download's or an upload's, in the session's folder; without slashes.
     var file: String?
+    /// In bytes; nil without one, or in the record of an earlier version.
+    var fileLength: Int64?
     /// Of a download that was cancelled to be resumed later, or that failed.
     var resumeData: Data?
     /// Where an upload can be resumed that was cancelled for that, or that failed.

@@ -31,7 +31,6 @@ struct AgentTalk {
         _ = clock.start()
         precondition(clock.remaining(of: .infinity) >= .zero && clock.remaining(of: 60) <= .seconds(60))
         _ = DispatchTime.after(clock.remaining(of: record.submission.request.timeoutInterval))
-        _ = record.mayBeRepeated(below: .max)
         let request = record.submission.request.request
         let cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
         guard let url = request.url, case .found(let field) = cookies.cookieField(for: url) else { return }
