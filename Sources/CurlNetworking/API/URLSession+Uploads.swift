@@ -7,24 +7,22 @@ extension URLSession {
         introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
     }
 
-    /// An upload with cookies of its own, which goes on where it can: then with this request, since that of resume data has no credentials.
+    /// An upload of a file as it was, with cookies of its own. It goes on where it can: then with this request, since that of resume data has no
+    /// credentials.
     func makeUploadTask(
         _ request: URLRequest,
-        fromFile url: URL,
+        of file: UploadedFile,
         resuming resource: UploadResource?,
         _ cookies: TaskCookies
     ) -> URLSessionUploadTask {
-        let resumption = resource.flatMap { resource in
-            UploadedFile(url).map { UploadResumption(request, $0, at: resource) }
-        }
         let engine = TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
-            body: .file(url),
-            upload: resumption.map { .success($0) },
+            body: .file(file.url),
+            upload: resource.map { .success(UploadResumption(request, file, at: $0)) },
             consumer: .delegate,
-            makeSteps: { Steps($0, $1, ownCookies: cookies) }
+            makeSteps: { Steps($0, $1, ownCookies: cookies, ownFile: file) }
         )
         return introduce(URLSessionUploadTask(engine: engine))
     }

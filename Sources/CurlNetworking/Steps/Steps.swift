@@ -15,8 +15,15 @@ struct Steps {
 
     /// For a task that is about to begin.
     ///
-    /// - Parameter ownCookies: In place of the session's storage; nil for that.
-    init(_ settings: SessionSettings, _ task: Facts, ownCookies: (any CookieJar)? = nil) {
+    /// - Parameters:
+    ///   - ownCookies: In place of the session's storage; nil for that.
+    ///   - ownFile: What the file that is uploaded has to be; nil for whatever it is.
+    init(
+        _ settings: SessionSettings,
+        _ task: Facts,
+        ownCookies: (any CookieJar)? = nil,
+        ownFile: UploadedFile? = nil
+    ) {
         let cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
         let beginDate = task.isPutOff ? BeginDateStep() : nil
         let stream = task.sendsStream ? StreamStep() : nil
@@ -41,6 +48,7 @@ struct Steps {
         all.append(redirect)
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
         if let upload { all.append(upload) }
+        if let ownFile { all.append(UploadedFileStep(ownFile)) }
         if let stream { all.append(stream) }
         all.append(ReplayStep())
         all.append(connectivity)

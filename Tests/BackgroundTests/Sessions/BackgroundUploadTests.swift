@@ -65,6 +65,31 @@ extension BackgroundTests {
             #expect(rig.server.requestCount == 0)
         }
 
+        @Test("A file that was changed while the task waited for its turn fails the task", arguments: [true, false])
+        func changedWhileWaiting(mayBeResumed: Bool) async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig(configure: {
+                $0.httpMaximumConnectionsPerHost = 1
+                if !mayBeResumed { $0.curl.uploadInteropVersion = nil }
+            }) {
+                $0.path == "/held" ? .text("held").after([.waitFor(gate)]) : .echoBody($0)
+            }
+            defer { rig.end() }
+            let held = rig.download("/held")
+            try await rig.server.waitForRequests(1)
+            let file = try rig.directory.file("letter", Data("before".utf8))
+            let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), fromFile: file)
+            task.resume()
+            // The agent has begun it by then.
+            await rig.session.flush()
+            try Data("afterwards".utf8).write(to: file)
+            gate.open()
+            try await rig.delegate.success(of: held)
+            #expect(try await rig.delegate.completion(of: task)?.code == .cannotOpenFile)
+            #expect(rig.server.requestCount == 1)
+            try await rig.finish()
+        }
+
         @Test("A file that was changed while no agent was there fails the task")
         func changedInBetween() async throws {
             let rig = try BackgroundRig { _ in .never }

@@ -346,7 +346,7 @@ final class AgentSession: @unchecked Sendable {
         let task: URLSessionTask
         switch submission.kind {
         case .upload(let file):
-            task = session.makeUploadTask(request, fromFile: file.url, resuming: record.upload, cookies)
+            task = session.makeUploadTask(request, of: UploadedFile(file), resuming: record.upload, cookies)
         case .download:
             let resumeData = record.resumeData.flatMap { try? ResumeData(decoding: $0) }
             task = session.makeDownloadTask(request, resuming: resumeData, cookies)

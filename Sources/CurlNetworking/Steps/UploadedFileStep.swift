@@ -1,0 +1,18 @@
+import Foundation
+
+/// Sends a file only as it was when the task was made, however long ago that is. Only tasks of an agent have it.
+final class UploadedFileStep: Step {
+    private let file: UploadedFile
+
+    init(_ file: UploadedFile) {
+        self.file = file
+    }
+
+    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
+        // The file is open by now.
+        guard plan.body != nil, UploadedFile(file.url) != file else { return }
+        let details = [NSFilePathErrorKey: file.url.path]
+        let description = "The file to upload has been changed since the task was made."
+        throw URLError(.cannotOpenFile, plan.request.url, description, nil, details)
+    }
+}
