@@ -1,6 +1,7 @@
 import CurlNetworking
 import Foundation
 import Glibc
+import CurlNetworkingLoopbackServer
 
 /// A delegate that supplies streams, as many as it has, and records how often it was asked, on which queue, and how tasks ended.
 package final class StreamSource: NSObject, URLSessionDataDelegate {
@@ -44,6 +45,29 @@ package final class StreamSource: NSObject, URLSessionDataDelegate {
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         record.update { $0.completions.append(error.map { $0 as? URLError ?? URLError(.unknown) }) }
+    }
+}
+
+/// A stream whose readers wait for a gate, and find it empty then. It takes no descriptor.
+package final class HeldStream: InputStream {
+    private let gate: Gate
+    private let readers: Watched<Int>
+
+    /// - Parameter readers: Counts the reads of all streams that have it.
+    package init(until gate: Gate, readers: Watched<Int>) {
+        (self.gate, self.readers) = (gate, readers)
+        super.init(data: Data())
+    }
+
+    package override var streamStatus: Status { .open }
+    package override var hasBytesAvailable: Bool { true }
+    package override func open() {}
+    package override func close() {}
+
+    package override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+        readers.update { $0 += 1 }
+        gate.waitBlocking()
+        return 0
     }
 }
 

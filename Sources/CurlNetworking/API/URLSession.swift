@@ -140,8 +140,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let configuration = core.configuration
         core.forgetCredentials()
-        // The storages may write files.
-        DispatchQueue.global(qos: .utility).async {
+        // The storages may write files, or be the program's own.
+        WorkThreads.blocking.run {
             configuration.emptyStorages()
             self.flush(completionHandler: completionHandler)
         }

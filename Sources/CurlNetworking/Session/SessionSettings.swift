@@ -134,7 +134,7 @@ final class SessionSettings: Sendable {
         request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
     }
 
-    /// Calls `completion` on a global queue, once the session's storages have written everything so far.
+    /// Calls `completion` on a queue of ours, once the session's storages have written everything so far.
     func afterStorageWrites(_ completion: @escaping @Sendable () -> Void) {
         let group = DispatchGroup()
         if let cookieStore {
@@ -145,9 +145,17 @@ final class SessionSettings: Sendable {
             group.enter()
             transportSecurity.finishWrites { group.leave() }
         }
-        if let cache { DispatchQueue.global(qos: .utility).async(group: group) { cache.waitForWrites() } }
-        group.notify(queue: .global(qos: .utility), execute: completion)
+        if let cache {
+            group.enter()
+            WorkThreads.blocking.run {
+                cache.waitForWrites()
+                group.leave()
+            }
+        }
+        group.notify(queue: Self.written, execute: completion)
     }
+
+    private static let written = DispatchQueue(label: "CurlNetworking.written", qos: .utility)
 
     /// URLRequest's default, in seconds.
     private static let defaultTimeoutInterval: TimeInterval = 60

@@ -129,7 +129,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             state?.uses[party]?.toBeStored = nil
             let space = use.space.forDelegate
             // Storages notify observers, and may be the program's own.
-            DispatchQueue.global(qos: .utility).async { storage.store(object, for: space) }
+            WorkThreads.blocking.run { storage.store(object, for: space) }
         }
     }
 
@@ -216,7 +216,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             return ask(about: space, held, proposing: nil, host)
         }
         let forDelegate = space.forDelegate
-        DispatchQueue.global(qos: .userInitiated).async {
+        WorkThreads.blocking.run {
             let proposal = storage.matchingDefault(for: forDelegate)
             host.owner.submit { self.ask(about: space, held, proposing: proposal, host) }
         }

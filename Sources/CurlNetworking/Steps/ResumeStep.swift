@@ -40,7 +40,7 @@ final class ResumeStep: Step, @unchecked Sendable {
             preparation = .copying
             let directory = host.session.settings.temporaryDirectory
             // Copying can take longer than the loop can spare.
-            DispatchQueue.global(qos: .utility).async {
+            WorkThreads.files.run {
                 nonisolated(unsafe) let copy = Result { () throws(URLError) in
                     try DownloadFile(copying: resumeData.partialFile, in: directory)
                 }

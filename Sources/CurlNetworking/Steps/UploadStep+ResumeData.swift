@@ -4,7 +4,7 @@ import Foundation
 
 extension UploadStep {
     /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue. Writes what can't be
-    /// in it to a file, on another queue, and removes what an earlier task has kept if this takes its place.
+    /// in it to a file, on another thread, and removes what an earlier task has kept if this takes its place.
     func makeResumeData(_ host: any StepHost, _ completion: @escaping @Sendable (Data?) -> Void) {
         guard var found = resumeDataWithoutBody(host) else { return completion(nil) }
         if let kept = resumption?.kept(for: found.destination, file) {
@@ -23,7 +23,7 @@ extension UploadStep {
         }
         let (resumeData, old, owner) = (found, resumption?.kept?.body, host.owner)
         let directory = host.session.settings.temporaryDirectory
-        DispatchQueue.global(qos: .utility).async {
+        WorkThreads.files.run {
             let result = resumeData.encoded(with: body, insteadOf: old, in: directory)
             owner.submit { completion(result) }
         }

@@ -214,7 +214,7 @@ final class UploadStep: Step, @unchecked Sendable {
         pause = .none
         guard isAnswered, let kept = resumption?.kept?.body else { return }
         let directory = host.session.settings.temporaryDirectory
-        DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
+        WorkThreads.files.run { kept.remove(in: directory) }
     }
 }
 

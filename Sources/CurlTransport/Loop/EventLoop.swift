@@ -73,7 +73,8 @@ package final class EventLoop: @unchecked Sendable {
     private static let roundsPerTurn = 256
 
     init(label: String) {
-        queue = DispatchQueue(label: label)
+        // Dispatch has a limited number of threads for each class. Those of the default one are where programs block.
+        queue = DispatchQueue(label: label, qos: .userInitiated)
         sockets = SocketSet()
         timer = TimerDescriptor()
         _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)

@@ -41,6 +41,32 @@ struct UploadBlockingStreamTests {
         }
     }
 
+    @Test("Hundreds that block at once take no thread from anybody else")
+    func hundreds() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let rig = try Rig {
+            .text("\($0.bodyLength)")
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 400
+        }
+        defer { rig.stop() }
+        let delegate = RecordingDelegate()
+        let readers = Watched(0)
+        let uploads = (0..<300).map { _ in
+            rig.session.dataTask(with: request(rig.url("/slow"), HeldStream(until: gate, readers: readers)))
+        }
+        for task in uploads {
+            task.delegate = delegate
+            task.resume()
+        }
+        // Dispatch has 255 threads for all queues of a class.
+        try await readers.wait { $0 == 300 }
+        #expect(await rig.session.load(rig.url("/quick")).text == "0")
+        gate.open()
+        for task in uploads { #expect(try await delegate.completion(of: task) == nil) }
+    }
+
     @Test("What comes little by little is sent little by little")
     func slowly() async throws {
         let directory = try TemporaryDirectory()

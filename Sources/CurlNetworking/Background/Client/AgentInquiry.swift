@@ -6,7 +6,7 @@ enum AgentInquiry {
     /// Starts an agent if none is listening.
     static func ask(_ message: ClientMessage, _ launcher: AgentLauncher) async throws -> AgentMessage {
         try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global(qos: .utility).async {
+            WorkThreads.blocking.run {
                 continuation.resume(with: Result { () throws(URLError) in try askNow(message, launcher) })
             }
         }

@@ -289,7 +289,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     private func launch() {
-        DispatchQueue.global(qos: .utility).async { [self, launcher] in
+        WorkThreads.blocking.run { [self, launcher] in
             let result = Result { () throws(URLError) in
                 try launcher.folder.prepare()
                 try launcher.start()

@@ -19,7 +19,7 @@ extension BackgroundEngine {
     func wasRecorded() {
         guard let kept = upload?.kept?.body else { return }
         let directory = session.settings.temporaryDirectory
-        DispatchQueue.global(qos: .utility).async { kept.remove(in: directory) }
+        WorkThreads.files.run { kept.remove(in: directory) }
     }
 
     /// Asks the delegate on behalf of the agent; without a delegate that answers, the program's storage does.

@@ -1,16 +1,15 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// A body from an `InputStream`, which may block: a queue of its own reads ahead, within bounds, and the loop takes what is there. It can't
+/// A body from an `InputStream`, which may block: another thread reads ahead, within bounds, and the loop takes what is there. It can't
 /// be restarted. Nothing touches the stream before the body is asked for bytes: a request that ends before that leaves it as it was.
 ///
-/// `@unchecked Sendable`: `state` guards what both sides touch; the stream is touched by the queue alone.
+/// `@unchecked Sendable`: `state` guards what both sides touch; the stream is touched by one of `WorkThreads` at a time, never by the loop.
 final class StreamedBody: RequestBody, @unchecked Sendable {
     let length: Int64?
     private let stream: InputStream
     private let url: URL?
-    private let queue = DispatchQueue(label: "CurlNetworking.body")
-    /// Called on the reading queue when bytes are available again.
+    /// Called on the reading thread when bytes are available again.
     private let becameReadable: @Sendable () -> Void
     private let state = Mutex(State())
 
@@ -18,6 +17,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         var buffer = Pieces()
         var end: End?
         var hasBegun = false
+        /// A thread has the stream.
         var isReading = false
         var isAwaited = false
         var isClosed = false
@@ -65,11 +65,11 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         }
     }
 
-    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. On a queue of its
-    /// own, because reading the stream may block.
+    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. On another
+    /// thread, because reading the stream may block.
     static func findEnd(of stream: InputStream, url: URL?, found: @escaping @Sendable (URLError?) -> Void) {
         nonisolated(unsafe) let stream = stream
-        DispatchQueue(label: "CurlNetworking.body").async {
+        WorkThreads.blocking.run {
             if stream.streamStatus == .notOpen { stream.open() }
             var byte: UInt8 = 0
             switch stream.read(&byte, maxLength: 1) {
@@ -147,18 +147,19 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         offset == 0 && state.withLock { $0.delivered } == 0
     }
 
+    /// A stream that is being read is closed when its read returns, however long that takes: streams can't be closed under a read.
     func close() {
-        let hasBegun = state.withLock { state in
-            state.isClosed = true
+        let isFree = state.withLock { state in
+            defer { state.isClosed = true }
             state.buffer = Pieces()
-            return state.hasBegun
+            return state.hasBegun && !state.isReading && !state.isClosed
         }
-        if hasBegun { queue.async { self.stream.close() } }
+        if isFree { WorkThreads.blocking.run { self.stream.close() } }
     }
 
-    // MARK: - The queue's side
+    // MARK: - The reader's side
 
-    /// Makes the queue read until enough is buffered. Any thread.
+    /// Makes a thread read until enough is buffered. Any thread.
     private func readOn() {
         let starts = state.withLock { state in
             guard !state.isReading, state.end == nil, !state.isClosed, state.buffer.count < Self.highMark else {
@@ -167,7 +168,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
             state.isReading = true
             return true
         }
-        if starts { queue.async { self.readAhead() } }
+        if starts { WorkThreads.blocking.run { self.readAhead() } }
     }
 
     private func readAhead() {
@@ -175,6 +176,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize + 1)
         defer { buffer.deallocate() }
         var wantsMore = true
+        var isClosed = false
         while wantsMore {
             let count = stream.read(buffer, maxLength: nextReadSize)
             let isAwaited = state.withLock { state in
@@ -184,13 +186,15 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
                 } else {
                     state.end = count == 0 ? .complete : .failed(Self.description(of: stream))
                 }
-                wantsMore = count > 0 && !state.isClosed && state.buffer.count < Self.highMark
+                isClosed = state.isClosed
+                wantsMore = count > 0 && !isClosed && state.buffer.count < Self.highMark
                 if !wantsMore { state.isReading = false }
                 defer { state.isAwaited = false }
                 return state.isAwaited
             }
             if isAwaited { becameReadable() }
         }
+        if isClosed { stream.close() }
     }
 
     /// With the last bytes, one byte more than the announced length is requested, so a stream that is too long fails before everything was

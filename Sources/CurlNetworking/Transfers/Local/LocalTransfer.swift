@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// A local resource that is read like a response. Called on one queue, in this order; `close()` always comes last.
+/// A local resource that is read like a response. Called on one thread at a time, in this order; `close()` always comes last.
 protocol LocalSource: AnyObject {
     func open() throws(URLError) -> URLResponse
     /// The next piece; nil at the end.
@@ -11,14 +11,20 @@ protocol LocalSource: AnyObject {
 
 /// Loads a `LocalSource` off the loop, since it may block. The next piece is read when the previous one has been taken.
 ///
-/// `@unchecked Sendable`: `content` is touched on `queue` alone, the rest on the loop alone.
+/// `@unchecked Sendable`: everything is touched on the loop alone, but for `content`, which a thread has while `state` says so.
 final class LocalTransfer: Transfer, @unchecked Sendable {
-    private let queue = DispatchQueue(label: "CurlNetworking.local", target: .global(qos: .utility))
+    private enum State {
+        case idle
+        /// A thread has `content`.
+        case reading
+        case closed
+    }
+
     private let content: any LocalSource
     private let loop: EventLoop
     private weak var delegate: (any TransferDelegate)?
     private var isPaused = false
-    private var isReading = false
+    private var state = State.idle
 
     var source: HopMetrics.Source { .other }
 
@@ -35,8 +41,8 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
     }
 
     func start() {
-        isReading = true
-        queue.async { [self] in
+        state = .reading
+        WorkThreads.files.run { [self] in
             let opened = Result { () throws(URLError) in try content.open() }
             loop.submit { self.opened(opened) }
         }
@@ -50,13 +56,19 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
 
     func cancel() {
         delegate = nil
-        queue.async { self.content.close() }
+        if case .idle = state { close() }
+    }
+
+    private func close() {
+        state = .closed
+        WorkThreads.files.run { self.content.close() }
     }
 
     private func opened(_ result: Result<URLResponse, URLError>) {
-        isReading = false
+        state = .idle
+        guard let delegate else { return close() }
         do throws(URLError) {
-            try delegate?.transfer(self, received: try result.get(), storagePolicy: .notAllowed)
+            try delegate.transfer(self, received: try result.get(), storagePolicy: .notAllowed)
         } catch {
             return end(error)
         }
@@ -64,18 +76,19 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
     }
 
     private func readOn() {
-        guard delegate != nil, !isPaused, !isReading else { return }
-        isReading = true
-        queue.async { [self] in
+        guard delegate != nil, !isPaused, case .idle = state else { return }
+        state = .reading
+        WorkThreads.files.run { [self] in
             let piece = Result { () throws(URLError) in try content.read() }
             loop.submit { self.read(piece) }
         }
     }
 
     private func read(_ result: Result<Data?, URLError>) {
-        isReading = false
+        state = .idle
+        guard let delegate else { return close() }
         switch result {
-        case .success(let piece?): if delegate?.transfer(self, received: piece) == true { readOn() }
+        case .success(let piece?): if delegate.transfer(self, received: piece) { readOn() }
         case .success(nil): end(nil)
         case .failure(let error): end(error)
         }

@@ -105,8 +105,11 @@ final class RunLoopThreads: Sendable {
 
     // MARK: - Blocked threads
 
+    /// Not a global queue, all of whose threads a program can block.
+    private static let watch = DispatchQueue(label: "CurlNetworking.protocols")
+
     private func watch(since taken: Int) {
-        DispatchQueue.global().asyncAfter(deadline: .now() + Self.stallInterval) {
+        Self.watch.asyncAfter(deadline: .now() + Self.stallInterval) {
             self.startThreadIfStalled(since: taken)
         }
     }
