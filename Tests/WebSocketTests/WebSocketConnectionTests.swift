@@ -81,6 +81,42 @@ struct WebSocketConnectionTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("A large message is compressed piece by piece, between which the loop serves others, and is what it was")
+    func largeCompressed() async throws {
+        let server = try makeServer()
+        defer { server.stop() }
+        let rig = try await WebSocketConnectionRig(server.url, WebSocketCompression())
+        // Far less than the system takes at once when compressed.
+        let text = String(repeating: "An event that is like all others. ", count: 200_000)
+        let isSent = Gate()
+        await rig.perform { [self] connection, exchange in
+            exchange.send(.text(text), isHandler: true) { [results] _ in
+                results.update { $0.append("sent") }
+                isSent.open()
+            }
+            connection.proceed()
+            ChannelRig.loop.submit { [results] in results.update { $0.append("others") } }
+        }
+        try await isSent.wait()
+        #expect(results.value == ["others", "sent"])
+        try await frames.wait { $0.last?.isFinal == true }
+        let frames = frames.value
+        #expect(frames.first?.opcode == Frame.Opcode.text && frames.first?.reserved == 4)
+        #expect(frames.count > 1)
+        #expect(frames.dropFirst().allSatisfy { $0.opcode == Frame.Opcode.continuation && $0.reserved == 0 })
+        let inflater = try #require(MessageInflater(windowBits: 15, forgets: false))
+        var assembler = WebSocketAssembler(maximumMessageSize: 1 << 30, inflater: inflater)
+        var whole = Frame(Frame.Opcode.text, frames.map(\.payload).reduce(Data(), +))
+        whole.reserved = 4
+        let event = try whole.bytes.withUnsafeBytes { bytes in
+            var input = bytes
+            return try assembler.next(&input)
+        }
+        #expect(event == .message(.text(text)))
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
+
     @Test("What was read with the last message doesn't fill the memory when the connection fails, however small it was")
     func bombBeforeFailure() async throws {
         let server = try makeServer()

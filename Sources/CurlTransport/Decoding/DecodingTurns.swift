@@ -1,12 +1,12 @@
 import Dispatch
 
-/// A body waiting for its turn to be decoded on a loop.
+/// Something that takes turns on a loop: a body to be decoded, or messages to be compressed.
 package protocol DecodingTurn: AnyObject {
-    /// Decodes at most one step, and asks for another turn if there is more. On the loop, outside of libcurl.
-    func decode()
+    /// Does at most one step, or what there is time left for, and asks for another turn if there is more. On the loop, outside of libcurl.
+    func takeTurn()
 }
 
-/// Shares a loop's time among the bodies decoded on it: together they do at most `workPerRound` per round before the loop serves anything
+/// Shares a loop's time among the bodies decoded on it, and the messages compressed: together they do at most `workPerRound` per round before the loop serves anything
 /// else. Loop only.
 ///
 /// `@unchecked Sendable`: everything is touched only on the loop.
@@ -73,7 +73,7 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
     package func run(on loop: EventLoop) {
         isComing = false
         // A body that asks for another turn meanwhile gets it in this round only if there is time.
-        while hasTimeLeft, let turn = takeFirst() { turn.decode() }
+        while hasTimeLeft, let turn = takeFirst() { turn.takeTurn() }
         if !waiting.isEmpty { comeSoon() }
     }
 

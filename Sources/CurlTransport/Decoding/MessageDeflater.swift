@@ -32,7 +32,7 @@ struct DeflateFunctions: Sendable {
     }
 }
 
-/// Compresses messages, each to whole blocks without an end of the stream (RFC 7692 §7.2.1), with zlib.
+/// Compresses messages, each to whole blocks without an end of the stream (RFC 7692 §7.2.1), with zlib. A message may come in pieces.
 package final class MessageDeflater {
     private let functions: DeflateFunctions
     /// At a fixed address, which zlib remembers.
@@ -44,6 +44,7 @@ package final class MessageDeflater {
     private static let defaultLevel: Int32 = -1
     private static let method: Int32 = 8
     private static let memoryLevel: Int32 = 8
+    private static let noFlush: Int32 = 0
     private static let syncFlush: Int32 = 2
     private static let ok: Int32 = 0
     private static let bufferError: Int32 = -5
@@ -82,23 +83,20 @@ package final class MessageDeflater {
         stream.deallocate()
     }
 
-    /// Compresses a whole message, or nothing: nil if zlib fails.
-    package func deflate(_ message: UnsafeRawBufferPointer) -> [UInt8]? {
+    /// Compresses the next piece of a message, which has less than 4 GiB. Returns what there is to send, which is less than the whole until
+    /// the last piece; nil if zlib fails.
+    package func deflate(_ piece: UnsafeRawBufferPointer, isLast: Bool = true) -> [UInt8]? {
         var output: [UInt8] = []
-        var rest = message
-        var room = max(256, message.count / 2)
+        var room = max(256, piece.count / 2)
+        stream.pointee.next_in = piece.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_in = UInt32(piece.count)
         repeat {
-            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(UInt32.max)))
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
-            stream.pointee.next_in = piece.bindMemory(to: UInt8.self).baseAddress
-            stream.pointee.avail_in = UInt32(piece.count)
-            repeat {
-                guard let next = flush(after: output, upTo: room) else { return nil }
-                output = next
-                room = max(256, output.count)
-                // Until all of the output has been written.
-            } while stream.pointee.avail_out == 0
-        } while !rest.isEmpty
+            guard let next = step(isLast ? Self.syncFlush : Self.noFlush, after: output, upTo: room) else { return nil }
+            output = next
+            room = max(256, output.count)
+            // Until all of the output has been written.
+        } while stream.pointee.avail_out == 0
+        guard isLast else { return output }
         guard output.count >= Self.tail else { return nil }
         output.removeLast(Self.tail)
         // An empty message is one empty block (RFC 7692 §7.2.3.6).
@@ -108,14 +106,14 @@ package final class MessageDeflater {
     }
 
     /// `output` with what zlib writes, up to this many bytes; nil if zlib fails.
-    private func flush(after output: [UInt8], upTo size: Int) -> [UInt8]? {
+    private func step(_ flush: Int32, after output: [UInt8], upTo size: Int) -> [UInt8]? {
         let room = UInt32(clamping: size)
         var code = Self.ok
         let longer = [UInt8](unsafeUninitializedCapacity: output.count + Int(room)) { buffer, count in
             _ = buffer.initialize(fromContentsOf: output)
             stream.pointee.next_out = buffer.baseAddress.map { $0 + output.count }
             stream.pointee.avail_out = room
-            code = functions.deflate(stream, Self.syncFlush)
+            code = functions.deflate(stream, flush)
             count = output.count + Int(room - stream.pointee.avail_out)
         }
         return code == Self.ok || code == Self.bufferError ? longer : nil

@@ -23,7 +23,7 @@ struct DecodingTurnsTests {
             (self.name, self.turns, self.cost, rest, self.note) = (name, turns, cost, times, note)
         }
 
-        func decode() {
+        func takeTurn() {
             turns.spend(cost)
             note(name)
             rest -= 1

@@ -19,10 +19,22 @@ final class WebSocketCompressor: @unchecked Sendable {
 
     /// nil if the payload is to be sent as it is.
     func compress(_ payload: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard mayCompress, payload.count >= Self.leastCompressed else { return nil }
+        begin(payload.count) ? compress(payload, isLast: true) : nil
+    }
+
+    /// Begins a message of so many bytes. False if it is to be sent as it is.
+    func begin(_ count: Int) -> Bool {
+        guard mayCompress, count >= Self.leastCompressed else { return false }
         deflater =
             deflater ?? MessageDeflater(windowBits: compression.clientWindowBits, forgets: compression.clientForgets)
-        let compressed = deflater?.deflate(payload)
+        mayCompress = deflater != nil
+        return mayCompress
+    }
+
+    /// The next piece of the message that has been begun: see `MessageDeflater`. If zlib fails, this and all other messages can only be sent as they
+    /// are.
+    func compress(_ piece: UnsafeRawBufferPointer, isLast: Bool) -> [UInt8]? {
+        let compressed = deflater?.deflate(piece, isLast: isLast)
         // Part of the message may be in the deflater's window, but not in the server's.
         if compressed == nil { (mayCompress, deflater) = (false, nil) }
         return compressed

@@ -152,7 +152,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         loop.decodingTurns.enqueue(self)
     }
 
-    func decode() {
+    func takeTurn() {
         guard case .waiting = state, let owner, let decoder else { return }
         guard owner.mayDecode else {
             state = .stopped

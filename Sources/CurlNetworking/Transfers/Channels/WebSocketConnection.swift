@@ -29,6 +29,8 @@ final class WebSocketConnection {
     /// The sender of the message that is encoded in part.
     private var current: WebSocketExchange.Waiter<Void>?
     private var isPumping = false
+    /// The loop gives it a turn in a later round.
+    private var hasTurn = false
     /// Sends on the callers' threads while this connection has nothing to send; nil if only the loop can send.
     private let sender: WebSocketSender?
     /// The line is lent: others may use `sender`.
@@ -43,6 +45,8 @@ final class WebSocketConnection {
 
     /// The most that waits for the system, in bytes, in addition to one frame.
     private static let mostUnsent = 64 * 1024
+    /// How much longer it takes to compress than to decompress.
+    private static let compressionCost = 4
 
     /// - Parameter bytes: Bytes that arrived after the handshake.
     init(
@@ -218,8 +222,16 @@ final class WebSocketConnection {
 
     private func encodeWaiting() {
         isPumping = true
-        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, sendNext() {}
+        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, hasTime(), sendNext() {}
         isPumping = false
+    }
+
+    /// Compressing takes its turn with the loop's other work.
+    private func hasTime() -> Bool {
+        guard encoder.mayCompress, !loop.decodingTurns.hasTimeLeft else { return true }
+        if !hasTurn { loop.decodingTurns.enqueue(self) }
+        hasTurn = true
+        return false
     }
 
     /// False if there is nothing to send.
@@ -243,7 +255,8 @@ final class WebSocketConnection {
     }
 
     private func encodeMore() {
-        encoder.encodeMore(to: channel)
+        guard let compressed = encoder.encodeMore(to: channel) else { return handle(.connectionEnded) }
+        loop.decodingTurns.spend(Self.compressionCost * compressed)
         if !encoder.isInMessage, let waiter = current.take() { underWay.append(waiter) }
     }
 
@@ -308,6 +321,13 @@ final class WebSocketConnection {
         note(ending)
         stop()
         owner.webSocketFinished(ending, failure)
+    }
+}
+
+extension WebSocketConnection: DecodingTurn {
+    func takeTurn() {
+        hasTurn = false
+        pump()
     }
 }
 

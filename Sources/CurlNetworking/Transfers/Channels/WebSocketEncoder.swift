@@ -9,30 +9,30 @@ struct WebSocketEncoder {
     private var message: Message?
 
     private struct Message {
-        let opcode: WebSocketFrameHeader.Opcode
-        let isCompressed: Bool
-        let payload: Payload
+        let content: WebSocketMessage
+        var isCompressed: Bool
+        /// The next byte to encode.
         var offset = 0
-    }
+        /// Its first frame has been written.
+        var hasBegun = false
 
-    private enum Payload {
-        case data(Data)
-        case bytes([UInt8])
-
-        func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-            switch self {
-            case .data(let data): data.withUnsafeBytes(body)
-            case .bytes(let bytes): bytes.withUnsafeBytes(body)
-            }
+        var opcode: WebSocketFrameHeader.Opcode {
+            if hasBegun { return .continuation }
+            return if case .text = content { .text } else { .binary }
         }
     }
 
     /// A larger message is split into several frames, with room for control frames between them. In bytes.
     private static let largestFrame = 256 * 1024
+    /// How much is compressed at once. In bytes.
+    private static let largestPiece = 64 * 1024
 
     init(_ compressor: WebSocketCompressor?) {
         self.compressor = compressor
     }
+
+    /// Whether messages may have to be compressed.
+    var mayCompress: Bool { compressor != nil }
 
     /// Part of a message has yet to be written.
     var isInMessage: Bool { message != nil }
@@ -42,36 +42,62 @@ struct WebSocketEncoder {
     }
 
     mutating func begin(_ message: WebSocketMessage) {
-        let opcode: WebSocketFrameHeader.Opcode
-        let payload: Payload
-        switch message {
-        case .text(let text): (opcode, payload) = (.text, .bytes(Array(text.utf8)))
-        case .binary(let data): (opcode, payload) = (.binary, .data(data))
-        }
-        if let compressed = payload.withBytes({ compressor?.compress($0) }) {
-            self.message = Message(opcode: opcode, isCompressed: true, payload: .bytes(compressed))
-        } else {
-            self.message = Message(opcode: opcode, isCompressed: false, payload: payload)
+        let isCompressed = compressor?.begin(message.count) ?? false
+        self.message = Message(content: message, isCompressed: isCompressed)
+    }
+
+    /// Encodes the message's next piece. Returns how much had to be compressed for that, in bytes; nil if the message can't be continued,
+    /// because zlib has failed.
+    mutating func encodeMore(to channel: Channel) -> Int? {
+        guard let message = message.take() else { return 0 }
+        return message.content.withBytes { bytes in
+            message.isCompressed ? compressMore(message, bytes, to: channel) : writeMore(message, bytes, to: channel)
         }
     }
 
-    /// The message's next frame.
-    mutating func encodeMore(to channel: Channel) {
-        guard var message = message.take() else { return }
-        let payload = message.payload
-        payload.withBytes { bytes in
-            let piece = UnsafeRawBufferPointer(rebasing: bytes[message.offset...].prefix(Self.largestFrame))
-            let isFirst = message.offset == 0
-            let header = WebSocketFrameHeader(
-                opcode: isFirst ? message.opcode : .continuation,
-                isFinal: message.offset + piece.count == bytes.count,
-                isCompressed: isFirst && message.isCompressed,
-                length: piece.count
-            )
-            write(header, piece, to: channel)
-            message.offset += piece.count
-            if !header.isFinal { self.message = message }
+    private mutating func writeMore(_ message: Message, _ bytes: UnsafeRawBufferPointer, to channel: Channel) -> Int? {
+        let piece = UnsafeRawBufferPointer(rebasing: bytes[message.offset...].prefix(Self.largestFrame))
+        proceed(message, by: piece.count, of: bytes.count, sending: piece, to: channel)
+        return 0
+    }
+
+    private mutating func compressMore(
+        _ message: Message,
+        _ bytes: UnsafeRawBufferPointer,
+        to channel: Channel
+    ) -> Int? {
+        let piece = UnsafeRawBufferPointer(rebasing: bytes[message.offset...].prefix(Self.largestPiece))
+        let isLast = message.offset + piece.count == bytes.count
+        guard let compressed = compressor?.compress(piece, isLast: isLast) else {
+            if message.hasBegun { return nil }
+            return writeMore(Message(content: message.content, isCompressed: false), bytes, to: channel)
         }
+        compressed.withUnsafeBytes { proceed(message, by: piece.count, of: bytes.count, sending: $0, to: channel) }
+        return piece.count
+    }
+
+    /// Sends `payload`, which stands for the next `count` of the message's bytes. zlib may have kept them for the next piece.
+    private mutating func proceed(
+        _ message: Message,
+        by count: Int,
+        of total: Int,
+        sending payload: UnsafeRawBufferPointer,
+        to channel: Channel
+    ) {
+        var message = message
+        message.offset += count
+        let isFinal = message.offset == total
+        if isFinal || !payload.isEmpty {
+            let header = WebSocketFrameHeader(
+                opcode: message.opcode,
+                isFinal: isFinal,
+                isCompressed: message.isCompressed && !message.hasBegun,
+                length: payload.count
+            )
+            write(header, payload, to: channel)
+            message.hasBegun = true
+        }
+        if !isFinal { self.message = message }
     }
 
     private mutating func write(
@@ -82,6 +108,16 @@ struct WebSocketEncoder {
         let key = keys.next()
         channel.send(count: WebSocketFrameWriter.size(of: header)) {
             WebSocketFrameWriter.write(header, payload, mask: key, to: $0)
+        }
+    }
+}
+
+extension WebSocketMessage {
+    /// A text's bytes are those of UTF-8.
+    fileprivate func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        switch self {
+        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        case .binary(let data): data.withUnsafeBytes(body)
         }
     }
 }
