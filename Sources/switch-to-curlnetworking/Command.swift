@@ -7,7 +7,7 @@ enum Command {
         do {
             options = try Options(arguments, home: home)
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n\n\(Options.usage)\n".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\(error)\n\n\(Options.usage)\n".utf8))
             return 2
         }
         if options.wantsHelp {
@@ -17,14 +17,14 @@ enum Command {
         let root = URL(fileURLWithPath: options.directory).standardizedFileURL
         var isDirectory = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: root.path, isDirectory: &isDirectory), isDirectory.boolValue else {
-            FileHandle.standardError.write(Data("There is no folder \(root.path).\n".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("There is no folder \(root.path).\n".utf8))
             return 2
         }
         let package = PackageSwitch(root, dependency: options.dependency)
         do {
             if !options.isDryRun { try package.write() }
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\(error)\n".utf8))
             return 1
         }
         print(Report(package, isDryRun: options.isDryRun).text)

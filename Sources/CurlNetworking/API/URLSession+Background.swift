@@ -9,7 +9,7 @@ extension URLSession {
         guard let identifier = core.configuration.identifier else { return }
         let delegate = core.delegates.session
         if let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: delegate != nil) {
-            return FileHandle.standardError.write(Data("CurlNetworking: \(fault)\n".utf8))
+            return StandardError.write("CurlNetworking: \(fault)")
         }
         let client = BackgroundClient(core, identifier: identifier, delegate: delegate)
         core.remote = client

@@ -55,10 +55,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         } catch {
             preconditionFailure("\(error)")
         }
-        for warning in copy.warnings + copy.curl.warnings {
-            FileHandle.standardError.write(Data((warning + "\n").utf8))
-        }
+        // Before the first warning, which may go into a pipe.
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
+        for warning in copy.warnings + copy.curl.warnings { StandardError.write(warning) }
         return SessionCore(
             copy,
             settings: SessionSettings(copy),

@@ -50,7 +50,7 @@ package enum AgentCommand {
     }
 
     private static func complain(_ text: String) {
-        FileHandle.standardError.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+        StandardError.write(text.hasSuffix("\n") ? String(text.dropLast()) : text)
     }
 
     private static func complainOfUse(_ text: String) -> Int32 {

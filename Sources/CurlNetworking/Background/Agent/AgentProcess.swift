@@ -79,7 +79,7 @@ enum AgentProcess {
             switch error {
             case .isTaken: _exit(Status.listens)
             case .system(let text):
-                FileHandle.standardError.write(Data("curlnetworking-agent: \(text)\n".utf8))
+                StandardError.write("curlnetworking-agent: \(text)")
                 _exit(Status.cannotUseFolder)
             }
         }

@@ -1,0 +1,25 @@
+import CurlNetworking
+import Foundation
+import Glibc
+import Testing
+
+@Suite("Warnings", .timeLimit(.minutes(1)))
+struct WarningTests {
+    @Test("A standard error that takes none is no obstacle: closed, full, or a pipe that nobody reads")
+    func lostWarnings() async {
+        await #expect(processExitsWith: .success) {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.requiresDNSSECValidation = true
+            signal(SIGPIPE, SIG_DFL)
+            var ends: [Int32] = [-1, -1]
+            try #require(pipe(&ends) == 0)
+            close(ends[0])
+            for descriptor in [ends[1], open("/dev/full", O_WRONLY)] {
+                try #require(dup2(descriptor, 2) == 2)
+                URLSession(configuration: configuration).invalidateAndCancel()
+            }
+            close(2)
+            URLSession(configuration: configuration).invalidateAndCancel()
+        }
+    }
+}
