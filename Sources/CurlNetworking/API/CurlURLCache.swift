@@ -61,8 +61,9 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
     /// Stores a response in place of any other for the same URL. It has been written when the method returns.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let url = request.url,
-            let response = StoredResponse(cachedResponse, key: StoredResponse.key(of: url))
+            var response = StoredResponse(cachedResponse, key: StoredResponse.key(of: url))
         else { return }
+        response.data = response.data.copied
         responses.storeAndWait(response)
     }
 

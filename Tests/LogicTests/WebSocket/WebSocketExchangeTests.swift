@@ -78,6 +78,16 @@ struct WebSocketExchangeTests {
         #expect(exchange.isFull)
     }
 
+    @Test("Data that waits to be sent is released without a lock: its deallocator may use the task")
+    func deallocator() {
+        let owner = Owner()
+        open(owner)
+        exchange.send(.binary(.calling { [exchange] in _ = exchange.isFull }), isHandler: true) { _ in }
+        exchange.end(URLError(.cancelled), isCancelled: true) { $0() }
+        owner.deliver()
+        #expect(exchange.takeSend() == nil)
+    }
+
     @Test("A message that is larger than the bound comes alone")
     func large() {
         let owner = Owner()

@@ -348,20 +348,24 @@ final class WebSocketExchange: Sendable {
 
     /// The task is over: callers that wait get `error`. Messages that have arrived can still be received, unless the task was cancelled.
     func end(_ error: any Error, isCancelled: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        let deliveries = state.withLock { state -> [Delivery] in
-            guard state.error == nil else { return [] }
+        let (deliveries, unsent) = state.withLock { state -> ([Delivery], [Sending]) in
+            guard state.error == nil else { return ([], []) }
             state.phase = .ended(error)
             let owner = state.owner
             var waiters = state.unfinished
             state.unfinished = []
-            while let sending = state.sends.popFirst() { waiters.append(sending.waiter) }
+            var unsent: [Sending] = []
+            while let sending = state.sends.popFirst() { unsent.append(sending) }
+            waiters += unsent.map(\.waiter)
             while let ping = state.pings.popFirst() { waiters.append(ping) }
             waiters.sort { $0.number < $1.number }
             let received = state.inbox.end(isCancelled: isCancelled).compactMap { receiver, message in
                 Self.hand(message.map { .success($0) } ?? .failure(error), to: receiver, owner)
             }
-            return received + waiters.compactMap { Self.hand(.failure(error), to: $0, owner) }
+            return (received + waiters.compactMap { Self.hand(.failure(error), to: $0, owner) }, unsent)
         }
+        // Released without the lock: a message's data may be the program's, with a deallocator.
+        withExtendedLifetime(unsent) {}
         for delivery in deliveries { atEndOfRound(delivery) }
     }
 }

@@ -169,11 +169,24 @@ extension StoredResponse {
         replaced.url = url
         replaced.form = Self.form(of: answer.response)
         replaced.head = Self.head(of: answer.response, version: head.version)
-        replaced.data = answer.data
+        if !answer.data.isSame(as: data) { replaced.data = answer.data.copied }
         // The delegate can't allow files for a response that must not be in one.
         if storagePolicy == .allowed { replaced.storagePolicy = answer.storagePolicy }
         replaced.userInfo = UserInfo.encode(answer.userInfo ?? [:]) { $0.hasPrefix(InfoKey.prefix) }
         return replaced
+    }
+}
+
+extension Data {
+    /// The same bytes in memory of their own. A program's data may have a deallocator, which would run wherever a cache releases it, also
+    /// under its locks.
+    var copied: Data { withUnsafeBytes { Data($0) } }
+
+    /// Whether both have the same bytes in memory.
+    fileprivate func isSame(as other: Data) -> Bool {
+        withUnsafeBytes { bytes in
+            other.withUnsafeBytes { $0.baseAddress == bytes.baseAddress && $0.count == bytes.count }
+        }
     }
 }
 
