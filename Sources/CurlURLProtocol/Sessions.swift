@@ -15,9 +15,14 @@ final class Sessions: Sendable {
     }
 
     private struct State {
-        // Only copies are passed in and out.
+        // Only copies are passed in and out, and nobody changes one that is here.
         var configuration = CurlNetworking.URLSessionConfiguration.default
         var entries: [ObjectIdentifier: Entry] = [:]
+
+        func session(below stock: FoundationNetworking.URLSession) -> CurlNetworking.URLSession? {
+            guard let entry = entries[ObjectIdentifier(stock)], entry.stock === stock else { return nil }
+            return entry.session
+        }
     }
 
     private let state = Mutex(State())
@@ -25,10 +30,10 @@ final class Sessions: Sendable {
     var configuration: CurlNetworking.URLSessionConfiguration {
         get { state.withLock { $0.configuration }.copied }
         set {
+            let copy = newValue.copied
             let retired = state.withLock { state in
-                defer { state.entries = [:] }
-                state.configuration = newValue.copied
-                return state.entries
+                defer { (state.configuration, state.entries) = (copy, [:]) }
+                return (state.configuration, state.entries)
             }
             // Released without the lock.
             withExtendedLifetime(retired) {}
@@ -37,15 +42,39 @@ final class Sessions: Sendable {
 
     /// Our session for `stock`.
     func session(below stock: FoundationNetworking.URLSession) -> CurlNetworking.URLSession {
-        let (session, retired) = state.withLock { state -> (CurlNetworking.URLSession, [ObjectIdentifier: Entry]) in
-            if let entry = state.entries[ObjectIdentifier(stock)], entry.stock === stock { return (entry.session, [:]) }
-            let retired = state.entries.filter { $0.value.stock == nil }
-            for key in retired.keys { state.entries[key] = nil }
-            let session = CurlNetworking.URLSession(configuration: state.configuration.adopting(stock.configuration))
-            state.entries[ObjectIdentifier(stock)] = Entry(stock: stock, session: session)
-            return (session, retired)
+        while true {
+            let (known, configuration) = state.withLock { ($0.session(below: stock), $0.configuration) }
+            if let known { return known }
+            // Without the lock, because it calls the program's code and reads files. One that comes too late is dropped.
+            let new = CurlNetworking.URLSession(configuration: configuration.adopting(stock.configuration))
+            if let session = keep(new, for: stock, madeWith: configuration) { return session }
         }
-        withExtendedLifetime(retired) {}
+    }
+
+    /// Returns the session for `stock`: `new`, or one that another thread has made meanwhile. nil if the configuration has changed.
+    private func keep(
+        _ new: CurlNetworking.URLSession,
+        for stock: FoundationNetworking.URLSession,
+        madeWith configuration: CurlNetworking.URLSessionConfiguration
+    ) -> CurlNetworking.URLSession? {
+        let (session, seen, retired) = state.withLock {
+            state -> (CurlNetworking.URLSession?, [FoundationNetworking.URLSession], [Entry]) in
+            guard state.configuration === configuration else { return (nil, [], []) }
+            if let session = state.session(below: stock) { return (session, [], []) }
+            var (seen, retired): ([FoundationNetworking.URLSession], [Entry]) = ([], [])
+            for (key, entry) in state.entries {
+                if let stock = entry.stock {
+                    seen.append(stock)
+                } else {
+                    retired.append(entry)
+                    state.entries[key] = nil
+                }
+            }
+            state.entries[ObjectIdentifier(stock)] = Entry(stock: stock, session: new)
+            return (new, seen, retired)
+        }
+        // Released without the lock, also the stock sessions, which nobody else may have any more.
+        withExtendedLifetime((seen, retired)) {}
         return session
     }
 }

@@ -24,6 +24,30 @@ struct SessionsTests {
         }
     }
 
+    /// A program's own, which looks at the configuration for other sessions whenever it is asked for its own.
+    private final class CuriousSession: FoundationNetworking.URLSession, @unchecked Sendable {
+        // @unchecked: never changes.
+        private let sessions: Sessions
+
+        init(_ sessions: Sessions) {
+            self.sessions = sessions
+            super.init(configuration: .ephemeral)
+        }
+
+        override var configuration: FoundationNetworking.URLSessionConfiguration {
+            _ = sessions.configuration
+            return super.configuration
+        }
+    }
+
+    @Test("The program's code that making a session calls may use the others")
+    func programCode() {
+        let sessions = Sessions()
+        let stock = CuriousSession(sessions)
+        let session = sessions.session(below: stock)
+        #expect(sessions.session(below: stock) === session)
+    }
+
     @Test("A change of the configuration ends the sessions that have no tasks")
     func ended() throws {
         let stock = FoundationNetworking.URLSession(configuration: .ephemeral)
