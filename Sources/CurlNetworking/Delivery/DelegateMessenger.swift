@@ -105,7 +105,8 @@ struct DelegateMessenger {
             answer(.allow)
             return false
         }
-        delegate.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+        let first = FirstAnswer(answer)
+        delegate.urlSession(session, dataTask: dataTask, didReceive: response) { first.give($0) }
         return true
     }
 
@@ -119,13 +120,10 @@ struct DelegateMessenger {
                 answer(request)
                 return false
             }
-            delegate.urlSession(
-                session,
-                task: task,
-                willPerformHTTPRedirection: response,
-                newRequest: request,
-                completionHandler: answer
-            )
+            let first = FirstAnswer(answer)
+            delegate.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request) {
+                first.give($0)
+            }
         case .challenge(let question):
             question.put(about: task, in: session, to: delegates)
         case .bodyStream(let offset, let answer):
@@ -133,34 +131,27 @@ struct DelegateMessenger {
                 answer(nil)
                 return false
             }
+            let first = FirstAnswer(answer)
             guard offset == 0 else {
-                delegate.urlSession(session, task: task, needNewBodyStreamFrom: offset, completionHandler: answer)
+                delegate.urlSession(session, task: task, needNewBodyStreamFrom: offset) { first.give($0) }
                 break
             }
-            delegate.urlSession(session, task: task, needNewBodyStream: answer)
+            delegate.urlSession(session, task: task, needNewBodyStream: { first.give($0) })
         case .delayedRequest(let request, let answer):
             guard let delegate = delegates.task else {
                 answer(.continueLoading, nil)
                 return false
             }
-            delegate.urlSession(
-                session,
-                task: task,
-                willBeginDelayedRequest: request,
-                completionHandler: answer
-            )
+            let first = FirstAnswer { answer($0, $1) }
+            delegate.urlSession(session, task: task, willBeginDelayedRequest: request) { first.give(($0, $1)) }
         case .willCache(let stored, let answer):
             guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
             guard !isDeaf(delegate, to: .caching) else {
                 answer(stored.proposal)
                 return false
             }
-            delegate.urlSession(
-                session,
-                dataTask: dataTask,
-                willCacheResponse: stored.proposal,
-                completionHandler: answer
-            )
+            let first = FirstAnswer(answer)
+            delegate.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { first.give($0) }
         }
         return true
     }

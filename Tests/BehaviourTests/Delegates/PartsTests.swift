@@ -79,6 +79,46 @@ struct PartsTests {
         #expect(rest.first?.hasSuffix("3 true") == true)
     }
 
+    @Test("A second answer about a part is none about the next")
+    func secondAnswer() async throws {
+        typealias Handler = @Sendable (URLSession.ResponseDisposition) -> Void
+        final class Keeper: NSObject, URLSessionDataDelegate {
+            let handlers = Watched<[Handler]>([])
+            let text = Watched("")
+
+            func urlSession(
+                _ session: URLSession,
+                dataTask: URLSessionDataTask,
+                didReceive response: URLResponse,
+                completionHandler: @escaping Handler
+            ) {
+                handlers.update { $0.append(completionHandler) }
+            }
+
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+                text.update { $0 += String(decoding: data, as: UTF8.self) }
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                text.update { $0 += error == nil ? "." : "!" }
+            }
+        }
+        let delegate = Keeper()
+        let rig = try Rig(delegate: delegate) { _ in
+            .text(Self.part(1) + Self.part(2) + "--frame--", contentType: Self.mixedReplace)
+        }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
+        for count in 1...3 {
+            try await delegate.handlers.wait { $0.count == count }
+            let handlers = delegate.handlers.value
+            for handler in handlers.dropLast() { handler(.cancel) }
+            handlers[count - 1](.allow)
+        }
+        try await delegate.text.wait { $0.hasSuffix(".") || $0.hasSuffix("!") }
+        #expect(delegate.text.value == "part 1part 2.")
+    }
+
     @Test("A part's delegate can end the task; nothing more of it is delivered")
     func cancelled() async throws {
         let delegate = Parts { $0?.value(forHTTPHeaderField: "X-Number") == "2" ? .cancel : .allow }
