@@ -10,7 +10,8 @@ extension AsyncSequence where Self: Sendable, Element == UInt8 {
     /// ``URLSession/AsyncBytes/chunks`` instead.
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
-    /// The bytes as characters of UTF-8 text.
+    /// The bytes as characters of UTF-8 text. A character can have any number of accents; one with more than 4096 Unicode scalars comes in parts
+    /// of that length.
     public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
 
     /// The bytes as Unicode scalars of UTF-8 text; anything that isn't UTF-8 becomes U+FFFD.
@@ -118,6 +119,12 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
     public struct Iterator: AsyncIteratorProtocol {
         private var scalars: AsyncUnicodeScalarSequence<Base>.Iterator
         private var text = ""
+        private var count = 0
+        /// Public for Foundation's own text. Asking the text itself would look at all of it for each scalar.
+        private var recognizer = Unicode._CharacterRecognizer()
+
+        /// In scalars.
+        private static var longest: Int { 4096 }
 
         fileprivate init(scalars: AsyncUnicodeScalarSequence<Base>.Iterator) {
             self.scalars = scalars
@@ -126,10 +133,17 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
         /// The next character; nil at the end.
         public mutating func next() async throws -> Character? {
             while let scalar = try await scalars.next() {
-                text.unicodeScalars.append(scalar)
-                if text.count > 1 { return text.removeFirst() }
+                if count == Self.longest { recognizer = Unicode._CharacterRecognizer() }
+                guard recognizer.hasBreak(before: scalar), count > 0 else {
+                    text.unicodeScalars.append(scalar)
+                    count += 1
+                    continue
+                }
+                defer { (text, count) = (String(scalar), 1) }
+                return text.first
             }
-            return text.isEmpty ? nil : text.removeFirst()
+            defer { (text, count) = ("", 0) }
+            return text.first
         }
     }
 }

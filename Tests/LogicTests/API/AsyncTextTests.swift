@@ -70,6 +70,18 @@ struct AsyncTextTests {
         #expect(try await Self.collect(Bytes(bytes: bytes).lines) == ["a\u{FFFD}", "\u{FFFD}", "b"])
     }
 
+    // MARK: - Characters
+
+    @Test("A character that never ends comes in parts, and costs no more than others")
+    func endlessCharacter() async throws {
+        let text = "ae" + String(repeating: "\u{301}", count: 10 * 4096) + "b"
+        let characters = try await Self.collect(Bytes(bytes: Array(text.utf8)).characters)
+        #expect(characters.count == 13)
+        #expect(characters.first == "a" && characters.last == "b")
+        #expect(characters.allSatisfy { $0.unicodeScalars.count <= 4096 })
+        #expect(characters.map { String($0) }.joined().unicodeScalars.elementsEqual(text.unicodeScalars))
+    }
+
     // MARK: - Scalars
 
     @Test("Valid UTF-8 comes through unchanged")
