@@ -21,7 +21,7 @@ struct GetCommand {
         defer { source.stop() }
         let items = DownloadItem.items(for: try await source.search.search(term, limit: invocation.limit))
         guard !items.isEmpty else {
-            Console.printError("There is no preview of anything that matches '\(term.printable)'.")
+            Console.printError("There is no preview of anything that matches '\(term)'.")
             return ExitCode.failure
         }
         return await download(items, to: folder)

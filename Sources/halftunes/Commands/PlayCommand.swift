@@ -50,8 +50,8 @@ extension Playback.Ending {
     func problem(with player: Player) -> String? {
         switch self {
         case .finished, .stopped: nil
-        case .failed(let status): "\(player.name.printable) has failed with status \(status)."
-        case .killed(let signal): "\(player.name.printable) was ended by signal \(signal)."
+        case .failed(let status): "\(player.name) has failed with status \(status)."
+        case .killed(let signal): "\(player.name) was ended by signal \(signal)."
         }
     }
 }

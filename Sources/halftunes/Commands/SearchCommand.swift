@@ -15,7 +15,7 @@ struct SearchCommand {
         let tracks = try await source.search.search(term, limit: invocation.limit)
         for line in Self.lines(tracks) { Console.print(line) }
         guard tracks.isEmpty else { return ExitCode.success }
-        Console.printError("Nothing matches '\(term.printable)'.")
+        Console.printError("Nothing matches '\(term)'.")
         return ExitCode.failure
     }
 

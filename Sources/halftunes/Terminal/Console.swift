@@ -14,8 +14,9 @@ enum Console {
         write(line + "\n")
     }
 
+    /// A line. Text of a server's can't control the terminal with it.
     static func printError(_ message: String) {
-        write("halftunes: \(message)\n", to: STDERR_FILENO)
+        write("halftunes: \(message.printable)\n", to: STDERR_FILENO)
     }
 
     static func write(_ text: String, to descriptor: Int32 = STDOUT_FILENO) {
