@@ -20,7 +20,7 @@ struct Download: Sendable {
         /// Cancelled in order to resume later; the resume data is on its way.
         case pausing(task: Int, origin: Data?)
         case paused(resumeData: Data?)
-        /// The file is complete and being compared with its checksum. If it isn't new, it was there before.
+        /// The file is complete and being compared with its checksum. If it isn't new, it was there before; a new one isn't in its place yet.
         case checking(isNew: Bool)
         case finished(Finding)
         case cancelled
@@ -233,7 +233,7 @@ extension Download {
         return true
     }
 
-    /// The task's file is in place.
+    /// The task's file is here.
     mutating func arrived(task: Int) -> Bool {
         guard self.task == task else { return false }
         state = .checking(isNew: true)
@@ -246,6 +246,13 @@ extension Download {
         state = .checking(isNew: false)
         received = length
         expected = length
+        return true
+    }
+
+    /// The file can't be read, or can't be put in its place.
+    mutating func failedToCheck(_ message: String) -> Bool {
+        guard case .checking = state else { return false }
+        state = .failed(DownloadFailure(message: message, isTransient: false))
         return true
     }
 

@@ -39,9 +39,9 @@ extension DownloadCentre: URLSessionDownloadDelegate {
             }
         }
         do {
-            try folder.accept(location, as: item)
+            let arrival = try folder.accept(location)
             change(item.url) { $0.arrived(task: identifier) }
-            check(item)
+            check(item, arrival: arrival)
         } catch {
             change(item.url) {
                 $0.fail(task: identifier, message: error.localizedDescription, isTransient: false)

@@ -115,8 +115,10 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         queue.async { [self] in
             for item in items where downloads[item.url] == nil && folder.pauseFile(of: item) == nil {
                 guard let length = folder.length(of: item) else { continue }
-                compare(item) { [self] isRight in
-                    guard isRight != false, downloads[item.url] == nil else { return }
+                compare(folder.destination(of: item), with: item) { [self] result in
+                    guard case .success(let isRight) = result, isRight != false, downloads[item.url] == nil else {
+                        return
+                    }
                     update(Download(item, foundComplete: length))
                 }
             }
@@ -226,21 +228,32 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         update(Download(item, running: identifier, received: received, expected: expected > 0 ? expected : nil))
     }
 
-    func check(_ item: DownloadItem) {
-        compare(item) { [self] isRight in
-            if isRight == false { folder.remove(item) }
-            change(item.url) { $0.checked(isRight: isRight) }
+    /// - Parameter arrival: Where the new file is; nil to check the one that was there before. That one stays until a new one is right.
+    func check(_ item: DownloadItem, arrival: URL? = nil) {
+        compare(arrival ?? folder.destination(of: item), with: item) { [self] result in
+            do {
+                let isRight = try result.get()
+                if let arrival, isRight != false { try folder.install(arrival, as: item) }
+                if let arrival, isRight == false { folder.remove(arrival) }
+                change(item.url) { $0.checked(isRight: isRight) }
+            } catch {
+                if let arrival { folder.remove(arrival) }
+                change(item.url) { $0.failedToCheck(error.localizedDescription) }
+            }
             guard case .waiting = downloads[item.url]?.state else { return }
             enqueue(item.url)
         }
     }
 
-    /// Compares the item's file with its checksum off the queue, and calls back on the queue; with nil if there is nothing to compare with.
-    private func compare(_ item: DownloadItem, _ completion: @escaping @Sendable (Bool?) -> Void) {
-        let file = folder.destination(of: item)
+    /// Compares `file` with the item's checksum off the queue, and calls back on the queue; with nil if there is nothing to compare with.
+    private func compare(
+        _ file: URL,
+        with item: DownloadItem,
+        _ completion: @escaping @Sendable (Result<Bool?, any Error>) -> Void
+    ) {
         DispatchQueue.global(qos: .utility).async { [self] in
-            let isRight = item.sha256.map { wanted in (try? SHA256.digest(ofFile: file)) == wanted }
-            queue.async { completion(isRight) }
+            let result = Result { try item.sha256.map { wanted in try SHA256.digest(ofFile: file) == wanted } }
+            queue.async { completion(result) }
         }
     }
 

@@ -71,13 +71,20 @@ final class DownloadFolder: Sendable {
         return Int64(status.st_size)
     }
 
-    /// Moves a downloaded file from its temporary location.
-    func accept(_ location: URL, as item: DownloadItem) throws {
-        try PrivateFile.move(location, to: destination(of: item))
+    /// Moves a downloaded file from its temporary location to another, where it can be checked beside what has its name.
+    func accept(_ location: URL) throws -> URL {
+        let arrival = partials.appendingPathComponent("\(UUID().uuidString).tmp", isDirectory: false)
+        try PrivateFile.move(location, to: arrival)
+        return arrival
     }
 
-    func remove(_ item: DownloadItem) {
-        unlink(destination(of: item).path)
+    /// Gives a file that has arrived its name, in place of what had it.
+    func install(_ arrival: URL, as item: DownloadItem) throws {
+        try PrivateFile.move(arrival, to: destination(of: item))
+    }
+
+    func remove(_ arrival: URL) {
+        unlink(arrival.path)
     }
 
     // MARK: - Paused downloads

@@ -105,6 +105,22 @@ struct HalfTunesDownloadCentreTests {
         #expect(directory.content.isEmpty)
     }
 
+    @Test("A file that has the name already stays until the other is complete and right")
+    func otherFile() async throws {
+        let own = Data("mine".utf8)
+        let place = directory.url.appendingPathComponent("song.wav")
+        try own.write(to: place)
+        for item in [item("/missing"), item("/fast", sha256: String(repeating: "0", count: 64))] {
+            let download = try await download(item) { !$0.isBusy }
+            guard case .failed = download.state else { return #expect(Bool(false), "it is \(download.state)") }
+            #expect(file == own)
+            #expect(directory.content == ["song.wav"])
+        }
+        #expect(try await download(item("/fast")) { !$0.isBusy }.state == .finished(.verified))
+        #expect(file == Self.content)
+        #expect(directory.content == ["song.wav"])
+    }
+
     @Test("An error page is not the file")
     func status() async throws {
         let download = try await download(item("/missing")) { !$0.isBusy }
