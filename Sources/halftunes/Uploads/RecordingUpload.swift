@@ -111,6 +111,12 @@ enum UploadError: LocalizedError, Equatable {
     case notUnderstood
     case notTheSame
 
+    /// Whether there is nothing to resume any more. After other answers the session keeps what it has of the upload.
+    var endsUpload: Bool {
+        guard case .status(let status) = self else { return true }
+        return status < 500 && ![401, 403, 407, 408, 425, 429].contains(status)
+    }
+
     var errorDescription: String? {
         switch self {
         case .status(let status): "the catalogue answered with status \(status)"

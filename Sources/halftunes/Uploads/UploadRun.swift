@@ -62,8 +62,11 @@ struct UploadRun {
             return ExitCode.success
         } catch {
             notes.write(.failed(error.localizedDescription))
-            let resumeData = (error as? URLError)?.uploadTaskResumeData
-            if let resumeData { _ = keep(resumeData, pauseFile) } else { pauseFile.remove() }
+            if let resumeData = (error as? URLError)?.uploadTaskResumeData {
+                _ = keep(resumeData, pauseFile)
+            } else if (error as? UploadError)?.endsUpload != false {
+                pauseFile.remove()
+            }
             return ExitCode.failure
         }
     }

@@ -12,20 +12,24 @@ struct HalfTunesUploadTests {
     private static let content = GeneratedBody.bytes(seed: 3, length: 6_000_000)
 
     private let directory: TemporaryDirectory
+    /// For the session's private files.
+    private let temporary: TemporaryDirectory
     private let file: URL
     private let pauseFile: URL
 
     init() throws {
         directory = try TemporaryDirectory()
+        temporary = try TemporaryDirectory()
         file = directory.url.appendingPathComponent("song.wav")
         pauseFile = directory.url.appendingPathComponent("song.wav.upload")
         try Self.content.write(to: file)
     }
 
     private func upload(to server: URL) throws -> TestSupport.ChildProcess {
-        try TestSupport.ChildProcess([
-            Products.program("halftunes"), "upload", file.path, "--api", server.absoluteString,
-        ])
+        try TestSupport.ChildProcess(
+            [Products.program("halftunes"), "upload", file.path, "--api", server.absoluteString],
+            environment: ["TMPDIR": temporary.url.path]
+        )
     }
 
     /// Reads the program's output as far as that line.
@@ -137,6 +141,34 @@ struct HalfTunesUploadTests {
         #expect(try await recording(other) == Self.content)
         #expect(server.loopback.requestCount == before)
         #expect(directory.content == ["song.wav"])
+        #expect(temporary.content.isEmpty)
+    }
+
+    @Test("A catalogue that has no time just now keeps nobody from going on with it later", arguments: [408, 429])
+    func busyCatalogue(status: Int) async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let (server, first) = try await heldUpload(until: gate)
+        try await server.loopback.waitForBodyBytesReceived(2_000_000)
+        first.kill(SIGINT)
+        _ = await first.remainingLines()
+        #expect(await first.ending() == .exit(130))
+        server.stop()
+
+        let busy = try LoopbackServer(port: server.loopback.port) { _ in .status(status) }
+        let second = try upload(to: server.url)
+        _ = await second.remainingLines()
+        #expect(await second.ending() == .exit(1))
+        #expect(directory.content == ["song.wav", "song.wav.upload"])
+        busy.stop()
+
+        let other = try CatalogueServer(port: server.loopback.port)
+        defer { other.stop() }
+        let third = try upload(to: other.url)
+        _ = await third.remainingLines()
+        #expect(await third.ending() == .exit(0))
+        #expect(directory.content == ["song.wav"])
+        #expect(temporary.content.isEmpty)
     }
 
     @Test("A catalogue that takes no uploads, and a file that isn't there, are told apart")
