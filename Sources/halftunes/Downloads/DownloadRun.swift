@@ -106,8 +106,14 @@ struct DownloadRun {
         return .seconds(1 << (attempt.count - 1))
     }
 
+    /// What is to be there, and won't be: also what 'halftunes stop' has cancelled.
     private var failures: [Download] {
-        latest.values.filter { if case .failed = $0.state { true } else { false } }
+        latest.values.filter { download in
+            switch download.state {
+            case .failed, .cancelled: true
+            case .waiting, .running, .pausing, .paused, .checking, .finished: false
+            }
+        }
     }
 
     private var summary: [String] {

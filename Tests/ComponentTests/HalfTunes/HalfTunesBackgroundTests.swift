@@ -130,7 +130,7 @@ struct HalfTunesBackgroundTests {
         let stop = try start(["stop"])
         #expect(await stop.ending() == .exit(0))
         #expect(await program.remainingLines().contains("song.wav: cancelled"))
-        #expect(await program.ending() == .exit(0))
+        #expect(await program.ending() == .exit(1))
         #expect(try FileManager.default.contentsOfDirectory(atPath: music.path) == [])
         await end()
     }
