@@ -4,12 +4,12 @@ import Glibc
 /// The terminal in full-screen mode: keys arrive one at a time and aren't echoed, and the screen is the alternate one, without the shell's
 /// text.
 ///
-/// However the program ends, short of SIGKILL, the terminal is restored: by `leave()`, by `atexit` or, if the program crashes, by a signal
-/// handler.
+/// However the program ends, the terminal is restored: by `leave()`, by `atexit` or, if the program crashes or gets SIGQUIT, by a signal
+/// handler. Signals that nobody sends to end a program, and SIGKILL, leave it as it is, and so does SIGSTOP.
 enum RawTerminal {
     private static let enterScreen = "\u{1B}[?1049h\u{1B}[?25l"
     private static let leaveScreen = "\u{1B}[?25h\u{1B}[?1049l"
-    private static let crashes = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
+    private static let crashes = [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
 
     /// The data for the handlers, prepared in advance: they may do very little.
     private struct Saved {
