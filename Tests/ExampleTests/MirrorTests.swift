@@ -55,10 +55,7 @@ struct MirrorTests {
     ) async throws -> ChildProcess.Ending {
         let partial = directory.url.appendingPathComponent(".mirror/partial/pool/large").path
         func length() -> Int? { try? FileManager.default.attributesOfItem(atPath: partial)[.size] as? Int }
-        while length() != 1_000_000 {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { length() == 1_000_000 }
         mirror.kill(signal)
         return await mirror.ending()
     }

@@ -143,7 +143,7 @@ extension BackgroundTests {
                     rig.server.requests.map { "\($0.method) \($0.path)" }
                         == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"]
                 )
-                await Task.detached { while rig.directory.content.contains(place[0]) { await Task.yield() } }.value
+                try await eventually { !rig.directory.content.contains(place[0]) }
                 try await rig.finish()
             }
         }

@@ -75,10 +75,7 @@ struct AsyncBytesTests {
         for try await _ in bytes { break }
         try await rig.server.waitUntilNoConnections()
         // The connection can be gone a moment before the task shows its end.
-        while bytes.task.error == nil {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { bytes.task.error != nil }
         #expect((bytes.task.error as? URLError)?.code == .cancelled)
     }
 

@@ -93,7 +93,7 @@ struct DownloadLitterTests {
         let session = URLSession.forDownloads(to: directory, delegate: delegate, delegateQueue: queue)
         let task = session.downloadTask(with: server.url("/"))
         task.resume()
-        while task.countOfBytesReceived < 100_000 { await Task.yield() }
+        try await eventually { task.countOfBytesReceived >= 100_000 }
         task.cancel()
         queue.isSuspended = false
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
@@ -109,7 +109,9 @@ struct DownloadLitterTests {
                 group.addTask { [session, delegate] in
                     let task = session.downloadTask(with: server.url("/"))
                     task.resume()
-                    while task.countOfBytesReceived < number * 10_000, task.state == .running { await Task.yield() }
+                    try? await eventually {
+                        task.countOfBytesReceived >= number * 10_000 || task.state != .running
+                    }
                     task.cancel()
                     _ = try? await delegate.completion(of: task)
                 }

@@ -24,7 +24,7 @@ struct DownloadOrphanTests {
         )
         if ending == .kill {
             try await server.waitForBytesSent(4 * 500_000)
-            while try contentCount(of: directory) == before { await Task.yield() }
+            try await eventually { try contentCount(of: directory) != before }
             helper.kill()
         }
         #expect(await helper.ending() == (ending == .exit ? .exit(0) : .signal(SIGKILL)))
@@ -54,10 +54,7 @@ struct DownloadOrphanTests {
         let server = try LoopbackServer { _ in .text("fine") }
         defer { server.stop() }
         let visitor = try Self.visit(paused.directory.url, server)
-        while paused.directory.content != kept {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { paused.directory.content == kept }
         visitor.kill()
         let resumed = try await paused.resume()
         #expect(resumed.hasContinued && resumed.body == ResumeOrigin.bytes)
@@ -84,10 +81,7 @@ struct DownloadOrphanTests {
         let server = try LoopbackServer { _ in .text("fine") }
         defer { server.stop() }
         let visitor = try Self.visit(paused.directory.url, server)
-        while FileManager.default.fileExists(atPath: orphan.path) {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { !FileManager.default.fileExists(atPath: orphan.path) }
         visitor.kill()
         gate.open()
         #expect(await helper.ending() == .exit(0))

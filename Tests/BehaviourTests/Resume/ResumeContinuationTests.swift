@@ -157,10 +157,7 @@ struct ResumeContinuationTests {
         let session = URLSession.forDownloads(to: directory)
         let task = session.downloadTask(with: origin.url)
         task.resume()
-        while task.response == nil {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { task.response != nil }
         let data = try #require(await task.cancelByProducingResumeData())
         let resumed = try await ResumedDownload(data, in: directory)
         #expect(resumed.body == ResumeOrigin.bytes)

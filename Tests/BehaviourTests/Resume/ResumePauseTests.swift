@@ -53,15 +53,16 @@ struct ResumePauseTests {
 
     @Test("A completion handler finds them in its error")
     func errorOfHandler() async throws {
-        let origin = origin
-        let session = session
-        let error: URLError? = await withCheckedContinuation { continuation in
-            let task = session.downloadTask(with: origin.url) { _, _, error in
-                continuation.resume(returning: error as? URLError)
-            }
-            task.progress.pausedAt(ResumeOrigin.heldAt) { task.cancel { _ in } }
-            task.resume()
+        let result = Watched<HandlerResult?>(nil)
+        let task = session.downloadTask(with: origin.url) { _, response, error in
+            result.update { $0 = HandlerResult(nil, response, error) }
         }
+        task.resume()
+        // `Progress` tells nobody on Linux.
+        try await eventually { task.progress.completedUnitCount >= ResumeOrigin.heldAt }
+        task.cancel { _ in }
+        try await result.wait { $0 != nil }
+        let error = result.value?.error
         #expect(error?.code == .cancelled)
         let data = try #require(error?.downloadTaskResumeData)
         #expect(try await ResumedDownload(data, in: directory).body == ResumeOrigin.bytes)

@@ -139,13 +139,3 @@ extension LoopbackServer.Response {
         return contentRange.map { response.header("Content-Range", $0) } ?? response
     }
 }
-
-extension Progress {
-    /// Calls `action` once when so many units are completed. Observed by asking, since it tells nobody on Linux.
-    func pausedAt(_ count: Int64, _ action: @escaping @Sendable () -> Void) {
-        Task {
-            while completedUnitCount < count, !isFinished { await Task.yield() }
-            action()
-        }
-    }
-}

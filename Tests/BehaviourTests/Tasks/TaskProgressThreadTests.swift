@@ -18,7 +18,7 @@ struct TaskProgressThreadTests {
         rig.session.delegateQueue.isSuspended = true
         task.resume()
         try await gate.wait()
-        while task.countOfBytesReceived < 2_000_000 { await Task.yield() }
+        try await eventually { task.countOfBytesReceived >= 2_000_000 }
         #expect(progress.completedUnitCount == 0)
         #expect(rig.session.delegateQueue.operationCount == 1)
         rig.session.delegateQueue.isSuspended = false

@@ -80,10 +80,7 @@ struct HalfTunesInteractiveTests {
         halftunes.type("\r")
         let second = try await playing()
         try await quit(halftunes)
-        while kill(second.pid, 0) == 0 {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { kill(second.pid, 0) != 0 }
         #expect(directory.content.contains("music"))
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: music.path) == [

@@ -35,13 +35,6 @@ struct HalfTunesKillTests {
         return stat(path, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    private func wait(until condition: () -> Bool) async throws {
-        while !condition() {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-    }
-
     @Test("It goes on from the very byte where it was, and leaves nothing but the file")
     func goingOn() async throws {
         let gates = [Gate(), Gate()]
@@ -56,9 +49,9 @@ struct HalfTunesKillTests {
         defer { server.stop() }
         let first = try get(server)
         // The note is written with the first bytes; what comes later needs no other.
-        try await wait { directory.content.contains("song.wav.resume") }
+        try await eventually { directory.content.contains("song.wav.resume") }
         gates[0].open()
-        try await wait { received == 1_234_567 }
+        try await eventually { received == 1_234_567 }
         first.kill()
         #expect(await first.ending() == .signal(SIGKILL))
 
@@ -98,7 +91,7 @@ struct HalfTunesKillTests {
             switch round % 4 {
             case 1: try await server.waitForRequests(server.requestCount + 1)
             case 2: try await server.waitForBytesSent(sent + position)
-            case 3: try await wait { directory.content.contains("song.wav.resume") }
+            case 3: try await eventually { directory.content.contains("song.wav.resume") }
             default: break
             }
             child.kill()
@@ -127,7 +120,7 @@ struct HalfTunesKillTests {
         }
         defer { server.stop() }
         let first = try get(server)
-        try await wait { directory.content.contains("song.wav.resume") && received == 300_000 }
+        try await eventually { directory.content.contains("song.wav.resume") && received == 300_000 }
         first.kill()
         _ = await first.ending()
         _ = try directory.file(".halftunes/CurlNetworkingDownload_00.tmp", Data("orphan".utf8))

@@ -26,12 +26,7 @@ struct HalfTunesPlaybackTests {
         let (endings, continuation) = AsyncStream<Playback.Ending>.makeStream()
         let player = try player(script: script)
         let playback = try Playback(song, with: player, isQuiet: true) { continuation.yield($0) }
-        if stops > 0 {
-            while !directory.content.contains("playing") {
-                try Task.checkCancellation()
-                await Task.yield()
-            }
-        }
+        if stops > 0 { try await eventually { directory.content.contains("playing") } }
         for _ in 0..<stops { playback.stop() }
         for await ending in endings {
             playback.stop()

@@ -25,10 +25,7 @@ struct TransportSecurityStoreTests {
 
     /// Returns when the file has this.
     private func wait(forLine text: String) async throws {
-        while (try? String(contentsOf: file, encoding: .utf8))?.contains(text) != true {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { (try? String(contentsOf: file, encoding: .utf8))?.contains(text) == true }
     }
 
     @Test("Off, there is none; in memory, each session has its own")
@@ -116,9 +113,8 @@ struct TransportSecurityStoreTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         store.note(field, from: "second.example")
         let written = folder.appendingPathComponent("hsts")
-        while (try? String(contentsOf: written, encoding: .utf8))?.contains("second.example") != true {
-            try Task.checkCancellation()
-            await Task.yield()
+        try await eventually {
+            (try? String(contentsOf: written, encoding: .utf8))?.contains("second.example") == true
         }
         #expect(try String(contentsOf: written, encoding: .utf8).contains("first.example"))
     }

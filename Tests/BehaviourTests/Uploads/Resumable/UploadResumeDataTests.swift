@@ -79,8 +79,7 @@ struct UploadResumeDataTests {
                 !String(decoding: data, as: UTF8.self).contains(rig.directory.url.appendingPathComponent("file").path)
             )
             #expect(try await resume(data, rig).error == nil)
-            await Task.detached { while rig.directory.content.contains(where: all.contains) { await Task.yield() } }
-                .value
+            try await eventually { !rig.directory.content.contains(where: all.contains) }
         }
     }
 
@@ -104,7 +103,7 @@ struct UploadResumeDataTests {
         #expect(try await resume(data, rig).error == nil && isRefused.value)
         #expect(try await resume(data, rig).error == nil)
         #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
-        await Task.detached { while rig.directory.content.contains(where: kept.contains) { await Task.yield() } }.value
+        try await eventually { !rig.directory.content.contains(where: kept.contains) }
     }
 
     @Test("One that is paused again gives the newest", arguments: UploadRig.Kind.allCases)

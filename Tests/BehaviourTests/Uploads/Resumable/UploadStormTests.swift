@@ -16,7 +16,7 @@ struct UploadStormTests {
         storm.calmDown()
         try await storm.finish()
         #expect(storm.log.value.ends.values.allSatisfy { $0 == 1 })
-        await Task.detached { while storm.directory.content != [] { await Task.yield() } }.value
+        try await eventually { storm.directory.content == [] }
     }
 }
 

@@ -39,9 +39,9 @@ struct TraceQueueTests {
         gate.open()
         try await seen.wait { $0.count == 3 }
         // The third may not have returned yet: only then is there room again.
-        while !seen.value.contains(where: { $0.kind == .omitted }) {
+        try await eventually {
             queue.add(event("more"), about: task)
-            await Task.yield()
+            return seen.value.contains { $0.kind == .omitted }
         }
         #expect(seen.value.prefix(3).map(\.text) == ["1", "2", "3"])
         let omitted = try #require(seen.value.first { $0.kind == .omitted })

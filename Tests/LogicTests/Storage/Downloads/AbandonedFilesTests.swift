@@ -57,9 +57,9 @@ struct AbandonedFilesTests {
     func letGo() async throws {
         _ = try DownloadFile(in: directory.url).finish()
         // The directory's first download looks for such files as well, and may have locked it just now.
-        while directory.content != [] {
+        try await eventually {
             remove()
-            await Task.yield()
+            return directory.content == []
         }
     }
 

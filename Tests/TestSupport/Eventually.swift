@@ -1,0 +1,8 @@
+/// Returns when `condition` holds: for what happens without an event that says so. Throws `CancellationError` if the test runs out of time
+/// before.
+package func eventually(_ condition: () throws -> Bool) async throws {
+    while try !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}
