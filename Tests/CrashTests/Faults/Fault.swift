@@ -28,8 +28,14 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(kind)\(isForGood ? " for good" : "") in \(program.rawValue)" }
 
-    /// Whether a step may end by its time-out, as where a name takes long. That there is no memory is known at once.
-    var mayTimeOut: Bool { kind != "curl-memory" && kind != "curl-work" }
+    /// The same in one word, for command lines.
+    var name: String { testDescription.replacingOccurrences(of: " ", with: "-") }
+
+    /// Whether a step may end by its time-out, as where a name takes long. Of everything else it is known at once.
+    var mayTimeOut: Bool { kind == "names" || kind == "slow-names" }
+
+    /// Whether a step may fail. Where a call reads or writes less than it was asked for, another does the rest.
+    var mayFail: Bool { kind != "short-reads" && kind != "short-writes" }
 
     func environment(at number: Int, counter: URL, report: URL) -> [String: String] {
         var variables = [

@@ -5,16 +5,23 @@ import Testing
 /// A few runs with each fault; `make faults` has all, and prints a table.
 @Suite("When the system refuses something", .serialized, .timeLimit(.minutes(600)))
 struct SystemFaultTests {
-    /// "all", or what the descriptions of faults contain, one in each word with hyphens.
-    private static let wanted = ProcessInfo.processInfo.environment["CURLNETWORKING_FAULTS"]
+    /// "all", or what the names of faults contain.
+    private static let wanted = ProcessInfo.processInfo.environment["CURLNETWORKING_FAULTS"]?.split(separator: " ")
     /// How many calls are passed over from one run to the next.
     private static let stride =
         ProcessInfo.processInfo.environment["CURLNETWORKING_FAULTS_STRIDE"].flatMap { Int($0) } ?? 1
 
     private static let faults = Fault.all.filter { fault in
-        guard let wanted, wanted != "all" else { return true }
-        let name = fault.testDescription.replacingOccurrences(of: " ", with: "-")
-        return wanted.split(separator: " ").contains { name.contains($0) }
+        guard let wanted, wanted != ["all"] else { return true }
+        return wanted.contains { fault.name.contains($0) }
+    }
+
+    @Test("There is a fault for each word that is asked for", .enabled(if: wanted != nil && wanted != ["all"]))
+    func words() {
+        #expect(!Self.faults.isEmpty)
+        for word in Self.wanted ?? [] {
+            #expect(Fault.all.contains { $0.name.contains(word) }, "there are \(Fault.all.map(\.name))")
+        }
     }
 
     @Test(
