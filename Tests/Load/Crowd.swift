@@ -13,10 +13,8 @@ enum Crowd {
     static func measure(_ server: LoadServer, _ size: Load.Size, _ report: inout Report) async throws {
         let possible = min(size.connections, report.limit - otherDescriptors)
         if possible < size.connections {
-            report.add(
-                "connections at once, as the limit of \(report.limit) descriptors can't be raised",
-                "\(possible)"
-            )
+            report.shortfall =
+                "There were only \(possible) connections instead of \(size.connections): a process may have \(report.limit) descriptors here."
         }
         let requests = size.isTimed ? 3 * possible : 2 * possible
         let few = try await cost(of: requests, over: few, server, &report)

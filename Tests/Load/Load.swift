@@ -56,6 +56,11 @@ struct Load {
             if words == ["serve"] { return try await LoadServer.serve() }
             let size = words.contains("--small") ? Size.small : .large
             words.removeAll { $0 == "--small" }
+            let names = measurements.map(\.key)
+            if let unknown = words.first(where: { !names.contains($0) }) {
+                complain("There is no measurement \(unknown), only \(names.joined(separator: ", ")).")
+                exit(2)
+            }
             let server = try await LoadServer()
             // Makes what lives as long as the process.
             let first = URLSession(configuration: .ephemeral)
@@ -65,11 +70,16 @@ struct Load {
             for (name, measure) in measurements where words.isEmpty || words.contains(name) {
                 try await measure(server, size, &report)
             }
+            report.end()
             exit(report.failures == 0 ? 0 : 1)
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            complain("\(error)")
             exit(1)
         }
+    }
+
+    private static func complain(_ text: String) {
+        FileHandle.standardError.write(Data((text + "\n").utf8))
     }
 }
 
@@ -78,6 +88,8 @@ struct Report {
     private(set) var failures = 0
     /// How many descriptors a process may have.
     let limit: Int
+    /// In which way less was measured than was to be.
+    var shortfall: String?
 
     init(limit: Int) {
         self.limit = limit
@@ -90,6 +102,10 @@ struct Report {
     mutating func add(_ name: String, _ value: String, promised: String = "", holds: Bool? = nil) {
         if holds == false { failures += 1 }
         Self.print("| \(name) | \(value) | \(promised)\(holds == false ? " ✘" : "") |")
+    }
+
+    func end() {
+        if let shortfall { Self.print(shortfall) }
     }
 
     private static func print(_ line: String) {

@@ -12,4 +12,11 @@ struct LoadTests {
         #expect(ending == .exit(0), "\(lines.joined(separator: "\n"))")
         #expect(lines.contains { $0.contains("connections that were open at once") })
     }
+
+    @Test("A measurement that doesn't exist is refused")
+    func unknown() async throws {
+        let load = try ChildProcess([Products.program("load"), "--small", "conections"], mergesErrors: true)
+        #expect(await load.line()?.hasPrefix("There is no measurement conections, only requests, ") == true)
+        #expect(await load.ending() == .exit(2))
+    }
 }
