@@ -55,9 +55,14 @@ struct URLTests {
         #expect(rig.server.requests[0].target == "/parent/child?x")
     }
 
-    @Test("IPv6 literals are connected to, and named in Host with their brackets")
+    private static let hasIPv6 = FileManager.default.fileExists(atPath: "/proc/net/if_inet6")
+
+    @Test(
+        "IPv6 literals are connected to, and named in Host with their brackets",
+        .enabled(if: hasIPv6, "the system has no IPv6")
+    )
     func ipv6() async throws {
-        guard let server = try? LoopbackServer(host: "::1", { _ in .text("hello") }) else { return }
+        let server = try LoopbackServer(host: "::1") { _ in .text("hello") }
         defer { server.stop() }
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }

@@ -4,6 +4,16 @@ import Testing
 @testable import CurlNetworking
 @testable import CurlTransport
 
+@Suite("Whether there is a TLS client")
+struct TLSClientAvailabilityTests {
+    private static let hasOpenSSL = CurlLibrary.sslVersion.contains("OpenSSL/")
+
+    @Test("There is one where libcurl's TLS is OpenSSL's", .enabled(if: hasOpenSSL, "this libcurl has another TLS"))
+    func available() {
+        #expect(CurlLibrary.startsTLS)
+    }
+}
+
 @Suite("The TLS client over memory", .enabled(if: CurlLibrary.startsTLS))
 struct TLSClientTests {
     // TLS 1.2 and 1.3
