@@ -28,8 +28,8 @@ struct Comparison: Sendable {
     let stock: Run
     let ours: Run
     let verdict: Verdict
-    /// Why the verdict is `different`.
-    let reason: String?
+    /// Why the verdict is `different`. Begins with "ours" where the stock module has no part in it.
+    private(set) var reason: String?
     /// The stock session with our transport below it.
     let below: Below
 
@@ -39,6 +39,15 @@ struct Comparison: Sendable {
         self.ours = ours
         (verdict, reason) = Self.judge(scenario, stock, ours)
         self.below = Below(below, scenario, stock: stock, ours: ours, isSame: verdict == .same)
+    }
+
+    /// The last of several with one run of ours. Where the stock module did the same each time, its luck explains no difference.
+    init(_ attempts: [Comparison]) {
+        self = attempts[attempts.count - 1]
+        let isSteady = attempts.allSatisfy { Self.agree($0.stock.timeline, stock.timeline) }
+        if attempts.count > 1, isSteady, verdict == .different, reason == nil {
+            reason = "ours differs from what the stock module does each time"
+        }
     }
 
     /// Whether something is wrong that neither a promise nor the stock module's session explains.
