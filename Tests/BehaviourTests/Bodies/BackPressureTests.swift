@@ -118,9 +118,9 @@ struct BackPressureTests {
                     task.resume()
                     try await delegate.success(of: task)
                 } else {
-                    for try await chunk in try await session.bytes(from: server.url(path)).0.chunks {
-                        received.update { $0 += Int64(chunk.count) }
-                    }
+                    let (bytes, _) = try await session.bytes(from: server.url(path))
+                    if path == "/large" { try await server.waitUntilBlocked() }
+                    for try await chunk in bytes.chunks { received.update { $0 += Int64(chunk.count) } }
                 }
             }
             try await load("/small")
