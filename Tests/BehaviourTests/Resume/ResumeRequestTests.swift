@@ -53,7 +53,7 @@ struct ResumeRequestTests {
     @Test("No content coding is accepted: a range of a coded body would not fit")
     func coding() async throws {
         let request = try await resumingRequest(after: ["ETag": ResumeOrigin.etag])
-        #expect(request.headers(named: "Accept-Encoding").allSatisfy { $0 == "identity" })
+        #expect(request.headers(named: "Accept-Encoding") == ["identity"])
     }
 
     @Test("The request's own header fields are sent again")

@@ -4,42 +4,31 @@ import Testing
 
 @Suite("Creating a task on an invalidated session", .timeLimit(.minutes(1)))
 struct InvalidatedSessionTests {
-    @Test("Is a programming error, however the session was invalidated and whatever the task")
-    func traps() async {
-        await #expect(processExitsWith: .failure) {
-            let session = URLSession(configuration: .ephemeral)
-            session.invalidateAndCancel()
-            _ = session.dataTask(with: URLRequest(url: URL(fileURLWithPath: "/")))
-        }
-        await #expect(processExitsWith: .failure) {
-            let session = URLSession(configuration: .ephemeral)
-            session.finishTasksAndInvalidate()
-            _ = session.downloadTask(with: URLRequest(url: URL(fileURLWithPath: "/")))
-        }
-        await #expect(processExitsWith: .failure) {
-            let session = URLSession(configuration: .ephemeral)
-            session.invalidateAndCancel()
-            _ = session.downloadTask(withResumeData: Data())
-        }
-        await #expect(processExitsWith: .failure) {
-            let session = URLSession(configuration: .ephemeral)
-            session.invalidateAndCancel()
-            _ = session.uploadTask(with: URLRequest(url: URL(fileURLWithPath: "/")), from: Data())
-        }
-        await #expect(processExitsWith: .failure) {
-            let session = URLSession(configuration: .ephemeral)
-            session.invalidateAndCancel()
-            _ = try? await session.data(from: URL(fileURLWithPath: "/"))
+    enum Call: String, CaseIterable, Codable {
+        case data, download, resumedDownload, upload, async
+
+        func make(in session: URLSession) async {
+            let url = URL(fileURLWithPath: "/")
+            switch self {
+            case .data: _ = session.dataTask(with: URLRequest(url: url))
+            case .download: _ = session.downloadTask(with: URLRequest(url: url))
+            case .resumedDownload: _ = session.downloadTask(withResumeData: Data())
+            case .upload: _ = session.uploadTask(with: URLRequest(url: url), from: Data())
+            case .async: _ = try? await session.data(from: url)
+            }
         }
     }
 
-    @Test("Says why")
-    func message() async throws {
+    @Test(
+        "Is a programming error that says why, however the session was invalidated and whatever the task",
+        arguments: Call.allCases
+    )
+    func traps(call: Call) async throws {
         let result = try #require(
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
                 let session = URLSession(configuration: .ephemeral)
-                session.invalidateAndCancel()
-                _ = session.dataTask(with: URL(fileURLWithPath: "/"))
+                if call == .download { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
+                await call.make(in: session)
             }
         )
         let text = String(decoding: result.standardErrorContent, as: UTF8.self)
