@@ -24,6 +24,17 @@ struct ComparisonTests {
         #expect(Self.compare(Self.scenario, stock: Self.run("a"), ours: Self.run("a", "a")).verdict == .different)
     }
 
+    @Test("A difference is said to be ours where the stock module does the same each time")
+    func steady() {
+        func reason(_ stock: Run...) -> String? {
+            Comparison(stock.map { Self.compare(Self.scenario, stock: $0, ours: Self.run("a")) }).reason
+        }
+        #expect(reason(Self.run("b"), Self.run("b"), Self.run("b"))?.hasPrefix("ours ") == true)
+        #expect(reason(Self.run("b"), Self.run("c"), Self.run("b")) == nil)
+        #expect(reason(Self.run("b"), Self.run("b"), Self.run("a")) == nil)
+        #expect(reason(Self.run("b")) == nil)
+    }
+
     @Test("Ours is better only where it keeps a promise that the stock module breaks")
     func better() {
         let said = Self.run("said")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Whether there is a TLS client")
 struct TLSClientAvailabilityTests {
-    private static let hasOpenSSL = CurlLibrary.sslVersion.contains("OpenSSL/")
+    private static let hasOpenSSL = CurlLibrary.tlsLibrary.hasPrefix("OpenSSL/")
 
     @Test("There is one where libcurl's TLS is OpenSSL's", .enabled(if: hasOpenSSL, "this libcurl has another TLS"))
     func available() {
