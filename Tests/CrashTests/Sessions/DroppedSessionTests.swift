@@ -1,8 +1,9 @@
-import CurlNetworking
 import Foundation
 import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 @Suite("A session that nobody holds and nobody invalidated", .timeLimit(.minutes(1)))
 struct DroppedSessionTests {
@@ -25,6 +26,22 @@ struct DroppedSessionTests {
             try await server.waitUntilNoConnections()
             #expect(finished.value == 300)
             server.stop()
+        }
+    }
+
+    @Test("Leaves nothing of itself behind, used or not")
+    func released() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        for isUsed in [true, false] {
+            weak var core: SessionCore?
+            func drop() async throws {
+                let session = URLSession.forTest()
+                core = session.core
+                if isUsed { _ = try await session.data(from: server.url("/")) }
+            }
+            try await drop()
+            try await eventually { core == nil }
         }
     }
 }
