@@ -113,6 +113,7 @@ lint:
 	.ci/arrows
 	.ci/sizes
 	.ci/stock-cookies
+	.ci/borders
 
 ## Mends what it can of what lint says.
 format:

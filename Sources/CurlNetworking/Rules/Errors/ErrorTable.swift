@@ -1,21 +1,6 @@
 import CurlTransport
 import Foundation
 
-/// The keys that this module adds to a `URLError`'s `userInfo`.
-public enum CurlErrorKey {
-    /// libcurl's `CURLcode`, an `Int`. <https://curl.se/libcurl/c/libcurl-errors.html>
-    public static let code = "CurlNetworkingCURLcode"
-    /// libcurl's own text about this failure, a `String`.
-    public static let text = "CurlNetworkingErrorText"
-    /// How far the transfer had got, a `String`: preparing, resolving, connecting, securing, sending or receiving.
-    public static let phase = "CurlNetworkingPhase"
-    /// OpenSSL's number for the reason why the server's certificate isn't trusted, an `Int`; see
-    /// `URLError.certificateProblem`. <https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/>
-    public static let verification = "CurlNetworkingVerification"
-    /// The status with which a proxy refused a tunnel, an `Int`.
-    public static let proxyStatus = "CurlNetworkingProxyStatus"
-}
-
 /// Maps libcurl's codes to `URLError` codes.
 enum ErrorTable {
     /// The `URLError` code for each `CURLcode`. The documentation's page on errors has the same table; a test compares the two.

@@ -1,0 +1,14 @@
+/// The keys that this module adds to a `URLError`'s `userInfo`.
+public enum CurlErrorKey {
+    /// libcurl's `CURLcode`, an `Int`. <https://curl.se/libcurl/c/libcurl-errors.html>
+    public static let code = "CurlNetworkingCURLcode"
+    /// libcurl's own text about this failure, a `String`.
+    public static let text = "CurlNetworkingErrorText"
+    /// How far the transfer had got, a `String`: preparing, resolving, connecting, securing, sending or receiving.
+    public static let phase = "CurlNetworkingPhase"
+    /// OpenSSL's number for the reason why the server's certificate isn't trusted, an `Int`; see
+    /// `URLError.certificateProblem`. <https://docs.openssl.org/3.0/man3/X509_STORE_CTX_get_error/>
+    public static let verification = "CurlNetworkingVerification"
+    /// The status with which a proxy refused a tunnel, an `Int`.
+    public static let proxyStatus = "CurlNetworkingProxyStatus"
+}
