@@ -127,6 +127,15 @@ package final class ChildProcess: Sendable {
         }
     }
 
+    /// False from the moment it has ended.
+    package var isRunning: Bool {
+        state.update { state in
+            var information = siginfo_t()
+            return state.ending == nil && waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+                && information.si_signo == 0
+        }
+    }
+
     /// How it ended, once it has; it is killed when the test's time is up.
     package func ending() async -> Ending {
         await withTaskCancellationHandler {

@@ -28,7 +28,7 @@ package enum LoopbackProgram {
             guard Set(ports).count == count else { continue }
             let arguments = ["sh", directory?.url.path ?? ""] + words
             let process = try ChildProcess(["sh", "-c", script] + arguments, mergesErrors: true)
-            if ports.allSatisfy(waitForListener) { return (ports, process) }
+            if ports.allSatisfy({ waitForListener($0, process) }) { return (ports, process) }
         }
         throw ChildProcess.Failure(description: "\(package) doesn't listen")
     }
@@ -55,9 +55,10 @@ package enum LoopbackProgram {
         exec "$@"
         """
 
-    /// True when something accepts connections on the port, as servers do some milliseconds after they were started.
-    private static func waitForListener(_ port: Int) -> Bool {
-        for _ in 0..<1000 {
+    /// True when the port accepts connections, as servers' do some milliseconds after they were started; false if the process has ended, as
+    /// it does where the port is another's.
+    private static func waitForListener(_ port: Int, _ process: ChildProcess) -> Bool {
+        for _ in 0..<1000 where process.isRunning {
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             defer { close(descriptor) }
             var address = sockaddr_in()
@@ -69,7 +70,7 @@ package enum LoopbackProgram {
                     connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
                 }
             }
-            if code == 0 { return true }
+            if code == 0 { return process.isRunning }
             usleep(10_000)
         }
         return false
