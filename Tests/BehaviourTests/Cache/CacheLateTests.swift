@@ -53,6 +53,7 @@ struct CacheLateTests {
         #expect(await Self.stored(rig) == nil)
         for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "new") }
         #expect(rig.server.requestCount == 3)
+        await rig.session.flush()
     }
 
     /// What is stored once a response has come to a later request, and then one to an earlier.
@@ -68,7 +69,9 @@ struct CacheLateTests {
         #expect(await rig.session.load(rig.url("/")).text == "new")
         gate.open()
         #expect(await slow.text == "old")
-        return await stored(rig)
+        let text = await stored(rig)
+        await rig.session.flush()
+        return text
     }
 
     @Test("Nor is one stored after a response to a later request", arguments: Kind.allCases)

@@ -57,7 +57,8 @@ struct CachePolicyTests {
         var request = URLRequest(rig.url("/"), headers: kind == "own field" ? ["Cache-Control": "min-fresh=1"] : [:])
         if kind != "configuration" { request.cachePolicy = sent.policy }
         if kind == "download" {
-            _ = try await rig.session.download(for: request)
+            let (file, _) = try await rig.session.download(for: request)
+            try FileManager.default.removeItem(at: file)
         } else {
             #expect(await rig.session.load(request).text == "1")
         }

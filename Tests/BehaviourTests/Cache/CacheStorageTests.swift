@@ -41,6 +41,7 @@ struct CacheStorageTests {
         defer { session.invalidateAndCancel() }
         #expect(await session.load(URLRequest(server.url("/?a"), headers: ["X-Kind": "2"])).text == "2")
         #expect(await session.load(server.url("/?b")).text == "3")
+        await session.flush()
     }
 
     @Test("What holds credentials is not written to disk", arguments: [true, false])
@@ -69,6 +70,7 @@ struct CacheStorageTests {
         let cached = try #require(cache.cachedResponse(for: URLRequest(url: rig.url("/"))))
         #expect(cached.data == Data("1".utf8))
         #expect((cached.response as? HTTPURLResponse)?.statusCode == 200)
+        await rig.session.flush()
     }
 
     @Test("What the program removes is gone")

@@ -24,17 +24,14 @@ struct HalfTunesInteractiveTests {
     }
 
     /// Returns when it takes keys: what is typed before is lost.
-    private func start(player: String) async throws -> TerminalProgram {
+    private func start(player: String) async throws -> (TerminalProgram, BackgroundState) {
+        let state = try BackgroundState()
         let halftunes = try TerminalProgram(
             [Products.program("halftunes"), "-o", music.path, "--rate", "100000000"],
-            environment: [
-                "HALFTUNES_PLAYER": player, "LC_ALL": "C.UTF-8",
-                // Its agent ends when that is gone.
-                "XDG_STATE_HOME": directory.url.appendingPathComponent("state").path,
-            ]
+            environment: state.environment.merging(["HALFTUNES_PLAYER": player, "LC_ALL": "C.UTF-8"]) { $1 }
         )
         try await halftunes.shows("enter search")
-        return halftunes
+        return (halftunes, state)
     }
 
     /// The player's process and what it plays.
@@ -51,14 +48,16 @@ struct HalfTunesInteractiveTests {
         }
     }
 
-    private func quit(_ halftunes: TerminalProgram) async throws {
+    /// Returns when its agent has ended as well.
+    private func quit(_ halftunes: TerminalProgram, _ state: BackgroundState) async throws {
         halftunes.type("q")
         #expect(try await halftunes.ending() == .exit(0))
+        await state.remove()
     }
 
     @Test("A song is found, downloaded, played and stopped; the keys that apply are shown, others say so")
     func playingASong() async throws {
-        let halftunes = try await start(player: player.path)
+        let (halftunes, state) = try await start(player: player.path)
         halftunes.type("toccata\r")
         try await halftunes.shows("1 song matches", "/ search   d download   q quit")
         halftunes.type("p")
@@ -79,7 +78,7 @@ struct HalfTunesInteractiveTests {
 
         halftunes.type("\r")
         let second = try await playing()
-        try await quit(halftunes)
+        try await quit(halftunes, state)
         try await eventually { kill(second.pid, 0) != 0 }
         #expect(directory.content.contains("music"))
         #expect(
@@ -97,7 +96,7 @@ struct HalfTunesInteractiveTests {
         let file = music.appendingPathComponent("The Loopback Quartet - Toccata in D minor.wav")
         try preview.bytes(in: 0..<preview.length).write(to: file)
 
-        let halftunes = try await start(player: player.path)
+        let (halftunes, state) = try await start(player: player.path)
         halftunes.type("toccata\r")
         try await halftunes.shows("already there", "enter play")
         halftunes.type("\r")
@@ -112,7 +111,7 @@ struct HalfTunesInteractiveTests {
         try await halftunes.shows("is gone; d downloads it again", "d download")
         halftunes.type("d")
         try await halftunes.shows("Downloaded to \(file.path)")
-        try await quit(halftunes)
+        try await quit(halftunes, state)
     }
 
     @Test("A file that is not the catalogue's isn't shown as downloaded, and stays until it is asked for")
@@ -120,16 +119,16 @@ struct HalfTunesInteractiveTests {
         try FileManager.default.createDirectory(at: music, withIntermediateDirectories: true)
         let file = music.appendingPathComponent("The Loopback Quartet - Toccata in D minor.wav")
         try Data("mine".utf8).write(to: file)
-        let halftunes = try await start(player: player.path)
+        let (halftunes, state) = try await start(player: player.path)
         halftunes.type("toccata\r")
         try await halftunes.shows("1 song matches", "d download")
         #expect(try Data(contentsOf: file) == Data("mine".utf8))
-        try await quit(halftunes)
+        try await quit(halftunes, state)
     }
 
     @Test("Without a player the message says what to do about it")
     func noPlayer() async throws {
-        let halftunes = try await start(player: "/nowhere/player")
+        let (halftunes, state) = try await start(player: "/nowhere/player")
         halftunes.type("toccata\r")
         try await halftunes.shows("d download")
         halftunes.type("d")
@@ -138,7 +137,7 @@ struct HalfTunesInteractiveTests {
         try await halftunes.shows(
             "It can't be played: HALFTUNES_PLAYER names '/nowhere/player', and there is no such program."
         )
-        try await quit(halftunes)
+        try await quit(halftunes, state)
     }
 
     @Test("The command plays until its end, and tells how the player has failed")

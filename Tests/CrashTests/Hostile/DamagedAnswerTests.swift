@@ -86,7 +86,9 @@ struct DamagedAnswerTests {
         }
         defer { server.stop() }
         let counter = Counter()
+        let directory = try TemporaryDirectory()
         let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.temporaryDirectory = directory.url
         configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         let session = URLSession(configuration: configuration, delegate: counter, delegateQueue: nil)
         defer { session.invalidateAndCancel() }

@@ -11,9 +11,13 @@ final class TaskUnderFire: Sendable {
     private let server = ByteServer()
     private let witness = Witness()
     private let session: URLSession
+    /// Of partial files, from which nobody goes on.
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("fire-\(UUID().uuidString)")
 
     init(_ version: CurlOptions.HTTPVersion) {
+        try? FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
         let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.temporaryDirectory = directory
         // Wherever a redirect leads, it comes here.
         configuration.curl.names.unixSocket = .abstract(server.name)
         configuration.curl.httpVersion = version
@@ -24,6 +28,7 @@ final class TaskUnderFire: Sendable {
 
     deinit {
         session.invalidateAndCancel()
+        try? FileManager.default.removeItem(at: directory)
     }
 
     /// Blocks until the task has ended. One caller at a time.

@@ -97,6 +97,7 @@ private struct UploadFolder {
             guard let download = sent.keep() else { fatalError("The download can't be kept") }
             (self.directory, self.file, self.download) = (directory, file, download)
             self.destination = destination
+            atexit { try? FileManager.default.removeItem(at: UploadFolder.shared.directory) }
         } catch {
             fatalError("The folder can't be made: \(error)")
         }
