@@ -9,7 +9,8 @@ enum StockSession {
     /// What our transport adds to every request: how a test tells that it was ours.
     static let mark = "X-Transport"
 
-    private static let marked: Void = {
+    /// Makes our transport add it.
+    static let marked: Void = {
         let configuration = CurlURLProtocol.configuration
         configuration.httpAdditionalHeaders = [mark: "CurlNetworking"]
         CurlURLProtocol.configuration = configuration

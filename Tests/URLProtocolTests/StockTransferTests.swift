@@ -128,6 +128,18 @@ struct StockTransferTests {
         #expect(server.hasOurRequestsOnly)
     }
 
+    @Test("The shared session, where the class was registered before the first session")
+    func registered() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer { _ in .text("hello") }
+            StockSession.marked
+            #expect(URLProtocol.registerClass(CurlURLProtocol.self))
+            let (data, _) = try await URLSession.shared.data(from: server.url("/"))
+            #expect(data == Data("hello".utf8) && server.hasOurRequestsOnly)
+            server.stop()
+        }
+    }
+
     @Test("A request's own stream")
     func requestStream() async throws {
         let server = try LoopbackServer { .echoBody($0) }

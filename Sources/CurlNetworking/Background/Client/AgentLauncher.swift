@@ -15,13 +15,15 @@ struct AgentLauncher: Sendable {
     let options: CurlOptions.Background
 
     /// nil if there is none.
-    var program: String? {
-        let environment = ProcessInfo.processInfo.environment
+    var program: String? { program(ProcessInfo.processInfo.environment, running: Self.runningProgram) }
+
+    /// - Parameter running: The path of the running program.
+    func program(_ environment: [String: String], running: String?) -> String? {
         if let agent = options.agent { return agent.path }
         if let named = environment[Self.variable], !named.isEmpty { return named }
         if let own = Self.ownProgram.withLock({ $0 }) { return own }
         var folders: [String] = []
-        if let running = Self.runningProgram {
+        if let running {
             let beside = URL(fileURLWithPath: running).deletingLastPathComponent()
             folders = [beside.path, beside.deletingLastPathComponent().appendingPathComponent("libexec").path]
         }

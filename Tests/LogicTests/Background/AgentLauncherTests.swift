@@ -1,0 +1,53 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Where the agent's program is looked for")
+struct AgentLauncherTests {
+    private let directory: TemporaryDirectory
+    private let running: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        running = directory.url.appendingPathComponent("bin/program").path
+    }
+
+    /// Makes an agent in a folder, and returns its path.
+    private func install(in folder: String) throws -> String {
+        let folder = directory.url.appendingPathComponent(folder, isDirectory: true)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let path = folder.appendingPathComponent("curlnetworking-agent").path
+        #expect(FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o700]))
+        return path
+    }
+
+    private func found(_ environment: [String: String], agent: URL? = nil) -> String? {
+        var options = CurlOptions.Background()
+        options.agent = agent
+        let launcher = AgentLauncher(folder: StateFolder(directory.url), options: options)
+        return launcher.program(environment, running: running)
+    }
+
+    @Test("First the session's own, then $CURLNETWORKING_AGENT, beside the program, in ../libexec from there, and in $PATH")
+    func order() throws {
+        var environment = ["PATH": "/nowhere:\(directory.url.path)/path"]
+        #expect(found(environment) == nil)
+        for folder in ["path", "libexec", "bin"] {
+            let agent = try install(in: folder)
+            #expect(found(environment) == agent)
+        }
+        environment["CURLNETWORKING_AGENT"] = "/opt/agent"
+        #expect(found(environment) == "/opt/agent")
+        #expect(found(environment, agent: URL(fileURLWithPath: "/opt/other")) == "/opt/other")
+    }
+
+    @Test("An empty $CURLNETWORKING_AGENT names nothing, and what can't be run is passed over")
+    func unusable() throws {
+        let agent = try install(in: "libexec")
+        let other = try install(in: "bin")
+        #expect(chmod(other, 0o600) == 0)
+        #expect(found(["CURLNETWORKING_AGENT": ""]) == agent)
+    }
+}
