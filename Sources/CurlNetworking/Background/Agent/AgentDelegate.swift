@@ -4,7 +4,7 @@ import Foundation
 ///
 /// `@unchecked Sendable`: never changes; the session is used only on the agent's queue.
 final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
-    private weak let session: AgentSession?
+    private weak var session: AgentSession?
 
     init(_ session: AgentSession) {
         self.session = session

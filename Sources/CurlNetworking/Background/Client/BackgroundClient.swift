@@ -18,7 +18,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     let identifier: String
     private let settings: SessionDescription
     private let launcher: AgentLauncher
-    weak let core: SessionCore?
+    private(set) weak var core: SessionCore?
 
     // MARK: Queue
 
