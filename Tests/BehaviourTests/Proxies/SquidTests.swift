@@ -118,7 +118,11 @@ struct SquidTests {
         #expect(result.text == "hello")
     }
 
-    @Test("All of that by NTLM", .enabled(if: CurlLibrary.hasNTLM, "this libcurl has no NTLM"), arguments: [false, true])
+    @Test(
+        "All of that by NTLM",
+        .enabled(if: CurlLibrary.hasNTLM, "this libcurl has no NTLM"),
+        arguments: [false, true]
+    )
     func ntlm(tunnel: Bool) async throws {
         try await credentials(door: .ntlm, tunnel: tunnel)
         try await challenges(door: .ntlm, tunnel: tunnel)
