@@ -5,7 +5,8 @@ import CurlNetworkingLoopbackServer
 /// stays flat. `soak --megabytes 10000 --rate 1` takes nearly three hours.
 @main
 struct Soak {
-    static let usage = "usage: soak [--megabytes N] [--rate MEGABYTES-PER-SECOND]   (default: 10000 at 1; at least \(leastMegabytes))"
+    static let usage =
+        "usage: soak [--megabytes N] [--rate MEGABYTES-PER-SECOND]   (default: 10000 at 1; at least \(leastMegabytes))"
 
     /// Memory is compared with what it was after the first 16.
     private static let leastMegabytes = 32
