@@ -24,14 +24,12 @@ struct InvalidatedSessionTests {
         arguments: Call.allCases
     )
     func traps(call: Call) async throws {
-        let result = try #require(
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
-                let session = URLSession(configuration: .ephemeral)
-                if call == .download { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
-                await call.make(in: session)
-            }
-        )
-        let text = String(decoding: result.standardErrorContent, as: UTF8.self)
+        let ending = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
+            let session = URLSession(configuration: .ephemeral)
+            if call == .download { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
+            await call.make(in: session)
+        }
+        let text = String(decoding: try #require(ending).standardErrorContent, as: UTF8.self)
         #expect(text.contains("Task created in a session that has been invalidated"))
     }
 

@@ -30,7 +30,7 @@ struct AgentLauncherTests {
         return launcher.program(environment, running: running)
     }
 
-    @Test("First the session's own, then $CURLNETWORKING_AGENT, beside the program, in ../libexec from there, and in $PATH")
+    @Test("First the session's own, $CURLNETWORKING_AGENT, beside the program, in ../libexec from there, and in $PATH")
     func order() throws {
         var environment = ["PATH": "/nowhere:\(directory.url.path)/path"]
         #expect(found(environment) == nil)

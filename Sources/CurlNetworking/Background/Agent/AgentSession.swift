@@ -220,8 +220,11 @@ final class AgentSession: @unchecked Sendable {
             changed()
         case .acknowledge(let key): forget(key, channel)
         case .checkpoint(let key, let number):
-            guard let task = tasks[key] else { return send(.checkpoint(number, nil)) }
-            task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
+            if let task = tasks[key] {
+                task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
+            } else {
+                send(.checkpoint(number, nil))
+            }
         case .answer(let number, let reply): answer(number, reply)
         case .hello, .submit, .status, .cancelAll: break
         }
