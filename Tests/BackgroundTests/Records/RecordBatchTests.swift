@@ -111,6 +111,34 @@ struct RecordBatchTests {
         #expect(read.ending != nil && read.submission.request.body == nil)
     }
 
+    @Test("A partial file is there as long as the record on disk names it, or the task as its complete one")
+    func partialFile() throws {
+        try folder.prepare()
+        let download = try DownloadFile(in: folder.files)
+        let partial = try #require(download.keep())
+        let record = try Self.record(1)
+        var task = StoredTask(record, in: folder, batch: nil)
+        task.record.resumeData = ResumeData(
+            request: StoredRequest(record.submission.request.request, to: record.submission.request.url),
+            validator: .entityTag("\"a\""),
+            completeLength: nil,
+            partialFile: partial
+        ).encoded()
+        try task.save()
+        #expect(task.files == [partial.name])
+
+        var ended = task
+        ended.replaceResumeData(with: nil)
+        ended.record.ending = TaskEnding(file: partial.name, progress: TaskProgress(key: task.key))
+        try ended.save()
+        #expect(folder.length(ofFile: partial.name) == 0)
+
+        task.replaceResumeData(with: nil)
+        #expect(folder.length(ofFile: partial.name) == 0)
+        try task.save()
+        #expect(folder.length(ofFile: partial.name) == nil)
+    }
+
     @Test("Where an agent was killed before the first record was void, the task's own counts")
     func twice() throws {
         var tasks = try stored()

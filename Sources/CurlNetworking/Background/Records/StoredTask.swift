@@ -9,6 +9,8 @@ struct StoredTask {
     private let folder: SessionFolder
     /// The batch with the task's first record; nil if the task has its own file.
     private var batch: RecordBatch?
+    /// The names of files that aren't needed any more once the record on disk doesn't name them.
+    private var superseded: Set<String> = []
 
     init(_ record: TaskRecord, in folder: SessionFolder, batch: RecordBatch?) {
         self.record = record
@@ -35,6 +37,8 @@ struct StoredTask {
             record = record.abridged
             try write()
         }
+        for name in superseded.subtracting(files) { folder.removeFile(name) }
+        superseded = []
     }
 
     private mutating func write() throws(URLError) {
@@ -66,9 +70,9 @@ struct StoredTask {
         return false
     }
 
-    /// Continues from `new` and nothing else: the earlier partial file is removed, unless this names the same.
+    /// Continues from `new` and nothing else: once that is saved, the earlier partial file is removed.
     mutating func replaceResumeData(with new: Data?) {
-        if let old = partialFile(record.resumeData), old.name != partialFile(new)?.name { folder.removeFile(old.name) }
+        superseded.formUnion(files)
         record.resumeData = new
     }
 
@@ -76,10 +80,13 @@ struct StoredTask {
         resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
     }
 
-    /// Nothing of the task is kept.
+    /// Nothing of the task is kept. An agent that is killed meanwhile leaves files without a record, and not the other way round.
     mutating func remove() {
-        if let file = record.ending?.file { folder.removeFile(file) }
-        replaceResumeData(with: nil)
+        removeRecord()
+        for name in superseded.union(files) { folder.removeFile(name) }
+    }
+
+    private mutating func removeRecord() {
         guard let batch = batch.take() else { return folder.remove(record.name) }
         do throws(SystemError) {
             try batch.remove(key)
