@@ -4,7 +4,17 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used only on the agent's queue.
 final class AgentAttempt: @unchecked Sendable {
+    /// Why the agent stops it.
+    enum Stop {
+        /// The task has run out of time.
+        case expired
+        /// The task was cancelled: by its program, or for this reason.
+        case cancelled(URLError.BackgroundTaskCancelledReason?)
+    }
+
     let task: URLSessionTask
+    /// nil as long as it may go on.
+    private(set) var stop: Stop?
     /// What the next attempt can continue from.
     var resumeData: Data?
     /// Why the agent itself had to give up.
@@ -36,7 +46,8 @@ final class AgentAttempt: @unchecked Sendable {
     }
 
     /// - Parameter keepsPartialFile: Whether another task may continue a download.
-    func cancel(keepsPartialFile: Bool) {
+    func stop(_ reason: Stop, keepsPartialFile: Bool) {
+        stop = reason
         guard keepsPartialFile, let download = task as? URLSessionDownloadTask else { return task.cancel() }
         download.cancel { [self] data in resumeData = data }
     }

@@ -24,7 +24,6 @@ final class AgentTask: @unchecked Sendable {
     /// The number of the current wait for another attempt: the end of an earlier wait means nothing.
     private var wait = 0
     private var clock: TimeoutClock
-    private var hasExpired = false
     /// The program's cookies for the request, and those that the task's own responses have set, in all attempts; never another task's.
     private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
     /// Of all attempts.
@@ -127,21 +126,24 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func cancel(because reason: URLError.BackgroundTaskCancelledReason? = nil) {
-        cancellationReason = reason
+        let isKept = wish.cancellation == .keepingPartialFile
         switch phase {
         case .running(let attempt):
-            attempt.cancel(keepsPartialFile: wish.cancellation == .keepingPartialFile)
+            attempt.stop(.cancelled(reason), keepsPartialFile: isKept)
         case .idle, .retrying:
-            let isKept = wish.cancellation == .keepingPartialFile
-            end(cancelled, resumeData: isKept ? record.resumeData : nil, upload: isKept ? record.upload : nil)
+            end(
+                cancelled(because: reason),
+                resumeData: isKept ? record.resumeData : nil,
+                upload: isKept ? record.upload : nil
+            )
         case .ended:
             break
         }
     }
 
-    private var cancellationReason: URLError.BackgroundTaskCancelledReason?
-
-    private var cancelled: URLError { .cancelled(record.submission.request.url, because: cancellationReason) }
+    private func cancelled(because reason: URLError.BackgroundTaskCancelledReason?) -> URLError {
+        .cancelled(record.submission.request.url, because: reason)
+    }
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         guard case .running(let attempt) = phase, let engine = attempt.task.engine else {
@@ -207,9 +209,9 @@ final class AgentTask: @unchecked Sendable {
 
     /// The task has run out of time.
     func expire() {
-        hasExpired = true
         switch phase {
-        case .running(let attempt): attempt.cancel(keepsPartialFile: true)
+        // One that is stopping already goes on with that.
+        case .running(let attempt): if attempt.stop == nil { attempt.stop(.expired, keepsPartialFile: true) }
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
         case .ended: break
         }
@@ -310,13 +312,17 @@ final class AgentTask: @unchecked Sendable {
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = attempt.resumeData ?? urlError.downloadTaskResumeData
         dropUpload(urlError.uploadTaskResumeData)
-        if let cancellation = wish.cancellation {
-            let upload = cancellation == .keepingPartialFile ? record.upload : nil
-            return end(cancelled, resumeData: attempt.resumeData, upload: upload)
+        switch attempt.stop {
+        case .cancelled(let reason):
+            let upload = wish.cancellation == .keepingPartialFile ? record.upload : nil
+            end(cancelled(because: reason), resumeData: attempt.resumeData, upload: upload)
+        case .expired:
+            end(timedOut, resumeData: data ?? record.resumeData, upload: record.upload)
+        case nil where urlError.isTransient:
+            retry(after: urlError, resumeData: data)
+        case nil:
+            end(urlError, resumeData: data, upload: urlError.uploadTaskResumeData == nil ? nil : record.upload)
         }
-        if hasExpired { return end(timedOut, resumeData: data ?? record.resumeData, upload: record.upload) }
-        if urlError.isTransient { return retry(after: urlError, resumeData: data) }
-        end(urlError, resumeData: data, upload: urlError.uploadTaskResumeData == nil ? nil : record.upload)
     }
 
     private func succeed(_ attempt: AgentAttempt) {
