@@ -188,11 +188,8 @@ final class AgentSession: @unchecked Sendable {
         changed()
     }
 
-    /// False if the message is too long.
-    @discardableResult
-    func send(_ message: AgentMessage) -> Bool {
-        guard case .attached(let channel) = program else { return true }
-        return channel.send(message)
+    func send(_ message: AgentMessage) {
+        if case .attached(let channel) = program { channel.send(message) }
     }
 
     /// Messages that arrived together: all new tasks among them are recorded together.
@@ -220,11 +217,8 @@ final class AgentSession: @unchecked Sendable {
             changed()
         case .acknowledge(let key): forget(key, channel)
         case .checkpoint(let key, let number):
-            if let task = tasks[key] {
-                task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
-            } else {
-                send(.checkpoint(number, nil))
-            }
+            guard let task = tasks[key] else { return send(.checkpoint(number, nil)) }
+            task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
         case .answer(let number, let reply): answer(number, reply)
         case .hello, .submit, .status, .cancelAll: break
         }
@@ -402,11 +396,14 @@ final class AgentSession: @unchecked Sendable {
     }
 
     func taskEnded(_ task: AgentTask, _ ending: TaskEnding) {
-        if case .arriving(let channel, let rest) = program {
-            // It may have been told of it before the end: the later listing counts.
+        switch program {
+        case .none:
+            break
+        case .arriving(let channel, let rest):
+            // It may have been told of the task before: the later listing counts.
             program = .arriving(channel, rest: rest + [task])
-        } else if !send(.ended(task.key, ending)) {
-            send(.ended(task.key, ending.abridged))
+        case .attached(let channel):
+            if !channel.send(.ended(task.key, ending)) { channel.send(.ended(task.key, ending.abridged)) }
         }
         questions = questions.filter { $0.value.key != task.key }
         launchIfDone()
