@@ -19,7 +19,7 @@ enum CompletionPolicy {
         after head: ResponseHead?,
         _ circumstances: Circumstances
     ) -> TransferFailure? {
-        guard let head else { return failure ?? noHead }
+        guard let head else { return failure ?? TransferFailure.noHead }
         // If an unwanted body is cut short, by us or by the server, the task still succeeds.
         guard let failure, circumstances.isWanted, !circumstances.endsWithHead else { return nil }
         // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
@@ -33,9 +33,11 @@ enum CompletionPolicy {
         if [204, 304].contains(head.status) { return 0 }
         return head.isContentCoded ? nil : head.contentLength
     }
+}
 
+extension TransferFailure {
     /// What libcurl counts as success: the server closed the connection within the head.
-    private static let noHead = TransferFailure(
+    static let noHead = TransferFailure(
         code: .gotNothing,
         text: "The server closed the connection before the response's head was complete.",
         phase: .receiving

@@ -30,17 +30,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private let loop: EventLoop
     private unowned let delegate: any TransferDelegate
     private var state: State
-    private var channel: Channel?
-    private var opening: ChannelOpening
-    private var isPaused = false
-
-    private var reader = HeadReader()
-    private var head: ResponseHead?
-    private var ending = TransferEnding()
-
+    private let heads: HeadExchange
     private(set) var connection = ConnectionReport()
-    private var log: ExchangeLog
-    private var activity: MonotonicTime
 
     init(
         _ request: URLRequest,
@@ -54,10 +45,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         self.loop = loop
         self.delegate = delegate
         state = .idle(order)
-        opening = ChannelOpening(order.channel, to: request.url)
-        log = ExchangeLog(request, throughProxy: order.channel.throughProxy, at: loop.now)
-        activity = loop.now
-        ending.isOfNetwork = true
+        heads = HeadExchange(request, over: order.channel, loop: loop)
     }
 
     // MARK: - Transfer
@@ -66,7 +54,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     func start() throws(URLError) {
         guard case .idle(let order) = state else { return }
-        channel = try opening.begin(order.channel, for: self)
+        try heads.begin(order.channel, for: self)
         state = .connecting(order)
     }
 
@@ -74,21 +62,14 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         settleMetrics()
         if case .open(let connection) = state { connection.cancel() }
         state = .over
-        close()
-    }
-
-    private func close() {
-        channel.take()?.close()
-        opening.close()
+        heads.close()
     }
 
     func setPaused(_ isPaused: Bool) -> Bool {
-        self.isPaused = isPaused
-        if isPaused { ending.wasPaused = true }
-        activity = loop.now
+        heads.setPaused(isPaused)
         switch state {
         case .open(let connection): connection.setPaused(isPaused)
-        case .awaitingAnswer: channel?.setReading(!isPaused)
+        case .awaitingAnswer: heads.channel?.setReading(!isPaused)
         case .idle, .connecting, .answered, .over: break
         }
         return true
@@ -97,15 +78,14 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// An open web socket may be silent for as long as it likes.
     var lastActivity: MonotonicTime? {
         switch state {
-        case .idle, .connecting, .awaitingAnswer, .answered: activity
+        case .idle, .connecting, .awaitingAnswer, .answered: heads.activity
         case .open, .over: nil
         }
     }
 
     var phase: TransferPhase {
         switch state {
-        case .idle: .preparing
-        case .connecting: channel?.phase ?? .preparing
+        case .idle, .connecting: heads.phase
         case .awaitingAnswer: .sending
         case .answered, .open, .over: .receiving
         }
@@ -117,33 +97,26 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     /// It has been decided what becomes of a response that was held.
     func proceed(to route: BodyRoute) {
-        guard case .answered(let refusal) = state, let head else { return }
+        guard case .answered(let refusal) = state, let head = heads.head else { return }
         act(on: route, head, refusal)
     }
 
     // MARK: - The handshake
 
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        activity = loop.now
-        return opening.received(tunnelLine: line, on: channel)
+        heads.received(tunnelLine: line, on: channel)
     }
 
     func channelOpened(_ channel: Channel) {
         guard case .connecting(let order) = state else { return }
-        activity = loop.now
         state = .awaitingAnswer(order)
-        let bytes = Array(order.head.text.utf8)
-        log.opened(channel, requestHeadSize: bytes.count, at: loop.now)
-        bytes.withUnsafeBytes { bytes in
-            channel.trace(.headerOut, bytes)
-            channel.send(bytes)
-        }
-        channel.setReading(!isPaused)
+        heads.send(order.head.text, on: channel)
+        channel.setReading(!heads.isPaused)
         channel.flush()
     }
 
     func channelSentAll(_ channel: Channel) {
-        if case .open(let connection) = state { connection.sentAll() } else { activity = loop.now }
+        if case .open(let connection) = state { connection.sentAll() } else { heads.noteActivity() }
     }
 
     func channelReading(_ channel: Channel) -> ChannelReading {
@@ -162,28 +135,12 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     /// The next bytes of the response's head, and perhaps what follows it.
     private func receive(_ bytes: UnsafeRawBufferPointer, _ order: Order) {
-        activity = loop.now
-        log.answered(at: loop.now)
-        var rest = bytes
-        let event = reader.consume(&rest)
-        channel?.trace(.headerIn, UnsafeRawBufferPointer(rebasing: bytes.dropLast(rest.count)))
-        for head in reader.takeInformational() { delegate.transfer(self, receivedInformational: head) }
-        guard case .awaitingAnswer = state else { return }
-        switch event {
-        case .incomplete: break
-        case .unparsable:
-            fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
-        case .malformed:
-            fail(.invalidHead(request.url))
-        case .complete(let head):
-            self.head = head
-            log.head(head, size: reader.size)
-            decide(about: head, Array(rest), order)
+        do throws(URLError) {
+            let answer = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
+            if case .awaitingAnswer = state, let (head, rest) = answer { decide(about: head, Array(rest), order) }
+        } catch {
+            fail(error)
         }
-        settle()
-    }
-
-    private func settle() {
         if case .over = state { return }
         delegate.transferSettled(self)
     }
@@ -193,16 +150,16 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private func decide(about head: ResponseHead, _ rest: [UInt8], _ order: Order) {
         settleMetrics()
         do throws(URLError) {
-            let received = ReceivedHead(head: head.shown, request: request, tunnel: opening.tunnel)
+            let received = heads.received(head.shown)
             let agreement: WebSocketHandshake.Agreement
             do throws(WebSocketRefusal) {
                 agreement = try order.handshake.agreement(by: head)
             } catch let refusal {
                 state = .answered(refusal)
-                channel?.setReading(false)
+                heads.channel?.setReading(false)
                 return act(on: try delegate.transfer(self, received: received), head, refusal)
             }
-            guard case .deliver = try delegate.transfer(self, received: received), let channel else {
+            guard case .deliver = try delegate.transfer(self, received: received), let channel = heads.channel else {
                 return fail(.invalidHead(request.url))
             }
             open(channel, agreement, rest, order)
@@ -234,7 +191,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             delegate.transferLeftConnection(self)
         }
         exchange.opened(agreement.subprotocol)
-        connection.start(isPaused: isPaused)
+        connection.start(isPaused: heads.isPaused)
     }
 
     private func act(on route: BodyRoute, _ head: ResponseHead, _ refusal: WebSocketRefusal) {
@@ -255,8 +212,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .open(let connection): connection.reachedEnd()
         case .awaitingAnswer:
-            let description = "The server closed the connection before the response's head was complete."
-            fail(URLError(.networkConnectionLost, request.url, description))
+            fail(URLError(.networkConnectionLost, request.url, TransferFailure.noHead.text))
         case .idle, .connecting, .answered, .over: break
         }
     }
@@ -265,14 +221,14 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .open(let connection): connection.failed(failure)
         case .idle, .connecting, .awaitingAnswer:
-            finish(opening.error(after: failure, &ending))
+            finish(heads.error(after: failure))
         // Whoever decides about the response doesn't need the connection.
         case .answered, .over: break
         }
     }
 
     private func fail(_ error: URLError) {
-        finish(error.with(phase: head == nil ? .sending : .receiving))
+        finish(error.with(phase: heads.head == nil ? .sending : .receiving))
     }
 
     /// The last report.
@@ -280,19 +236,15 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         if case .over = state { return }
         settleMetrics()
         state = .over
-        close()
-        ending.error = error
-        ending.head = head
-        ending.handshakeQuestion = opening.handshakeQuestion
-        delegate.transferFinished(self, ending)
+        delegate.transferFinished(self, heads.end(error))
     }
 
-    var metrics: HopMetrics? { log.metrics }
+    var metrics: HopMetrics? { heads.log.metrics }
 
     /// Metrics of the handshake only: an open web socket isn't a long response.
     private func settleMetrics() {
         if case .open = state { return }
-        if let channel { log.settle(channel, at: loop.now) }
+        heads.settleMetrics()
     }
 }
 

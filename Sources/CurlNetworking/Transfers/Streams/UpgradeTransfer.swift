@@ -35,14 +35,8 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     private let site: StreamConnection.Site
     private let sending: UpgradeRequest
     private var state: State
-    private var channel: Channel?
-    private(set) var isPaused = false
-    private var reader = HeadReader()
-    private var opening: ChannelOpening
-    private var ending = TransferEnding()
+    private let heads: HeadExchange
     private(set) var connection = ConnectionReport()
-    private var log: ExchangeLog
-    private var activity: MonotonicTime
 
     var source: HopMetrics.Source { .network }
 
@@ -59,10 +53,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         site = order.site
         sending = UpgradeRequest(order.head, body: body)
         state = .idle(order)
-        opening = ChannelOpening(order.channel, to: request.url)
-        log = ExchangeLog(request, throughProxy: order.channel.throughProxy, at: loop.now)
-        activity = loop.now
-        ending.isOfNetwork = true
+        heads = HeadExchange(request, over: order.channel, loop: loop)
     }
 
     // MARK: - Transfer
@@ -70,7 +61,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     func start() throws(URLError) {
         guard case .idle(let order) = state else { return }
         do throws(URLError) {
-            channel = try opening.begin(order.channel, for: self)
+            try heads.begin(order.channel, for: self)
         } catch {
             sending.close()
             throw error
@@ -79,7 +70,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     }
 
     func cancel() {
-        settleMetrics()
+        heads.settleMetrics()
         close()
     }
 
@@ -91,14 +82,13 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         }
         state = .over
         sending.close()
-        channel.take()?.close()
-        opening.close()
+        heads.close()
     }
 
+    var isPaused: Bool { heads.isPaused }
+
     func setPaused(_ isPaused: Bool) -> Bool {
-        self.isPaused = isPaused
-        if isPaused { ending.wasPaused = true }
-        activity = loop.now
+        heads.setPaused(isPaused)
         if case .open(let connection) = state {
             connection.port.setPaused(isPaused)
             return true
@@ -110,7 +100,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         return true
     }
 
-    var metrics: HopMetrics? { log.metrics }
+    var metrics: HopMetrics? { heads.log.metrics }
 
     /// A stream may be silent for as long as it likes.
     var lastActivity: MonotonicTime? {
@@ -118,18 +108,17 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         case .open: nil
         // The time that a decision takes isn't the server's.
         case .held, .switched: loop.now
-        case .idle, .connecting, .awaitingAnswer, .sendingRest, .receiving, .over: activity
+        case .idle, .connecting, .awaitingAnswer, .sendingRest, .receiving, .over: heads.activity
         }
     }
 
     func noteActivity() {
-        activity = loop.now
+        heads.noteActivity()
     }
 
     var phase: TransferPhase {
         switch state {
-        case .idle: .preparing
-        case .connecting: channel?.phase ?? .preparing
+        case .idle, .connecting: heads.phase
         case .awaitingAnswer, .sendingRest: .sending
         case .open(let connection): connection.phase
         case .held, .switched, .receiving, .over: .receiving
@@ -143,33 +132,27 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     // MARK: - The request
 
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        activity = loop.now
-        return opening.received(tunnelLine: line, on: channel)
+        heads.received(tunnelLine: line, on: channel)
     }
 
     func channelOpened(_ channel: Channel) {
         guard case .connecting = state else { return }
-        activity = loop.now
         state = .awaitingAnswer
         connection.establishment = .established(negotiated: nil)
-        let bytes = Array(sending.text.utf8)
-        log.opened(channel, requestHeadSize: bytes.count, at: loop.now)
-        bytes.withUnsafeBytes { bytes in
-            channel.trace(.headerOut, bytes)
-            channel.send(bytes)
-        }
+        heads.send(sending.text, on: channel)
         updateReading()
         if sending.hasBody { channel.flush() } else { sendMore() }
     }
 
     func channelSentAll(_ channel: Channel) {
-        activity = loop.now
+        noteActivity()
         sendMore()
     }
 
     /// Continues the request's body, one piece at a time.
     private func sendMore() {
-        guard let channel, channel.isOpen, channel.unsentCount == 0 || !sending.hasBody, !isPaused else { return }
+        guard let channel = heads.channel, channel.isOpen, channel.unsentCount == 0 || !sending.hasBody, !isPaused
+        else { return }
         switch state {
         case .awaitingAnswer, .sendingRest, .held, .receiving: break
         case .idle, .connecting, .switched, .open, .over: return
@@ -179,7 +162,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
             let before = sending.sentCount
             let step = try sending.write(to: channel)
             if sending.sentCount > before {
-                log.sent(body: sending.sentCount)
+                heads.log.sent(body: sending.sentCount)
                 delegate.transfer(self, sent: sending.sentCount)
             }
             channel.flush()
@@ -192,13 +175,13 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     /// The server doesn't want the rest of the request, and may close the connection while it is being sent.
     private func stopSending() {
         sending.abandon()
-        channel?.stopSending()
+        heads.channel?.stopSending()
     }
 
     // MARK: - The response's head
 
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
-        activity = loop.now
+        noteActivity()
         switch state {
         case .awaitingAnswer: receiveHead(bytes)
         case .receiving(let body): body.receive(bytes)
@@ -209,25 +192,17 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     }
 
     private func receiveHead(_ bytes: UnsafeRawBufferPointer) {
-        log.answered(at: loop.now)
-        var rest = bytes
-        let event = reader.consume(&rest)
-        channel?.trace(.headerIn, UnsafeRawBufferPointer(rebasing: bytes.dropLast(rest.count)))
-        for head in reader.takeInformational() { delegate.transfer(self, receivedInformational: head) }
-        switch event {
-        case .incomplete: break
-        case .unparsable: fail(URLError(.cannotParseResponse, request.url, "The response has no status line."))
-        case .malformed:
-            fail(.invalidHead(request.url))
-        case .complete(let head):
-            log.head(head, size: reader.size)
-            ending.head = head
+        do throws(URLError) {
+            let answer = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
+            guard case .awaitingAnswer = state, let (head, rest) = answer else { return }
             if head.status == 101, !sending.isComplete {
                 state = .sendingRest(head, Data(rest))
                 updateReading()
             } else {
                 decide(about: head, Data(rest))
             }
+        } catch {
+            fail(error)
         }
     }
 
@@ -238,8 +213,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         updateReading()
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
-            let received = ReceivedHead(head: head, request: request, tunnel: opening.tunnel)
-            proceed(to: try delegate.transfer(self, received: received))
+            proceed(to: try delegate.transfer(self, received: heads.received(head)))
         } catch {
             fail(error)
         }
@@ -261,7 +235,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     private func receiveBody(after head: ResponseHead, _ rest: Data) {
         do throws(URLError) {
             let body = try ResponseBody(of: head, to: request, on: loop, owner: self)
-            activity = loop.now
+            noteActivity()
             state = .receiving(body)
             rest.withUnsafeBytes { body.receive($0) }
             updateReading()
@@ -278,13 +252,13 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
             case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: false
             }
         if case .open = state { return }
-        channel?.setReading(isReading)
+        heads.channel?.setReading(isReading)
     }
 
     // MARK: - The delegate's answer to a 101
 
     func responseAllowed() {
-        guard case .switched(let rest) = state, let head = ending.head else { return }
+        guard case .switched(let rest) = state, let head = heads.head else { return }
         receiveBody(after: head, rest)
         if case .receiving = state { delegate.transferSettled(self) }
     }
@@ -292,8 +266,7 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     var isSwitched: Bool { if case .switched = state { true } else { false } }
 
     func becomeStream(_ port: StreamPort) {
-        guard case .switched(let rest) = state, let channel = channel.take() else { return }
-        settleMetrics()
+        guard case .switched(let rest) = state, let channel = heads.takeChannel() else { return }
         let connection = StreamConnection(channel, port, to: site, url: request.url, owner: self)
         state = .open(connection)
         if isPaused { port.setPaused(true) }
@@ -309,14 +282,13 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         switch state {
         case .receiving(let body): body.reachedEnd()
         case .awaitingAnswer:
-            let text = "The server closed the connection before the response's head was complete."
-            fail(URLError(TransferFailure(code: .gotNothing, text: text, phase: .receiving), url: request.url))
+            fail(URLError(TransferFailure.noHead, url: request.url))
         case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
         }
     }
 
     func channel(_ channel: Channel, failed failure: TransferFailure) {
-        finish(opening.error(after: failure, &ending))
+        finish(heads.error(after: failure))
     }
 
     private func fail(_ error: URLError) {
@@ -326,15 +298,9 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     /// The last report.
     private func finish(_ error: URLError?) {
         if case .over = state { return }
-        settleMetrics()
-        ending.handshakeQuestion = opening.handshakeQuestion
+        heads.settleMetrics()
         close()
-        ending.error = error
-        delegate.transferFinished(self, ending)
-    }
-
-    private func settleMetrics() {
-        if let channel { log.settle(channel, at: loop.now) }
+        delegate.transferFinished(self, heads.end(error))
     }
 }
 
@@ -342,12 +308,12 @@ extension UpgradeTransfer: ResponseBodyOwner {
     var mayDeliver: Bool { !isPaused && delegate.transferMayDeliver(self) }
 
     func received(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
-        log.received(body: bytes.count)
+        heads.log.received(body: bytes.count)
         try delegate.transfer(self, received: bytes)
     }
 
     func bodyAdvanced() {
-        activity = loop.now
+        noteActivity()
         delegate.transferSettled(self)
         updateReading()
     }
@@ -361,9 +327,6 @@ extension UpgradeTransfer: StreamConnectionOwner {
     func streamFinished(_ error: URLError?) {
         state = .over
         sending.close()
-        opening.close()
-        ending.error = error
-        ending.isOfNetwork = false
-        delegate.transferFinished(self, ending)
+        delegate.transferFinished(self, heads.end(error, isOfNetwork: false))
     }
 }

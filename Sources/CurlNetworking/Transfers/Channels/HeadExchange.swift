@@ -1,0 +1,125 @@
+import CurlTransport
+import Foundation
+
+/// What requests have in common for which we speak HTTP/1.1 ourselves: the channel, the request's head, and the response's. Loop only.
+final class HeadExchange {
+    private let request: URLRequest
+    private let loop: EventLoop
+    private var opening: ChannelOpening
+    private var reader = HeadReader()
+    /// nil before the beginning, and after the end.
+    private(set) var channel: Channel?
+    private(set) var isPaused = false
+    /// When something last happened.
+    private(set) var activity: MonotonicTime
+    var log: ExchangeLog
+    private var ending = TransferEnding(isOfNetwork: true)
+
+    init(_ request: URLRequest, over order: ChannelOpening.Order, loop: EventLoop) {
+        self.request = request
+        self.loop = loop
+        opening = ChannelOpening(order, to: request.url)
+        activity = loop.now
+        log = ExchangeLog(request, throughProxy: order.throughProxy, at: loop.now)
+    }
+
+    /// The head of the response; nil while it is incomplete.
+    var head: ResponseHead? { ending.head }
+
+    var phase: TransferPhase { channel?.phase ?? .preparing }
+
+    func noteActivity() {
+        activity = loop.now
+    }
+
+    func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        if isPaused { ending.wasPaused = true }
+        noteActivity()
+    }
+
+    // MARK: - The request
+
+    /// Begins to connect. If it throws, nothing has begun.
+    func begin(_ order: ChannelOpening.Order, for delegate: any ChannelDelegate) throws(URLError) {
+        channel = try opening.begin(order, for: delegate)
+    }
+
+    /// Within libcurl.
+    func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ReceiveVerdict {
+        noteActivity()
+        return opening.received(tunnelLine: line, on: channel)
+    }
+
+    /// Adds the request's head to what the channel, which is open, is to send.
+    func send(_ text: String, on channel: Channel) {
+        noteActivity()
+        let bytes = Array(text.utf8)
+        log.opened(channel, requestHeadSize: bytes.count, at: loop.now)
+        bytes.withUnsafeBytes { bytes in
+            channel.trace(.headerOut, bytes)
+            channel.send(bytes)
+        }
+    }
+
+    // MARK: - The response
+
+    /// The next bytes of the response: its head, if that is complete now, and what follows it.
+    ///
+    /// - Parameter report: Called for each informational response. The transfer may be over after that.
+    func receive(
+        _ bytes: UnsafeRawBufferPointer,
+        informational report: (ResponseHead) -> Void
+    ) throws(URLError) -> (head: ResponseHead, rest: UnsafeRawBufferPointer)? {
+        noteActivity()
+        log.answered(at: loop.now)
+        var rest = bytes
+        let event = reader.consume(&rest)
+        channel?.trace(.headerIn, UnsafeRawBufferPointer(rebasing: bytes.dropLast(rest.count)))
+        for head in reader.takeInformational() { report(head) }
+        switch event {
+        case .incomplete: return nil
+        case .unparsable: throw URLError(.cannotParseResponse, request.url, "The response has no status line.")
+        case .malformed: throw .invalidHead(request.url)
+        case .complete(let head):
+            log.head(head, size: reader.size)
+            ending.head = head
+            return (head, rest)
+        }
+    }
+
+    func received(_ head: ResponseHead) -> ReceivedHead {
+        ReceivedHead(head: head, request: request, tunnel: opening.tunnel)
+    }
+
+    // MARK: - The end
+
+    /// Why the transfer fails when the channel has failed.
+    func error(after failure: TransferFailure) -> URLError {
+        opening.error(after: failure, &ending)
+    }
+
+    /// Takes libcurl's statistics while they exist.
+    func settleMetrics() {
+        if let channel { log.settle(channel, at: loop.now) }
+    }
+
+    /// The channel, for whoever speaks on it from now on.
+    func takeChannel() -> Channel? {
+        channel.take()
+    }
+
+    func close() {
+        channel.take()?.close()
+        opening.close()
+    }
+
+    /// Closes everything; returns what the transfer reports.
+    func end(_ error: URLError?, isOfNetwork: Bool = true) -> TransferEnding {
+        close()
+        ending.error = error
+        ending.isOfNetwork = isOfNetwork
+        ending.handshakeQuestion = opening.handshakeQuestion
+        return ending
+    }
+}
