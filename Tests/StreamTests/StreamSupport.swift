@@ -24,6 +24,7 @@ final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDe
         var streamTask: URLSessionStreamTask?
         var challenges: [String] = []
         var error: URLError?
+        var metrics: URLSessionTaskMetrics?
     }
 
     typealias ChallengeAnswer = (URLSession.AuthChallengeDisposition, URLCredential?)
@@ -57,6 +58,14 @@ final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDe
     /// Adds an event that isn't the delegate's.
     func note(_ event: Event) {
         record.update { $0.events.append(event) }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didFinishCollecting metrics: URLSessionTaskMetrics
+    ) {
+        record.update { $0.metrics = metrics }
     }
 
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) { note(.readClosed) }

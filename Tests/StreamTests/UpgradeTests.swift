@@ -54,6 +54,21 @@ struct UpgradeTests {
         #expect(received.header("Host") == "127.0.0.1:\(server.port)")
     }
 
+    @Test("Its metrics are those of the request and the 101")
+    func metrics() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let rig = try await StreamRig(request(server.url("/")))
+        defer { rig.stop() }
+        rig.task.closeWrite()
+        #expect(try await rig.task.rest() == "")
+        #expect(try await rig.recorder.completion() == nil)
+        let transaction = try #require(rig.recorder.record.value.metrics?.transactionMetrics.first)
+        #expect(transaction.remotePort == String(server.port))
+        #expect(transaction.requestStartDate != nil && transaction.responseStartDate != nil)
+        #expect(transaction.countOfResponseHeaderBytesReceived == Int64(Self.head.utf8.count))
+    }
+
     @Test("What comes in the same packet as the head is read first")
     func behindTheHead() async throws {
         let server = try Self.server(Self.head + "early")

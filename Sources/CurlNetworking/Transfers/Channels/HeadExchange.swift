@@ -106,7 +106,8 @@ final class HeadExchange {
 
     /// The channel, for whoever speaks on it from now on.
     func takeChannel() -> Channel? {
-        channel.take()
+        settleMetrics()
+        return channel.take()
     }
 
     func close() {
