@@ -49,7 +49,22 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     /// For steps that may take long.
     private lazy var queue = loop.decodingTurns.assignQueue()
 
-    init(
+    /// nil if the body isn't encoded.
+    static func make(
+        for head: ResponseHead,
+        at url: URL?,
+        on loop: EventLoop,
+        owner: any BodyDecodingOwner
+    ) throws(URLError) -> BodyDecoding? {
+        switch head.contentCoding {
+        case .none: return nil
+        case .codings(let codings): return BodyDecoding(codings, of: head, at: url, on: loop, owner: owner)
+        case .tooMany(let count):
+            throw URLError(.cannotDecodeContentData, url, "The response's body has \(count) content codings.")
+        }
+    }
+
+    private init(
         _ codings: [ContentCoding],
         of head: ResponseHead,
         at url: URL?,

@@ -15,7 +15,7 @@ extension HTTPTransfer: BodyDecodingOwner {
         guard let decoding else { return }
         noteActivity()
         if decoding.isBusy { return settleDecoding(decoding) }
-        if let decodingEnding { return complete(decodingEnding.failure) }
+        if case .draining(let failure) = stage { return complete(failure) }
         delegate.transferSettled(self)
         if !isPaused { continueTransfer() }
     }

@@ -3,18 +3,12 @@ import Foundation
 
 /// One request over HTTP, and the response to it. Loop only.
 final class HTTPTransfer: Transfer, TransferHandler {
-    /// How libcurl's part ended, while some of the body is still being decoded.
-    struct Ending {
-        /// nil if the whole response has arrived.
-        let failure: TransferFailure?
-    }
-
     let request: URLRequest
     let loop: EventLoop
     unowned let delegate: any TransferDelegate
 
     // A request looks at these some thirty times: unchecked, that saves 1 % of its instructions.
-    @exclusivity(unchecked) private var stage: Stage
+    @exclusivity(unchecked) private(set) var stage: Stage
     @exclusivity(unchecked) private var receiving = Receiving()
     private var sending: Sending
     private(set) var isPaused = false
@@ -23,7 +17,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
     var abortError: URLError?
     /// nil if the body isn't encoded, or isn't used.
     @exclusivity(unchecked) private(set) var decoding: BodyDecoding?
-    private(set) var decodingEnding: Ending?
     private var circumstances = ReplayPolicy.Circumstances()
     /// Schemes for which libcurl exchanges several requests and responses; only the last response is the request's own.
     private var conversations: [AuthenticationParty: AuthenticationScheme] = [:]
@@ -32,8 +25,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private(set) var connection = ConnectionReport()
     @exclusivity(unchecked) private(set) var metrics: HopMetrics?
     private var clock: ActivityClock
-    /// When the rest of an unwanted body is given up; nil while none is being read.
-    private var discardEnd: Deadline?
     private var inquiry: HandshakeInquiry?
 
     /// The input of `start()`. A class, because a payload of an enum is copied whenever it is looked at.
@@ -52,10 +43,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    private enum Stage {
+    enum Stage {
         case ordered(Order)
         /// Handed to libcurl.
         case running(Multi, EasyHandle)
+        /// libcurl's part has ended, and some of the body is still being decoded; nil if the whole response has arrived.
+        case draining(TransferFailure?)
         case over
     }
 
@@ -74,9 +67,16 @@ final class HTTPTransfer: Transfer, TransferHandler {
         /// Bytes of the decoded body, and how many of them the delegate received.
         var count: Int64 = 0
         var deliveredCount: Int64 = 0
-        var discardedCount = 0
+        var discarding = Discarding()
         /// libcurl was told to hold the body's bytes back.
         var isPaused = false
+    }
+
+    /// The reading of a body that nobody wants, for the sake of the connection.
+    private struct Discarding {
+        var count = 0
+        /// When the rest is given up; nil while nothing of that is decided.
+        var end: Deadline?
     }
 
     /// The request's body so far.
@@ -182,9 +182,15 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     /// An unwanted body has an end of its own.
-    var lastActivity: MonotonicTime? { discardEnd == nil ? clock.last : nil }
+    var lastActivity: MonotonicTime? { receiving.discarding.end == nil ? clock.last : nil }
 
-    var phase: TransferPhase { easy?.phase ?? (decodingEnding == nil ? .preparing : .receiving) }
+    var phase: TransferPhase {
+        switch stage {
+        case .running(_, let easy): easy.phase
+        case .draining: .receiving
+        case .ordered, .over: .preparing
+        }
+    }
 
     /// libcurl may still be sending what it was given long ago.
     func hasMovedUnseen() -> Bool {
@@ -273,8 +279,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
             }
         case .discard:
             receiving.count += Int64(bytes.count)
-            receiving.discardedCount += bytes.count
-            return receiving.discardedCount > UnwantedBody.maximumLength ? .abort : .accepted
+            receiving.discarding.count += bytes.count
+            return receiving.discarding.count > UnwantedBody.maximumLength ? .abort : .accepted
         case .hold:
             receiving.isPaused = true
             return .pause
@@ -293,13 +299,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private func prepareDecoding(of head: ResponseHead) throws(URLError) {
         if case .discard = receiving.route { return }
         guard decodesContent else { return }
-        switch head.contentCoding {
-        case .none: break
-        case .codings(let codings):
-            decoding = BodyDecoding(codings, of: head, at: request.url, on: loop, owner: self)
-        case .tooMany(let count):
-            throw URLError(.cannotDecodeContentData, request.url, "The response's body has \(count) content codings.")
-        }
+        decoding = try BodyDecoding.make(for: head, at: request.url, on: loop, owner: self)
     }
 
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
@@ -350,8 +350,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// still being sent, it is never worth it: sending the rest would be pointless, perhaps to a server that doesn't read it. Outside of
     /// libcurl.
     private func endIfUnwanted() -> Bool {
-        guard case .discard = receiving.route, easy != nil, abortError == nil, discardEnd == nil,
-            let head = receiving.head
+        guard case .discard = receiving.route, easy != nil, abortError == nil,
+            receiving.discarding.end == nil, let head = receiving.head
         else { return false }
         let isAnsweredEarly = sending.hasBody && !sending.isComplete
         guard !isAnsweredEarly, UnwantedBody.isWorthReading(after: head, method: request.httpMethod ?? "GET") else {
@@ -359,7 +359,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return true
         }
         let deadline = Deadline { [weak self] in self?.endUnwanted() }
-        discardEnd = deadline
+        receiving.discarding.end = deadline
         loop.schedule(deadline, at: loop.now + UnwantedBody.maximumTime)
         return false
     }
@@ -382,7 +382,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
         end()
         if abortError == nil, let decoding, decoding.isBusy {
-            decodingEnding = Ending(failure: failure)
+            stage = .draining(failure)
             delegate.transferLeftConnection(self)
             return settleDecoding(decoding)
         }
@@ -394,7 +394,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var error = error(for: failure)
         if error == nil, case .deliver = receiving.route { error = decodingError() }
         settleMetrics()
-        decodingEnding = nil
+        stage = .over
         endDecoding()
         finish(error)
     }
@@ -410,7 +410,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Frees libcurl's handle and system resources.
     private func end() {
         stage = .over
-        if let discardEnd = discardEnd.take() { loop.cancel(discardEnd) }
+        if let deadline = receiving.discarding.end.take() { loop.cancel(deadline) }
         inquiry?.close()
         sending.body.take()?.close()
     }

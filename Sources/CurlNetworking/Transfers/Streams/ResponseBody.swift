@@ -43,13 +43,7 @@ final class ResponseBody {
             throw Self.error(error, request.url)
         }
         guard !message.isComplete, head.status != 101 else { return }
-        switch head.contentCoding {
-        case .none: break
-        case .codings(let codings):
-            decoding = BodyDecoding(codings, of: head, at: request.url, on: loop, owner: self)
-        case .tooMany(let count):
-            throw URLError(.cannotDecodeContentData, request.url, "The response's body has \(count) content codings.")
-        }
+        decoding = try BodyDecoding.make(for: head, at: request.url, on: loop, owner: self)
     }
 
     private static func error(_ violation: MessageBody.Violation, _ url: URL?) -> URLError {
