@@ -242,15 +242,8 @@ extension TransferOptions {
     fileprivate func hasOwnCredentials(for party: AuthenticationParty) -> Bool {
         if party == .server, credentials != nil { return true }
         let field = party.answerField
-        return (headers + tunnelHeaders).contains {
-            String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: field)
-        }
+        return (headers + tunnelHeaders).contains { $0.isLine(ofField: field) }
     }
-
-    fileprivate mutating func removeHeader(_ name: String) {
-        headers.removeAll { String($0.prefix { $0 != ":" && $0 != ";" }).isEqualIgnoringASCIICase(to: name) }
-    }
-
 }
 
 extension Credential {

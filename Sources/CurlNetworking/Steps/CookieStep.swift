@@ -140,13 +140,13 @@ final class CookieStep: Step, @unchecked Sendable {
 extension TransferOptions {
     /// Adds stored cookies after those of a `Cookie` field that the program has set; if both have the same name, the program's counts.
     mutating func addCookies(_ stored: String) {
-        let prefix = "Cookie:"
-        let index = headers.firstIndex { String($0.prefix(prefix.count)).isEqualIgnoringASCIICase(to: prefix) }
-        guard let index else {
+        guard let index = headers.firstIndex(where: { $0.isLine(ofField: "Cookie") }) else {
             headers.append("Cookie: " + stored)
             return
         }
-        let own = headers[index]
-        headers[index] = own.prefix(prefix.count) + CookieField.merge(String(own.dropFirst(prefix.count)), with: stored)
+        let name = headers[index].fieldName
+        let own = headers[index].dropFirst(name.count + 1)
+        let value = own.isEmpty ? " " + stored : CookieField.merge(String(own), with: stored)
+        headers[index] = "\(name):\(value)"
     }
 }

@@ -33,7 +33,7 @@ extension TransferOptions {
 
     /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would reach the server (RFC 9110 §11.7.2).
     fileprivate mutating func dropProxyAuthorization() {
-        if headers.contains(where: Self.isForProxy) { headers.removeAll(where: Self.isForProxy) }
+        removeHeader("Proxy-Authorization")
     }
 
     private static func isForProxy(_ line: String) -> Bool {

@@ -223,7 +223,7 @@ extension TransferOptions {
     fileprivate mutating func removeBodyFields(notOf request: URLRequest) {
         let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
         headers.removeAll { line in
-            let name = line.prefix { $0 != ":" && $0 != ";" }.lowercased()
+            let name = line.fieldName.lowercased()
             // Without a line of it, libcurl writes its own.
             return name != "expect" && UploadField.describesBody(name) && !own.contains(name)
         }

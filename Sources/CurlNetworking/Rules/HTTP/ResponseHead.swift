@@ -166,6 +166,9 @@ extension String {
         return a.withUTF8 { a in b.withUTF8 { b in a.startsIgnoringASCIICase(with: b) } }
     }
 
+    /// The name of the field that it is a line of; see `isLine(ofField:)`.
+    var fieldName: Substring { prefix { $0 != ":" && $0 != ";" } }
+
     /// Whether it is a line of the field `name`, in any case, as libcurl takes one: "Name: value", or "Name;" for an empty value.
     func isLine(ofField name: String) -> Bool {
         guard utf8.count > name.utf8.count else { return false }

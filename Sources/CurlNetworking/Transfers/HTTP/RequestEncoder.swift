@@ -137,6 +137,12 @@ extension TransferOptions {
         headers.removeAll { line in fields.contains { line.isLine(ofField: $0.name) } }
         headers += fields.map { "\($0.name): \($0.value)" }
     }
+
+    /// Lines that many requests share stay shared if there is none of the field.
+    mutating func removeHeader(_ name: String) {
+        guard headers.contains(where: { $0.isLine(ofField: name) }) else { return }
+        headers.removeAll { $0.isLine(ofField: name) }
+    }
 }
 
 extension TransferOptions {

@@ -114,5 +114,9 @@ struct CookieMatchingTests {
         options.headers = ["Accept: */*", "cookie: y=own;z=3"]
         options.addCookies("x=1; y=2")
         #expect(options.headers == ["Accept: */*", "cookie: y=own;z=3; x=1"])
+        // An empty field, as libcurl takes it.
+        options.headers = ["Cookie;"]
+        options.addCookies("x=1; y=2")
+        #expect(options.headers == ["Cookie: x=1; y=2"])
     }
 }
