@@ -3,8 +3,8 @@ import Foundation
 /// Body bytes waiting for their consumer, in the pieces it will get. Bounded: the transfer should pause above the high mark and resume at
 /// the low mark.
 ///
-/// It holds at most the high mark plus what libcurl delivers before it returns to the loop: up to 101 receive buffers of 16 KiB. Decoded
-/// bytes come in smaller pieces, and none come above the mark.
+/// It holds at most the high mark plus what libcurl delivers before it returns to the loop; see `ReceiveBuffer`. Decoded bytes come in
+/// smaller pieces, and none come above the mark.
 struct BodyBuffer {
     /// In bytes.
     static let highMark = 256 * 1024

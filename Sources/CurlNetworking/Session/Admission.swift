@@ -186,7 +186,7 @@ struct Admission {
     /// How many bytes one read from the ticket's origin should bring: a large buffer saves system calls if bodies are large, and costs more
     /// than it saves if they aren't. The origin's last body predicts the next.
     func receiveBufferSize(for ticket: Ticket) -> Int {
-        ticket.host?.lastBodySize ?? 0 > 64 * 1024 ? 256 * 1024 : 16 * 1024
+        ticket.host?.lastBodySize ?? 0 > 64 * 1024 ? ReceiveBuffer.large : ReceiveBuffer.small
     }
 }
 

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Hands the body to a delegate as it arrives, once the delegate has allowed the response.
@@ -26,8 +27,7 @@ final class DelegateSink: Sink, @unchecked Sendable {
         self.dividesParts = dividesParts
     }
 
-    /// libcurl reads up to 101 buffers before it can be paused.
-    var bufferSize: Int? { 16 * 1024 }
+    var bufferSize: Int? { ReceiveBuffer.small }
 
     func begin(_ response: AcceptedResponse) {
         accepted = response

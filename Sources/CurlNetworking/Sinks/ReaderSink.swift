@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Hands the body to a Swift task that reads it as it arrives.
@@ -10,8 +11,7 @@ final class ReaderSink: Sink {
         self.owner = owner
     }
 
-    /// libcurl reads up to 101 buffers before it can be paused.
-    var bufferSize: Int? { 16 * 1024 }
+    var bufferSize: Int? { ReceiveBuffer.small }
 
     func begin(_ response: AcceptedResponse) {
         let stream = stream

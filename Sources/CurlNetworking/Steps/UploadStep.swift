@@ -25,6 +25,8 @@ final class UploadStep: Step, @unchecked Sendable {
     /// There is a response after which the upload is over for good: nothing of it is kept.
     private(set) var isAnswered = false
     private var pause = Pause.none
+    /// How much the server had when it was last asked.
+    private var questioned: Int64 = 0
     /// nil after progress: then the next attempt is made at once.
     private var backoff: RetryBackoff?
 
@@ -182,8 +184,6 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 
     private var hasProgressed: Bool { course.acknowledged > questioned && course.acknowledged <= course.sent }
-    /// How much the server had when it was last asked.
-    private var questioned: Int64 = 0
 
     /// The protocol's next request, with the fields of `request`.
     private func next(like request: URLRequest) -> URLRequest? {

@@ -9,22 +9,8 @@ extension TaskHandle: StreamOwner {
     var shownURL: URL? { shared.withLock { $0.currentRequest?.url } }
 
     func reply(_ handler: @escaping @Sendable () -> Void) {
-        enum Way {
-            case scheduled
-            case schedule(DeliveryQueue.Delivery)
-            /// The task was never resumed, or is over.
-            case directly
-        }
-        let way: Way = shared.withLock { shared in
-            guard let task = shared.task else { return .directly }
-            guard shared.mailbox.post(.call(handler)) else { return .scheduled }
-            return .schedule(DeliveryQueue.Delivery(recipient: self, task: task, isForHandler: false))
-        }
-        switch way {
-        case .scheduled: break
-        case .schedule(let delivery): pool.deliverAtEndOfRound(delivery)
-        case .directly: session.deliveryQueue.addOperation(handler)
-        }
+        guard addCall(handler) else { return }
+        if let delivery { pool.deliverAtEndOfRound(delivery) } else { deliverCalls() }
     }
 
     /// Notes what is to be done with a stream task. Any thread.

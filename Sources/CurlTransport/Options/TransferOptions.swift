@@ -33,7 +33,7 @@ package struct TransferOptions: EasyOptions, Sendable {
     /// The codings that libcurl offers unless `headers` already has `Accept-Encoding`; nil for none. libcurl decodes none in any case.
     package var acceptEncoding: String?
     /// In bytes: the most that one read from the socket returns.
-    package var receiveBufferSize = 16 * 1024
+    package var receiveBufferSize = ReceiveBuffer.small
     /// Always opens a connection instead of reusing one.
     package var usesNewConnection = false
     /// Waits for a multiplexed connection rather than opening another: only for origins known to speak HTTP/2.

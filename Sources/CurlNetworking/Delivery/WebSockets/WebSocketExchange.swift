@@ -211,7 +211,7 @@ final class WebSocketExchange: Sendable {
             guard case .ended = state.phase else {
                 if state.closing == nil {
                     state.closing = closing
-                    (state.closeCode, state.closeReason) = (closing.code ?? 1005, closing.reason)
+                    (state.closeCode, state.closeReason) = (closing.status, closing.reason)
                 }
                 return (state.isOpen, state.owner)
             }
@@ -333,7 +333,7 @@ final class WebSocketExchange: Sendable {
     /// The close handshake is complete.
     func tellClosed(_ closing: WebSocketClosing) {
         state.withLock { $0.wasClosedByServer = true }
-        owner?.tell(.closedWebSocket(code: closing.code ?? 1005, reason: closing.reason))
+        owner?.tell(.closedWebSocket(code: closing.status, reason: closing.reason))
     }
 
     /// The connection is over, and these have no result yet. They get the task's.

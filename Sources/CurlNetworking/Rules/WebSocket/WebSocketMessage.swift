@@ -21,6 +21,9 @@ struct WebSocketClosing: Equatable, Sendable {
     /// UTF-8; at most 123 bytes.
     var reason = Data()
 
+    /// `code`, or what stands for none (RFC 6455 §7.4.1).
+    var status: Int { code ?? 1005 }
+
     init(_ code: Int?, _ reason: Data = Data()) {
         (self.code, self.reason) = (code, reason)
     }

@@ -92,7 +92,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     /// More is waiting than libcurl delivers between two checks of its pause flag.
     var isFull: Bool { input.count > Self.maximumInput }
 
-    /// In bytes: slightly more than 101 receive buffers of 16 KiB.
+    /// In bytes: slightly more than libcurl delivers at once through a small `ReceiveBuffer`.
     private static let maximumInput = 2 << 20
 
     /// The next bytes, still encoded. Within libcurl.

@@ -295,7 +295,7 @@ final class WebSocketConnection {
 
     private func note(_ ending: WebSocketCloseHandshake.Ending) {
         switch ending {
-        case .closed(let closing): exchange.noteClosing(closing.code ?? 1005, closing.reason)
+        case .closed(let closing): exchange.noteClosing(closing.status, closing.reason)
         case .failed(let violation): exchange.noteClosing(violation.status.rawValue, nil)
         case .lost(let sent): if sent == nil { exchange.noteClosing(1006, nil) }
         }
@@ -340,7 +340,7 @@ extension WebSocketCloseHandshake.Ending {
                 URLError(
                     .networkConnectionLost,
                     url,
-                    "The web socket is closed, with the status \(closing.code ?? 1005)."
+                    "The web socket is closed, with the status \(closing.status)."
                 )
             case .failed(let violation):
                 URLError(violation.status.errorCode, url, violation.description)

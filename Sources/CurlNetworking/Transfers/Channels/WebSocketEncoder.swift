@@ -23,7 +23,7 @@ struct WebSocketEncoder {
     }
 
     /// A larger message is split into several frames, with room for control frames between them. In bytes.
-    private static let largestFrame = 256 * 1024
+    private static let largestFrame = WebSocketSender.largestMessage
     /// How much is compressed at once. In bytes.
     private static let largestPiece = 64 * 1024
 

@@ -1,0 +1,68 @@
+import CurlTransport
+import Foundation
+import Glibc
+
+/// Starts processes, for the agent and for programs. A process that has threads is never forked: `posix_spawn` runs none of our code in
+/// the child.
+enum Spawn {
+    /// Starts a program with only the standard descriptors: input and output are /dev/null, and so are errors unless they are kept.
+    ///
+    /// - Parameters:
+    ///   - words: The program, looked up in `$PATH` if it has no slash, and its arguments.
+    ///   - environment: Variables to add to this process's.
+    ///   - descriptor: Passed to the child as descriptor 3.
+    static func run(
+        _ words: [String],
+        named program: String? = nil,
+        environment: [String: String] = [:],
+        keepsErrors: Bool = false,
+        descriptor: Int32? = nil
+    ) throws(SystemError) -> pid_t {
+        guard let first = program ?? words.first else { throw SystemError(code: ENOENT) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+        posix_spawn_file_actions_adddup2(&actions, 0, 1)
+        if !keepsErrors { posix_spawn_file_actions_adddup2(&actions, 0, 2) }
+        if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        var pid = pid_t()
+        let code = withCStrings(words) { arguments in
+            withCStrings(variables.map { "\($0)=\($1)" }) { variables in
+                posix_spawnp(&pid, first, &actions, &attributes, arguments, variables)
+            }
+        }
+        guard code == 0 else { throw SystemError(code: code) }
+        return pid
+    }
+
+    private static func withCStrings<Result>(
+        _ strings: [String],
+        _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+    ) -> Result {
+        let copies = strings.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        return body(copies + [nil])
+    }
+
+    /// Waits for a child to exit, and returns its exit status; nil if a signal killed it, or something else has already waited for it.
+    static func wait(for pid: pid_t) -> Int32? {
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 {
+            guard errno == EINTR else { return nil }
+        }
+        return status & 0x7f == 0 ? status >> 8 & 0xff : nil
+    }
+}
