@@ -119,9 +119,10 @@ final class AgentSession: @unchecked Sendable {
         launchIfDone()
     }
 
-    /// Nothing is left: removes all files.
+    /// Nothing is left: removes all files. The session may be used again.
     func close() {
-        for session in allTransfers { session.invalidateAndCancel() }
+        retireTransfers()
+        for session in retired { session.invalidateAndCancel() }
         folder.remove()
     }
 
