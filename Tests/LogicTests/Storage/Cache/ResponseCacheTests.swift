@@ -55,6 +55,23 @@ struct ResponseCacheTests {
         #expect(Self.text(cache) == nil)
     }
 
+    @Test("A program's data is released without a lock: its deallocator may use the cache")
+    func deallocator() throws {
+        let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+        let url = try Sample.url(Self.url)
+        let released = Watched(0)
+        for _ in 0..<2 {
+            let data = Data.calling {
+                released.update { $0 += 1 }
+                _ = cache.currentMemoryUsage
+            }
+            let response = URLResponse(url: url, mimeType: nil, expectedContentLength: 1000, textEncodingName: nil)
+            cache.storeCachedResponse(CachedURLResponse(response: response, data: data), for: URLRequest(url: url))
+        }
+        cache.removeAllCachedResponses()
+        #expect(released.value == 2)
+    }
+
     @Test("Another process finds it by its name, and nobody goes through the directory for that")
     func otherProcess() throws {
         let directory = try TemporaryDirectory()
