@@ -61,7 +61,7 @@ struct RedirectStepTests {
     func late() throws {
         rig.delegates = DelegateSet(Delegate())
         _ = try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig)
-        step.stop(rig)
+        rig.stop(step)
         if case .redirect(_, let next, let answer) = rig.questions.first { answer(next) }
         #expect(rig.released.isEmpty)
     }

@@ -16,7 +16,7 @@ struct BeginDateStepTests {
 
     @Test("When the time has come, a request that nobody watches goes out")
     func unwatched() {
-        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.prepare(step).isPass)
         #expect(rig.questions.isEmpty)
     }
 
@@ -29,17 +29,17 @@ struct BeginDateStepTests {
     @Test("It waits as long as the date lies in the future, and no longer")
     func early() {
         rig.earliestBeginDate = .distantFuture
-        #expect(step.prepare(.first, rig).isWait)
-        step.stop(rig)
+        #expect(rig.prepare(step).isWait)
+        rig.stop(step)
         rig.earliestBeginDate = .distantPast
-        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.prepare(step).isPass)
     }
 
     @Test("A delegate is asked, and can send another request")
     func newRequest() throws {
         rig.isWatched = true
-        #expect(step.prepare(.first, rig).isWait)
-        #expect(step.prepare(.first, rig).isWait)
+        #expect(rig.prepare(step).isWait)
+        #expect(rig.prepare(step).isWait)
         guard case .delayedRequest(_, let answer) = rig.questions.first else {
             Issue.record("The delegate wasn't asked")
             return
@@ -48,21 +48,21 @@ struct BeginDateStepTests {
         answer(.useNewRequest, next)
         answer(.cancel, nil)
         #expect(rig.request == next && rig.proceeded == 1 && !rig.wasCancelled && rig.questions.count == 1)
-        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.prepare(step).isPass)
     }
 
     @Test("A delegate that chooses a new request and gives none fails the task")
     func noRequest() {
         rig.isWatched = true
-        _ = step.prepare(.first, rig)
+        _ = rig.prepare(step)
         if case .delayedRequest(_, let answer) = rig.questions.first { answer(.useNewRequest, nil) }
-        #expect(step.prepare(.first, rig).failure?.code == .badURL)
+        #expect(rig.prepare(step).failure?.code == .badURL)
     }
 
     @Test("A delegate can cancel the task")
     func cancel() {
         rig.isWatched = true
-        _ = step.prepare(.first, rig)
+        _ = rig.prepare(step)
         if case .delayedRequest(_, let answer) = rig.questions.first { answer(.cancel, nil) }
         #expect(rig.wasCancelled && rig.proceeded == 0)
     }
@@ -78,13 +78,13 @@ struct StreamStepTests {
         let own = InputStream(data: Data("a".utf8))
         request.httpBodyStream = own
         let rig = StepRig(request)
-        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.prepare(step).isPass)
         #expect(step.take() === own)
-        #expect(step.prepare(.repeated, rig).isWait)
+        #expect(rig.prepare(step, .repeated).isWait)
         let next = InputStream(data: Data("b".utf8))
         if case .bodyStream(_, let answer) = rig.questions.first { answer(next) }
         #expect(rig.proceeded == 1)
-        #expect(step.prepare(.repeated, rig).isPass)
+        #expect(rig.prepare(step, .repeated).isPass)
         #expect(step.take() === next && step.take() == nil)
     }
 
@@ -93,9 +93,9 @@ struct StreamStepTests {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
         let stream = InputStream(data: Data("a".utf8))
         for isFirst in [true, false] {
-            #expect(step.prepare(.first, rig).isWait)
+            #expect(rig.prepare(step).isWait)
             if case .bodyStream(_, let answer) = rig.questions.last { answer(stream) }
-            let verdict = step.prepare(.first, rig)
+            let verdict = rig.prepare(step)
             #expect(verdict.isPass == isFirst)
             #expect(verdict.failure?.code == (isFirst ? nil : .requestBodyStreamExhausted))
             if isFirst { _ = step.take() }
@@ -108,22 +108,22 @@ struct StreamStepTests {
         let own = InputStream(data: Data("a".utf8))
         request.httpBodyStream = own
         let rig = StepRig(request)
-        #expect(step.prepare(.first, rig).isPass && step.take() === own)
+        #expect(rig.prepare(step).isPass && step.take() === own)
         var body = StreamedBody(own, length: nil, url: nil) {}
         step.note(body)
         body.close()
-        #expect(step.prepare(.repeated, rig).isPass && step.take() === own)
+        #expect(rig.prepare(step, .repeated).isPass && step.take() === own)
         body = StreamedBody(own, length: nil, url: nil) {}
         step.note(body)
         body.close()
-        #expect(step.prepare(.first, rig).isWait)
+        #expect(rig.prepare(step).isWait)
         if case .bodyStream(_, let answer) = rig.questions.first { answer(InputStream(data: Data("a".utf8))) }
         let next = try #require(step.take())
         body = StreamedBody(next, length: nil, url: nil) {}
         step.note(body)
         _ = try RequestBodyTests.read(body, 1)
         body.close()
-        #expect(step.prepare(.repeated, rig).isWait)
+        #expect(rig.prepare(step, .repeated).isWait)
     }
 
     @Test("A redirect that has left the body behind needs none")
@@ -131,7 +131,7 @@ struct StreamStepTests {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
         let verdict = try rig.steps.redirect.receive(rig.received(Sample.head(303, ["Location": "/"])), rig)
         rig.request = verdict.next
-        #expect(step.prepare(.first, rig).isPass && rig.questions.isEmpty)
+        #expect(rig.prepare(step).isPass && rig.questions.isEmpty)
     }
 }
 

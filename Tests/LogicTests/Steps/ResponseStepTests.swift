@@ -123,7 +123,7 @@ struct ResumeStepTests {
         let rig = StepRig(try Sample.request())
         let file = FileSink(rig.sinkOwner, in: FileManager.default.temporaryDirectory, for: rig.request)
         let step = ResumeStep(.failure(URLError(.unsupportedURL)), into: file)
-        #expect(step.prepare(.first, rig).failure?.code == .unsupportedURL)
+        #expect(rig.prepare(step).failure?.code == .unsupportedURL)
     }
 }
 
@@ -172,27 +172,27 @@ struct CacheStepTests {
             $0.urlCache = nil
             $0.requestCachePolicy = .returnCacheDataDontLoad
         }
-        #expect(step.prepare(.first, rig).failure?.code == .resourceUnavailable)
+        #expect(rig.prepare(step).failure?.code == .resourceUnavailable)
     }
 
     @Test("Uploads, downloads and other schemes are the next step's", arguments: ["ftp://example.com/", "data:,a"])
     func others(url: String) throws {
-        #expect(step.prepare(.first, StepRig(try Sample.request(url))).isPass)
+        #expect(StepRig(try Sample.request(url)).prepare(step).isPass)
         let upload = StepRig(try Sample.request(), .data(Data("a".utf8)))
-        #expect(step.prepare(.first, upload).isPass)
+        #expect(upload.prepare(step).isPass)
     }
 
     @Test("A request that goes out again isn't looked up again")
     func repeated() throws {
         let rig = StepRig(try Sample.request()) { $0.requestCachePolicy = .returnCacheDataDontLoad }
-        #expect(step.prepare(.repeated, rig).isPass)
+        #expect(rig.prepare(step, .repeated).isPass)
     }
 
     @Test("A response that may be stored is gathered beside its way to the delegate")
     func tee() throws {
         let rig = StepRig(try Sample.request())
         rig.sink = DelegateSink(rig.sinkOwner)
-        guard step.prepare(.first, rig).isPass else {
+        guard rig.prepare(step).isPass else {
             Issue.record("The empty cache has an answer")
             return
         }
@@ -212,7 +212,7 @@ struct CacheStepTests {
     func noStore() throws {
         let rig = StepRig(try Sample.request())
         rig.sink = DelegateSink(rig.sinkOwner)
-        _ = step.prepare(.first, rig)
+        _ = rig.prepare(step)
         let head = Sample.head(200, ["Cache-Control": "no-store"])
         let response = AcceptedResponse(
             response: try head.response(to: Sample.request()),
@@ -238,7 +238,7 @@ struct CacheStepFailureTests {
         stored.variant = []
         let step = CacheStep()
         rig.session.settings.cache?.store(stored)
-        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.prepare(step).isPass)
         return step.end(TransferEnding(URLError(code)), of: request, rig)
     }
 
@@ -351,8 +351,8 @@ struct TransportSecurityStepTests {
     @Test("A request that is repeated, or of a session without it, is the next step's")
     func pass() throws {
         let rig = StepRig(try Sample.request())
-        #expect(TransportSecurityStep.shared.prepare(.first, rig).isPass)
-        #expect(TransportSecurityStep.shared.prepare(.repeated, rig).isPass)
+        #expect(rig.prepare(TransportSecurityStep.shared).isPass)
+        #expect(rig.prepare(TransportSecurityStep.shared, .repeated).isPass)
         #expect(rig.request?.url?.scheme == "http")
     }
 
@@ -363,9 +363,9 @@ struct TransportSecurityStepTests {
         let rig = StepRig(try Sample.request()) { $0.curl.strictTransportSecurity = .inMemory }
         let field = try #require(TransportSecurityField("max-age=60"))
         rig.session.settings.transportSecurity?.note(field, from: "example.com")
-        #expect(TransportSecurityStep.shared.prepare(.repeated, rig).isPass)
+        #expect(rig.prepare(TransportSecurityStep.shared, .repeated).isPass)
         #expect(rig.request?.url?.scheme == "http")
-        #expect(TransportSecurityStep.shared.prepare(.first, rig).isPass)
+        #expect(rig.prepare(TransportSecurityStep.shared).isPass)
         #expect(rig.request?.url?.scheme == "https")
     }
 
@@ -446,7 +446,7 @@ struct HandshakeStepTests {
         rig.ticket = Admission.Ticket(origin: ticket.origin, owner: owner)
         #expect(HandshakeStep().complete(rig).isPass, "one that shares a connection doesn't")
         rig.ticket = ticket
-        asking.stop(rig)
+        rig.stop(asking)
         #expect(rig.proceeded == 1)
         #expect(step.complete(rig).isPass)
     }
@@ -457,8 +457,8 @@ struct HandshakeStepTests {
         rig.ownDelegates = DelegateSet(delegate)
         let asking = try asking()
         #expect(!step.complete(rig).isPass)
-        step.stop(rig)
-        asking.stop(rig)
+        rig.stop(step)
+        rig.stop(asking)
         #expect(rig.proceeded == 0)
     }
 

@@ -76,6 +76,16 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
         return plan
     }
 
+    // On the loop, whose time and deadlines steps use, and which other rigs have, too.
+
+    func prepare(_ step: any Step, _ attempt: RequestAttempt = .first) -> RequestVerdict {
+        pool.loop.queue.sync { step.prepare(attempt, self) }
+    }
+
+    func stop(_ step: any Step) {
+        pool.loop.queue.sync { step.stop(self) }
+    }
+
     func received(_ head: ResponseHead) throws -> ReceivedHead {
         ReceivedHead(head: head, request: try #require(request))
     }

@@ -95,7 +95,7 @@ struct UploadStepTests {
         #expect(question.httpMethod == "HEAD" && question.url?.path == "/uploads/1")
         #expect(step.part(of: question) == BodyPart.none)
         rig.request = question
-        #expect(step.prepare(.first, rig).isPass)
+        #expect(rig.prepare(step).isPass)
         let head = Sample.head(204, ["Upload-Offset": "400", "Upload-Complete": "?0"])
         let rest = try #require(try step.receive(rig.received(head), rig).next)
         #expect(rest.httpMethod == "PATCH" && rest.value(forHTTPHeaderField: "Upload-Offset") == "400")
@@ -132,22 +132,16 @@ struct UploadStepTests {
     }
 
     @Test("The first question comes at once, and without progress the next ones come later; at last there is none")
-    func delays() async throws {
+    func delays() throws {
         try begin()
-        let (step, rig, request) = (step, rig, request)
-        await rig.pool.loop.run {
-            let ending = Self.ending(.networkConnectionLost, .sending)
-            for count in 0..<TaskBudget.resumptions.count {
-                guard let question = step.end(ending, of: request, rig).next else {
-                    Issue.record("There is no question number \(count)")
-                    return
-                }
-                rig.request = question
-                #expect(step.prepare(.first, rig).isPass == (count == 0))
-                step.stop(rig)
-            }
-            #expect(step.end(ending, of: request, rig).isPass)
+        let ending = Self.ending(.networkConnectionLost, .sending)
+        for count in 0..<TaskBudget.resumptions.count {
+            let question: URLRequest = try #require(step.end(ending, of: request, rig).next, "question number \(count)")
+            rig.request = question
+            #expect(rig.prepare(step).isPass == (count == 0))
+            rig.stop(step)
         }
+        #expect(step.end(ending, of: request, rig).isPass)
         #expect(step.course.resource != nil)
     }
 
@@ -176,7 +170,7 @@ struct UploadStepTests {
     @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
     func unknownProgress() throws {
         let step = try resuming(Data(count: 1000), version: .v6)
-        #expect(ResumedUploadStep(step).prepare(.first, rig).isPass)
+        #expect(rig.prepare(ResumedUploadStep(step)).isPass)
         let head = Sample.head(204, ["Upload-Offset": "300", "Upload-Complete": "?0"])
         #expect(try step.receive(rig.received(head), rig).next?.httpMethod == "PATCH")
         let made = Watched<Data?>(nil)
@@ -205,25 +199,13 @@ struct UploadStepTests {
     func resumed() throws {
         let step = try resuming(Data("body".utf8), version: .v3, sent: 4)
         let first = ResumedUploadStep(step)
-        #expect(first.prepare(.first, rig).isPass)
+        #expect(rig.prepare(first).isPass)
         #expect(rig.request?.httpMethod == "HEAD" && step.course.stage == .asking && step.creation == request)
         rig.request = request
-        #expect(first.prepare(.first, rig).isPass && rig.request == request)
+        #expect(rig.prepare(first).isPass && rig.request == request)
         var facts = Steps.Facts()
         facts.upload = .failure(URLError(.unsupportedURL))
         let steps = Steps(rig.session.settings, facts)
-        #expect(steps.all.first?.prepare(.first, rig).failure?.code == .unsupportedURL)
-    }
-}
-
-extension EventLoop {
-    /// Runs `body` on the loop.
-    fileprivate func run(_ body: @escaping @Sendable () -> Void) async {
-        await withCheckedContinuation { continuation in
-            submit {
-                body()
-                continuation.resume()
-            }
-        }
+        #expect(steps.all.first.map { rig.prepare($0) }?.failure?.code == .unsupportedURL)
     }
 }
