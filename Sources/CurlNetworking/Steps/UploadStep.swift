@@ -99,11 +99,13 @@ final class UploadStep: Step, @unchecked Sendable {
 
     /// The request with a rest of the body is about to be sent, and the file is open.
     private func checkFile(for request: URLRequest) throws(URLError) {
-        guard let file, UploadedFile(file.url) != file else { return }
-        course.beginPlain()
-        let details = [NSFilePathErrorKey: file.url.path]
-        let description = "The upload's file has changed since its beginning was sent."
-        throw URLError(.cannotOpenFile, request.url, description, nil, details)
+        do throws(URLError) {
+            let description = "The upload's file has changed since its beginning was sent."
+            try file?.check(for: request.url, otherwise: description)
+        } catch {
+            course.beginPlain()
+            throw error
+        }
     }
 
     private func offer(_ plan: inout TransferPlan, _ host: any StepHost) {

@@ -10,9 +10,8 @@ final class UploadedFileStep: Step {
 
     func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
         // The file is open by now.
-        guard plan.body != nil, UploadedFile(file.url) != file else { return }
-        let details = [NSFilePathErrorKey: file.url.path]
+        guard plan.body != nil else { return }
         let description = "The file to upload has been changed since the task was made."
-        throw URLError(.cannotOpenFile, plan.request.url, description, nil, details)
+        try file.check(for: plan.request.url, otherwise: description)
     }
 }

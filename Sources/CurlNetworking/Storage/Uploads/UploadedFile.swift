@@ -24,4 +24,10 @@ extension UploadedFile {
             modifiedNanoseconds: Int64(status.st_mtim.tv_nsec)
         )
     }
+
+    /// Throws an error with this description if the file isn't as it was.
+    func check(for url: URL?, otherwise description: String) throws(URLError) {
+        guard UploadedFile(self.url) != self else { return }
+        throw URLError(.cannotOpenFile, url, description, nil, [NSFilePathErrorKey: path])
+    }
 }
