@@ -99,7 +99,7 @@ final class AgentSession: @unchecked Sendable {
 
     /// Calls back when the file is on disk, or can't be.
     func sync(_ file: String, _ completion: @escaping @Sendable (Result<Void, URLError>) -> Void) {
-        DispatchQueue.global(qos: .utility).async { [folder, queue] in
+        WorkThreads.files.run { [folder, queue] in
             let result = Result { () throws(URLError) in try folder.syncFile(file) }
             queue.async { completion(result) }
         }
