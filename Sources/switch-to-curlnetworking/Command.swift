@@ -7,8 +7,7 @@ enum Command {
         do {
             options = try Options(arguments, home: home)
         } catch {
-            try? FileHandle.standardError.write(contentsOf: Data("\(error)\n\n\(Options.usage)\n".utf8))
-            return 2
+            return complain("\(error)\n\n\(Options.usage)", 2)
         }
         if options.wantsHelp {
             print(Options.usage)
@@ -17,18 +16,22 @@ enum Command {
         let root = URL(fileURLWithPath: options.directory).standardizedFileURL
         var isDirectory = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: root.path, isDirectory: &isDirectory), isDirectory.boolValue else {
-            try? FileHandle.standardError.write(contentsOf: Data("There is no folder \(root.path).\n".utf8))
-            return 2
+            return complain("There is no folder \(root.path).", 2)
         }
         let package = PackageSwitch(root, dependency: options.dependency)
         do {
             if !options.isDryRun { try package.write() }
         } catch {
-            try? FileHandle.standardError.write(contentsOf: Data("\(error)\n".utf8))
-            return 1
+            return complain("\(error)", 1)
         }
         print(Report(package, isDryRun: options.isDryRun).text)
         return 0
+    }
+
+    /// Returns the exit code. Whether anybody reads the text makes no difference.
+    private static func complain(_ text: String, _ code: Int32) -> Int32 {
+        try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
+        return code
     }
 
     /// The path of the package that this file belongs to.
