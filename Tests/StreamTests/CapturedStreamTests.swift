@@ -107,14 +107,9 @@ struct CapturedStreamTests {
 
     @Test("They tell of the end, and the other side hears of theirs")
     func ends() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        let streams = try await streams(of: task, recorder)
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        let streams = try await streams(of: rig.task, rig.recorder)
         #expect(streams.input.streamStatus == .notOpen && streams.output.streamStatus == .notOpen)
         let (count, statuses) = await onThread { () -> (Int, [Stream.Status]) in
             streams.input.open()
@@ -131,18 +126,13 @@ struct CapturedStreamTests {
 
     @Test("Nobody keeps them: the connection is closed")
     func dropped() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        task.captureStreams()
-        try await recorder.wait(for: .captured)
-        try await server.waitForConnections(1)
-        recorder.record.update { $0.streams = nil }
-        try await server.waitUntilNoConnections()
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        rig.task.captureStreams()
+        try await rig.recorder.wait(for: .captured)
+        try await rig.server.waitForConnections(1)
+        rig.recorder.record.update { $0.streams = nil }
+        try await rig.server.waitUntilNoConnections()
     }
 
     @Test("Over TLS they go on over TLS")
@@ -186,14 +176,9 @@ struct CapturedStreamTests {
         arguments: schedules
     )
     func runLoop(_ modes: [RunLoop.Mode], _ opensFirst: Bool) async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        let streams = try await streams(of: task, recorder)
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        let streams = try await streams(of: rig.task, rig.recorder)
         let echo = RunLoopEcho(Array("hello".utf8))
         let result = await onThread { echo.run(streams.input, streams.output, in: modes, opensFirst: opensFirst) }
         #expect(result == "hello")
@@ -203,14 +188,9 @@ struct CapturedStreamTests {
 
     @Test("Scheduled after it was closed, a stream keeps no run loop waiting")
     func noWaiting() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        let streams = try await streams(of: task, recorder)
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        let streams = try await streams(of: rig.task, rig.recorder)
         let waits = await onThread { () -> [Bool] in
             (0..<2).map { _ in
                 streams.output.schedule(in: .current, forMode: .default)

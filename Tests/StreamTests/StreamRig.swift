@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
@@ -29,5 +30,30 @@ struct StreamRig: Sendable {
     /// Cancels the task.
     func stop() {
         session.invalidateAndCancel()
+    }
+}
+
+/// A stream task to a server that sends back what it gets, and what its delegate has written down.
+///
+///     let rig = try EchoRig()
+///     defer { rig.stop() }
+struct EchoRig: Sendable {
+    let server: LoopbackServer
+    let recorder = StreamRecorder()
+    let session: URLSession
+    /// It has been resumed.
+    let task: URLSessionStreamTask
+
+    init() throws {
+        server = try LoopbackServer.echo()
+        session = URLSession.forTest(delegate: recorder)
+        task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+    }
+
+    /// Cancels the task, and stops the server.
+    func stop() {
+        session.invalidateAndCancel()
+        server.stop()
     }
 }

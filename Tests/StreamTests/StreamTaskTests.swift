@@ -8,21 +8,16 @@ import Testing
 struct StreamTaskTests {
     @Test("What is written comes back, byte for byte, and both directions end in due form")
     func echo() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        try await task.write("hello")
-        #expect(try await task.text(5) == "hello")
-        try await task.write("goodbye")
-        task.closeWrite()
-        #expect(try await task.rest() == "goodbye")
-        #expect(try await recorder.completion() == nil)
-        #expect(recorder.events == [.writeClosed, .readClosed, .completed(nil)])
-        #expect(task.state == .completed && task.error == nil)
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        try await rig.task.write("hello")
+        #expect(try await rig.task.text(5) == "hello")
+        try await rig.task.write("goodbye")
+        rig.task.closeWrite()
+        #expect(try await rig.task.rest() == "goodbye")
+        #expect(try await rig.recorder.completion() == nil)
+        #expect(rig.recorder.events == [.writeClosed, .readClosed, .completed(nil)])
+        #expect(rig.task.state == .completed && rig.task.error == nil)
     }
 
     @Test("What was queued before the task is resumed is carried out then, in its order")

@@ -9,14 +9,21 @@ import Testing
 extension BackgroundTests {
     @Suite("A task in its agent")
     struct AgentTasks {
+        private let directory: TemporaryDirectory
+        private let folder: SessionFolder
+        private let settings = SessionDescription(.background(withIdentifier: "test"), delegate: nil)
+        private let queue = DispatchQueue(label: "agent")
+        private let session: AgentSession
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            folder = SessionFolder(url: directory.url, log: .none)
+            try folder.prepare()
+            session = AgentSession(SessionRecord(identifier: "test", settings: settings), in: folder, on: queue) {}
+        }
+
         @Test("However long the tasks' descriptions are, a program that reads slowly gets all of them")
         func slowProgram() async throws {
-            let directory = try TemporaryDirectory()
-            let folder = SessionFolder(url: directory.url, log: .none)
-            try folder.prepare()
-            let settings = SessionDescription(.background(withIdentifier: "test"), delegate: nil)
-            let queue = DispatchQueue(label: "agent")
-            let session = AgentSession(SessionRecord(identifier: "test", settings: settings), in: folder, on: queue) {}
             // More than a connection keeps for an end that doesn't read.
             let (count, length) = (12, 20_000_000)
             let body = Data(count: length)
@@ -73,12 +80,6 @@ extension BackgroundTests {
         func suspended() throws {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
-            let directory = try TemporaryDirectory()
-            let folder = SessionFolder(url: directory.url, log: .none)
-            try folder.prepare()
-            let settings = SessionDescription(.background(withIdentifier: "test"), delegate: nil)
-            let queue = DispatchQueue(label: "agent")
-            let session = AgentSession(SessionRecord(identifier: "test", settings: settings), in: folder, on: queue) {}
             var wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
             let submission = TaskSubmission(
                 key: UUID(),

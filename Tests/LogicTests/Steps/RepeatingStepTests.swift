@@ -65,10 +65,10 @@ struct ConnectivityStepTests {
     }
 
     @Test("A task that may wait waits for a way to its host, and tells its delegate once")
-    func waits() async {
+    func waits() {
         let step = ConnectivityStep(waits: true)
         rig.isWatched = true
-        await rig.pool.loop.run {
+        rig.onLoop {
             for _ in 0..<3 {
                 #expect(step.end(ending(.cannotConnectToHost, .connecting), of: request, rig).isWait)
                 #expect(step.cause?.code == .cannotConnectToHost)
@@ -108,17 +108,5 @@ struct ConnectivityStepTests {
         rig.isSuspended = true
         #expect(step.end(ending(.timedOut, .securing), of: request, rig).isAgain)
         #expect(step.cause == nil)
-    }
-}
-
-extension EventLoop {
-    /// Runs `body` on the loop.
-    fileprivate func run(_ body: @escaping @Sendable () -> Void) async {
-        await withCheckedContinuation { continuation in
-            submit {
-                body()
-                continuation.resume()
-            }
-        }
     }
 }

@@ -78,12 +78,16 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
 
     // On the loop, whose time and deadlines steps use, and which other rigs have, too.
 
+    func onLoop<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try pool.loop.queue.sync(execute: body)
+    }
+
     func prepare(_ step: any Step, _ attempt: RequestAttempt = .first) -> RequestVerdict {
-        pool.loop.queue.sync { step.prepare(attempt, self) }
+        onLoop { step.prepare(attempt, self) }
     }
 
     func stop(_ step: any Step) {
-        pool.loop.queue.sync { step.stop(self) }
+        onLoop { step.stop(self) }
     }
 
     func received(_ head: ResponseHead) throws -> ReceivedHead {
