@@ -13,6 +13,8 @@ package final class ScriptedFTPServer: Sendable {
         case after(Gate)
         /// The connection is closed instead.
         case hangUp
+        /// The server's own, and this line when the gate is open, with which the connection ends.
+        case replyAndLater(String, Gate)
     }
 
     package struct State: Sendable {
@@ -152,6 +154,12 @@ package final class ScriptedFTPServer: Sendable {
             gate.waitBlocking()
             return send(reply, to: connection)
         case .hangUp:
+            shutdown(connection, Int32(SHUT_RDWR))
+            return false
+        case .replyAndLater(let line, let gate):
+            guard send(reply, to: connection) else { return false }
+            gate.waitBlocking()
+            _ = send(line, to: connection)
             shutdown(connection, Int32(SHUT_RDWR))
             return false
         }

@@ -158,7 +158,7 @@ struct Mailbox {
         return goesOn && sent.total > reportedSent.total ? sent.total - reportedSent.total : sent.total
     }
 
-    /// The next rest of the body begins at `offset`: the bytes before that count as reported, whoever has sent them.
+    /// The next rest of the body begins at `offset`: the bytes before that count as reported, even if an earlier task has sent them.
     mutating func skipSent(to offset: Int64) {
         reportedSent.total = max(reportedSent.total, offset)
     }
@@ -207,6 +207,12 @@ struct Mailbox {
         }
         removeBody()
         return answered()
+    }
+
+    /// The response's disposition, if it was asked for, is no longer waited for: the task is about to fail, and what follows the response is
+    /// of no use. True if the caller must schedule a delivery.
+    mutating func giveUpAnswer() -> Bool {
+        isAwaitingAnswer && discard()
     }
 
     private mutating func removeBody() {

@@ -33,7 +33,7 @@ extension ResponseHead {
         guard version == FTPReplies.version, let url = request.url else { return try response(to: request) }
         return URLResponse(
             url: url,
-            mimeType: url.path.hasSuffix("/") ? "text/plain" : MIMEType.guess(forPath: url.path),
+            mimeType: url.hasDirectoryPath ? "text/plain" : MIMEType.guess(forPath: url.path),
             expectedContentLength: Int(contentLength ?? NSURLSessionTransferSizeUnknown),
             textEncodingName: nil
         )

@@ -24,7 +24,7 @@ extension Loader: StepHost {
         case .waiting(let index, let attempt) where steps.all[index] === step:
             // A repeated request may need a body again, whichever step it waited for.
             enter(.ready(step: attempt == .first ? index : 0, attempt))
-            if isQueued { advance() }
+            if handle.mayBegin { advance() }
         case .encoding:
             completeAfterWaiting()
         case .storing(let index) where steps.all[index] === step:
@@ -40,7 +40,7 @@ extension Loader: StepHost {
         guard case .transferring(let transferring) = phase, let index = transferring.step, steps.all[index] === step
         else { return }
         hops.drop()
-        requeue(at: index + 1)
+        prepareNext(from: index + 1)
     }
 
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {
@@ -52,8 +52,7 @@ extension Loader: StepHost {
             case .follow(let next):
                 follow(next)
             case .ask(let held, let response):
-                hold(Phase.Holding(held, .redirect(response)))
-                run()
+                enter(.held(Phase.Holding(held, .redirect(response))))
             }
         } catch {
             finish(.failure(error))
@@ -62,14 +61,8 @@ extension Loader: StepHost {
 
     // MARK: - Holding a response
 
-    func hold(_ holding: Phase.Holding) {
-        enter(.held(holding))
-        handle.shared.withLock { $0.machine.setHeld(true) }
-    }
-
     func release(_ held: HeldResponse, _ verdict: HeadVerdict) {
         guard case .held(let holding) = phase, holding.response === held else { return }
-        handle.shared.withLock { $0.machine.setHeld(false) }
         do throws(URLError) {
             switch (holding.content, verdict) {
             case (.head(let received, let transferring, let step, let ending), _):

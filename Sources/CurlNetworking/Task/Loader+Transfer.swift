@@ -33,7 +33,7 @@ extension Loader: TransferDelegate {
     ) throws(URLError) -> BodyRoute {
         switch verdict {
         case .hold(let response):
-            hold(Phase.Holding(response, .head(received, transferring, step: step, ending: nil)))
+            enter(.held(Phase.Holding(response, .head(received, transferring, step: step, ending: nil))))
             return .hold
         case .follow(let next):
             enter(.transferring(transferring.followed(by: .request(next))))
@@ -81,7 +81,7 @@ extension Loader: TransferDelegate {
     }
 
     func transferMayDeliver(_ transfer: any Transfer) -> Bool {
-        handle.shared.withLock { $0.machine.mayDeliver }
+        !phase.isHeld && handle.shared.withLock { $0.machine.mayDeliver }
     }
 
     func transferLeftConnection(_ transfer: any Transfer) {
@@ -93,10 +93,6 @@ extension Loader: TransferDelegate {
 
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {
         handle.noteSent(totalBytes, from: steps.upload?.noteSent(totalBytes))
-    }
-
-    func transferPaused(_ transfer: any Transfer) {
-        handle.shared.withLock { $0.machine.paused() }
     }
 
     func transferSettled(_ transfer: any Transfer) {
@@ -148,7 +144,7 @@ extension Loader: TransferDelegate {
         case .wait where ending.error == nil: enter(.storing(step: step))
         case .wait: sendAgain(after: step, ending)
         case .again: sendAgain(after: nil, ending)
-        case .hold(let response): hold(Phase.Holding(response, .failure(ending, step: step)))
+        case .hold(let response): enter(.held(Phase.Holding(response, .failure(ending, step: step))))
         case .follow(let next): follow(next)
         case .load(let transfer): begin(transfer, of: nil)
         case .fail(let error): finish(.failure(error))
@@ -179,16 +175,13 @@ extension Loader: TransferDelegate {
     func follow(_ next: URLRequest) {
         hops.endHop(of: handle)
         replaceRequest(next)
-        requeue(at: 0)
+        prepareNext(from: 0)
     }
 
     /// One transfer is over, and the steps prepare another, starting with number `step`.
-    func requeue(at step: Int) {
-        handle.shared.withLock { $0.machine.requeue() }
+    func prepareNext(from step: Int) {
         enter(.ready(step: step, .first))
         run()
-        // A task that is suspended between two requests doesn't keep its place until it is resumed.
-        if handle.shared.withLock({ $0.machine.stage == .parked }) { place.leave() }
     }
 
     /// Nothing of the request was sent: sends it again. `step` is the number of the step that says so, if it was one.
@@ -197,7 +190,6 @@ extension Loader: TransferDelegate {
         // A question says nothing against the host.
         if ending.handshakeQuestion == nil { place.noteFailure() }
         place.leave()
-        handle.shared.withLock { $0.machine.requeue() }
         enter(step.map { .waiting(step: $0, .repeated) } ?? .ready(step: 0, .repeated))
         rearmClocks()
         run()

@@ -73,14 +73,17 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     func run() {
         pool.loop.preconditionOnLoop()
         while true {
-            let (command, runsResourceClock) = handle.nextCommand()
+            let (command, runsResourceClock) = handle.nextCommand(activity)
             if let runsResourceClock { setResourceClock(isRunning: runsResourceClock) }
             guard let command else { break }
             switch command {
-            case .enterQueue: advance()
-            case .leaveQueue: leaveQueue()
+            case .advance: advance()
+            case .leavePlace: leavePlace()
             case .setPaused(let isPaused):
-                guard setPaused(isPaused) else { return }
+                let transfer = phase.transfer
+                transfer?.setPaused(isPaused)
+                // If libcurl couldn't, it is tried again at its next call.
+                guard transfer?.isPaused == isPaused else { return }
                 rearmClocks()
             case .cancel(let cancellation): end(cancelledBy: cancellation)
             }
@@ -89,15 +92,20 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         if let storing = steps.storingCookies, handle.isCancelled { storing.stopWaiting(self) }
     }
 
-    /// False if libcurl couldn't: then it is tried again at its next call.
-    private func setPaused(_ isPaused: Bool) -> Bool {
-        let isDone = phase.transfer?.setPaused(isPaused) ?? true
-        if !isDone { handle.shared.withLock { $0.machine.pauseFailed() } }
-        return isDone
+    /// As the machine sees it.
+    private var activity: TaskStateMachine.Activity {
+        switch phase {
+        case .ready: return .preparing(isReady: true, hasPlace: ticket != nil)
+        case .waiting, .queued, .moving: return .preparing(isReady: false, hasPlace: ticket != nil)
+        case .transferring, .held:
+            guard let transfer = phase.transfer else { return .busy }
+            return .transferring(isPaused: transfer.isPaused, isHeld: phase.isHeld)
+        case .encoding, .deciding, .storing, .ended: return .busy
+        }
     }
 
     /// The request will be sent only when the task is resumed.
-    private func leaveQueue() {
+    private func leavePlace() {
         if case .queued(let attempt) = phase { enter(.ready(step: steps.all.count, attempt)) }
         place.leave()
         rearmClocks()
@@ -105,7 +113,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - The steps before a transfer
 
-    /// Asks the steps about the request, starting with the one whose turn it is. Called when the task is in the machine's queue.
+    /// Asks the steps about the request, starting with the one whose turn it is.
     func advance() {
         while case .ready(let step, let attempt) = phase {
             guard step < steps.all.count else { return enterPool(attempt) }
@@ -115,7 +123,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             case .fail(let error): return finish(.failure(error))
             case .load(let transfer):
                 // If the task was suspended at this moment, the step is asked again.
-                guard handle.shared.withLock({ $0.machine.admit() }) else { return }
+                guard handle.mayBegin else { return }
                 return begin(transfer, of: step)
             }
         }
@@ -129,7 +137,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             guard let origin else {
                 // A data or file URL needs no connection, and so no place: not even that of the request before it.
                 place.leave()
-                return handle.shared.withLock({ $0.machine.admit() }) ? launch(request) : ()
+                return handle.mayBegin ? launch(request) : ()
             }
             let next = place.isAt(origin) ? pool : session.pools.pool(for: origin)
             guard next === pool else { return move(to: next, attempt) }
@@ -156,12 +164,12 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         guard case .moving(_, let attempt) = phase else { return }
         enter(.ready(step: steps.all.count, attempt))
         rearmClocks()
-        if isQueued { advance() }
+        if handle.mayBegin { advance() }
     }
 
     func placeGranted() -> Bool {
         guard case .queued(let attempt) = phase else { return false }
-        guard handle.shared.withLock({ $0.machine.admit() }) else {
+        guard handle.mayBegin else {
             enter(.ready(step: steps.all.count, attempt))
             return false
         }
@@ -179,7 +187,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     func completeAfterWaiting() {
         complete()
         // The task may have been suspended meanwhile.
-        if handle.shared.withLock({ $0.machine.stage == .loading(isPaused: true) }) { _ = setPaused(true) }
+        run()
     }
 
     // MARK: - A transfer
@@ -210,9 +218,6 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         self.request = request
         handle.shared.withLock { $0.currentRequest = request }
     }
-
-    /// Whether the task is in the machine's queue.
-    var isQueued: Bool { handle.shared.withLock { $0.machine.stage == .queued } }
 
     // MARK: - Time
 
@@ -284,8 +289,8 @@ extension Loader: ClocksOwner {
     var runsResourceClock: Bool? { handle.shared.withLock { $0.machine.runsResourceClock } }
 
     var idleEnd: MonotonicTime? {
-        guard let lastActivity = phase.transfer?.lastActivity, let request,
-            handle.shared.withLock({ $0.machine.mayTimeOut })
+        guard let transfer = phase.transfer, let lastActivity = transfer.lastActivity, let request,
+            !transfer.isPaused, transferMayDeliver(transfer)
         else { return nil }
         return lastActivity + session.settings.idleTimeout(for: request)
     }
@@ -295,7 +300,10 @@ extension Loader: ClocksOwner {
         case .none: break
         case .idle: idleTimeIsUp()
         // If the task was waiting for a connection, says why there was none.
-        case .resource: finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
+        case .resource:
+            // What the delegate hasn't answered by now doesn't hold up the end.
+            if handle.shared.withLock({ $0.mailbox.giveUpAnswer() }) { handle.scheduleAtEndOfRound() }
+            finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
         }
     }
 

@@ -87,6 +87,10 @@ enum Phase {
     /// The running transfer, if its server may switch to another protocol.
     var switchingTransfer: (any SwitchingTransfer)? { transfer as? any SwitchingTransfer }
 
+    var isHeld: Bool {
+        if case .held = self { true } else { false }
+    }
+
     var isEnded: Bool {
         if case .ended = self { true } else { false }
     }

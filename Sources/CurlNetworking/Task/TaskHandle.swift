@@ -123,7 +123,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         let isReviewed = shared.withLock { shared in
             let priority = shared.settings.priority
             change(&shared.settings)
-            return shared.settings.priority != priority && shared.machine.stage == .queued
+            return shared.settings.priority != priority && shared.machine.stage == .working
         }
         if isReviewed { submit { self.loader?.place.setPriority(self.settings.priority) } }
     }
@@ -172,11 +172,16 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         conversion.take()?()
     }
 
+    /// Whether a transfer may begin: the task may have been suspended or cancelled since the loop looked.
+    var mayBegin: Bool { shared.withLock { $0.machine.mayBegin } }
+
     /// The loop's next command, now that it is looking; and whether the resource clock runs.
-    func nextCommand() -> (TaskStateMachine.Command?, runsResourceClock: Bool?) {
+    func nextCommand(
+        _ activity: TaskStateMachine.Activity
+    ) -> (TaskStateMachine.Command?, runsResourceClock: Bool?) {
         shared.withLock { shared in
             shared.isLoopComing = false
-            return (shared.machine.next(), shared.machine.runsResourceClock)
+            return (shared.machine.next(activity), shared.machine.runsResourceClock)
         }
     }
 

@@ -149,7 +149,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         _ response: URLResponse?,
         _ messenger: DelegateMessenger
     ) {
-        let consumer = engine.withState { $0.consumer }
+        let consumer = engine.withState { $0.takeConsumer() }
         switch consumer {
         case .informed:
             break

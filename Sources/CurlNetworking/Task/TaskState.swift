@@ -56,7 +56,7 @@ struct TaskState {
     /// Has `handler` called with the resume data of a task that is about to be cancelled. False if there can't be any.
     mutating func add(resumeDataHandler handler: @escaping @Sendable (Data?) -> Void) -> Bool {
         switch machine.stage {
-        case .parked, .queued, .loading:
+        case .working:
             guard machine.cancellation == nil else { return false }
             resumeDataHandlers.append(handler)
             return true
@@ -161,6 +161,12 @@ struct TaskState {
             (download, result) = (.downloaded(file), .success(.delivered))
         }
         return [download, metrics, .result(result, response)].compactMap { $0 }
+    }
+
+    /// Who gets the result. A handler goes with what it has captured, since the program may keep the task.
+    mutating func takeConsumer() -> Consumer {
+        defer { if consumer.isHandler { consumer = .informed } }
+        return consumer
     }
 
     /// The task's own delegate, which has heard everything now; none where it hasn't.

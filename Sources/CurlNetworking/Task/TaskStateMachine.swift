@@ -1,20 +1,26 @@
-/// The life of one task: its owner's wishes, how far it has got, and what the loop has to do about it.
+/// The life of one task: its owner's wishes, whether it is over, and what the loop has to do about it.
 ///
-/// A value without side effects. Calls of the public API record wishes, from any thread and in any order; the loop then asks for one
-/// `Command` after the other until there is none. So only the latest wish counts, however many came in between, and no order of calls can
-/// confuse it.
+/// A value without side effects. Calls of the public API record wishes, from any thread and in any order; the loop then says what it is
+/// doing, and gets one `Command` after the other until there is none. So only the latest wish counts, however many came in between, and no
+/// order of calls can confuse it.
 struct TaskStateMachine: Sendable {
-    enum Stage: Sendable, Equatable {
-        /// Has no transfer and wants none: not yet resumed, or suspended while it waited.
-        case parked
-        /// Waits for its preparations, then for its turn at the host.
-        case queued
-        /// A transfer is running; whether libcurl was told to pause it.
-        case loading(isPaused: Bool)
+    enum Stage: Sendable {
+        /// It has no result yet.
+        case working
         /// The result is final, and on its way to the owner.
         case finished
         /// The owner has it.
         case completed
+    }
+
+    /// What the loop is doing for the task.
+    enum Activity: Sendable, Equatable {
+        /// There is no transfer yet. `isReady`: nothing has to be waited for. `hasPlace`: the task has a place at a host, or waits for one.
+        case preparing(isReady: Bool, hasPlace: Bool)
+        /// A transfer is running. `isHeld`: its response is held until a step decides, and no more of it is read.
+        case transferring(isPaused: Bool, isHeld: Bool)
+        /// Something that doesn't change with the owner's wishes, unless they are to cancel.
+        case busy
     }
 
     enum Cancellation: Sendable, Equatable {
@@ -24,20 +30,20 @@ struct TaskStateMachine: Sendable {
 
     /// What the loop is to do next.
     enum Command: Sendable, Equatable {
-        case enterQueue
-        case leaveQueue
+        /// Continue with what comes before a transfer.
+        case advance
+        /// Give up the place at the host, or the wait for it.
+        case leavePlace
         case setPaused(Bool)
         case cancel(Cancellation)
     }
 
-    private(set) var stage = Stage.parked
+    private(set) var stage = Stage.working
     /// A task is suspended while this is above zero; it is born suspended.
     private(set) var suspensions = 1
     private(set) var cancellation: Cancellation?
     /// More bytes are waiting for the consumer than should be.
     private(set) var isBacklogged = false
-    /// A response is held until its step decides; no more of it is read.
-    private(set) var isHeld = false
     /// Whether `resume()` ever took effect.
     private(set) var wasResumed = false
 
@@ -51,7 +57,7 @@ struct TaskStateMachine: Sendable {
     /// Undoes one suspension; does nothing if there is none.
     mutating func resume() -> Bool {
         switch stage {
-        case .parked, .queued, .loading:
+        case .working:
             guard suspensions > 0, cancellation == nil else { return false }
             suspensions -= 1
             if suspensions == 0 { wasResumed = true }
@@ -67,7 +73,7 @@ struct TaskStateMachine: Sendable {
 
     mutating func suspend() -> Bool {
         switch stage {
-        case .parked, .queued, .loading:
+        case .working:
             guard cancellation == nil else { return false }
             suspensions += 1
             return suspensions == 1
@@ -82,7 +88,7 @@ struct TaskStateMachine: Sendable {
     /// The first cancellation counts. After the transfer, it still withholds what the owner hasn't seen.
     mutating func cancel(_ kind: Cancellation) -> Bool {
         switch stage {
-        case .parked, .queued, .loading, .finished:
+        case .working, .finished:
             guard cancellation == nil else { return false }
             cancellation = kind
             return true
@@ -95,100 +101,41 @@ struct TaskStateMachine: Sendable {
     mutating func setBacklogged(_ isBacklogged: Bool) -> Bool {
         guard self.isBacklogged != isBacklogged else { return false }
         self.isBacklogged = isBacklogged
-        switch stage {
-        case .loading: return true
-        case .parked, .queued, .finished, .completed: return false
-        }
+        return stage == .working
     }
 
     // MARK: - Progress (loop)
 
-    /// A response is held, or has been released.
-    mutating func setHeld(_ isHeld: Bool) {
-        self.isHeld = isHeld
-    }
-
-    /// The next command; the machine takes it as carried out.
-    mutating func next() -> Command? {
-        switch stage {
-        case .parked:
-            if let cancellation { return finish(with: cancellation) }
-            guard !isSuspended else { return nil }
-            stage = .queued
-            return .enterQueue
-        case .queued:
-            if let cancellation { return finish(with: cancellation) }
-            guard isSuspended else { return nil }
-            stage = .parked
-            return .leaveQueue
-        case .loading(let isPaused):
-            if let cancellation { return finish(with: cancellation) }
-            guard isPaused != wantsPause else { return nil }
-            stage = .loading(isPaused: wantsPause)
-            return .setPaused(wantsPause)
-        case .finished, .completed:
+    /// The next command for a loop that is doing this. A cancellation is taken as carried out.
+    mutating func next(_ activity: Activity) -> Command? {
+        guard stage == .working else { return nil }
+        if let cancellation {
+            stage = .finished
+            return .cancel(cancellation)
+        }
+        switch activity {
+        case .preparing(let isReady, let hasPlace):
+            if isSuspended { return hasPlace ? .leavePlace : nil }
+            return isReady ? .advance : nil
+        case .transferring(let isPaused, let isHeld):
+            let wantsPause = isHeld || !mayDeliver
+            return isPaused == wantsPause ? nil : .setPaused(wantsPause)
+        case .busy:
             return nil
         }
     }
 
-    private var wantsPause: Bool { isSuspended || isBacklogged || isHeld }
+    /// Whether a transfer may begin now.
+    var mayBegin: Bool { stage == .working && !isSuspended && cancellation == nil }
 
     /// Whether more of the body may go to the consumer.
-    var mayDeliver: Bool { !wantsPause && cancellation == nil }
-
-    /// Whether the idle clock runs: not while the transfer is paused, or is to be paused as soon as libcurl can.
-    var mayTimeOut: Bool { stage == .loading(isPaused: false) && !wantsPause }
-
-    private mutating func finish(with cancellation: Cancellation) -> Command {
-        stage = .finished
-        return .cancel(cancellation)
-    }
-
-    /// libcurl couldn't change the pause yet; `next()` will ask for it again.
-    mutating func pauseFailed() {
-        guard case .loading(let isPaused) = stage else { return }
-        stage = .loading(isPaused: !isPaused)
-    }
-
-    /// The transfer has paused by itself.
-    mutating func paused() {
-        guard case .loading = stage else { return }
-        stage = .loading(isPaused: true)
-    }
-
-    /// The task's turn has come: true if a transfer is to start now.
-    mutating func admit() -> Bool {
-        switch stage {
-        case .queued:
-            guard cancellation == nil, !isSuspended else {
-                // It has given up its place in the queue, and asks for another when it is resumed.
-                stage = .parked
-                return false
-            }
-            stage = .loading(isPaused: false)
-            return true
-        case .parked, .loading, .finished, .completed:
-            return false
-        }
-    }
-
-    /// One transfer is over and another follows, perhaps at another host: a redirect, or another attempt.
-    mutating func requeue() {
-        switch stage {
-        case .loading: stage = .parked
-        case .parked, .queued, .finished, .completed: break
-        }
-    }
+    var mayDeliver: Bool { !isSuspended && !isBacklogged && cancellation == nil }
 
     /// The result is final; false if it was already.
     mutating func finish() -> Bool {
-        switch stage {
-        case .parked, .queued, .loading:
-            stage = .finished
-            return true
-        case .finished, .completed:
-            return false
-        }
+        guard stage == .working else { return false }
+        stage = .finished
+        return true
     }
 
     /// The owner is about to be told. True if it has cancelled before that, and so gets no success.
@@ -203,7 +150,7 @@ extension TaskStateMachine {
     var publicState: URLSessionTask.State {
         switch stage {
         case .completed: .completed
-        case .parked, .queued, .loading, .finished:
+        case .working, .finished:
             cancellation != nil ? .canceling : isSuspended ? .suspended : .running
         }
     }

@@ -19,7 +19,9 @@ final class StoredTransfer: Transfer {
         self.delegate?.transferFinished(self, TransferEnding())
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool { true }
+    var isPaused: Bool { false }
+
+    func setPaused(_ isPaused: Bool) {}
 
     func cancel() {
         delegate = nil

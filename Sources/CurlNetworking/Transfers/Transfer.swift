@@ -23,8 +23,11 @@ protocol Transfer: AnyObject {
     /// Starts it. If this throws, nothing has started and nothing will be reported.
     func start() throws(URLError)
 
-    /// Nothing is reported while it is paused. False if libcurl can't change that at the moment.
-    func setPaused(_ isPaused: Bool) -> Bool
+    /// Whether it was told to pause. Nothing is reported meanwhile.
+    var isPaused: Bool { get }
+
+    /// If libcurl can't do that at the moment, `isPaused` stays as it was.
+    func setPaused(_ isPaused: Bool)
 
     /// Routes the body of a held response. May report body bytes before it returns. Outside of libcurl.
     func proceed(to route: BodyRoute)
@@ -157,14 +160,11 @@ protocol TransferDelegate: AnyObject {
     /// The connection is free: the whole response has arrived, though some of it has yet to be decoded. Outside of libcurl.
     func transferLeftConnection(_ transfer: any Transfer)
 
-    /// Whether body bytes may be sent now. Within libcurl.
+    /// Whether body bytes may be sent now; if not, the transfer pauses. Within libcurl.
     func transferMaySend(_ transfer: any Transfer) -> Bool
 
     /// The total of the request's body bytes handed to libcurl. Within libcurl.
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64)
-
-    /// Sending has paused because `transferMaySend` returned false, and the whole transfer with it. Outside of libcurl.
-    func transferPaused(_ transfer: any Transfer)
 
     /// Called once after each series of the calls above, outside of libcurl.
     func transferSettled(_ transfer: any Transfer)

@@ -138,6 +138,24 @@ struct TimeoutTests {
         try await rig.server.waitUntilNoConnections()
     }
 
+    @Test("The resource time-out ends a task whose delegate has yet to answer the response; the answer comes too late")
+    func unanswered() async throws {
+        let late = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in late.update { $0 = answer } })
+        let rig = try Rig(delegate: delegate) { _ in
+            .generated(length: 1 << 30)
+        } configure: {
+            $0.timeoutIntervalForResource = 0.5
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .timedOut)
+        late.value?(.allow)
+        try await rig.server.waitUntilNoConnections()
+        #expect(delegate.body(of: task) == nil)
+    }
+
     @Test("The resource time-out counts the waiting for a connection; the idle one doesn't")
     func whileQueued() async throws {
         let delegate = RecordingDelegate()

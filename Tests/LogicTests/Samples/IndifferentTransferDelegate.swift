@@ -18,7 +18,6 @@ extension IndifferentTransferDelegate {
     func transferLeftConnection(_ transfer: any Transfer) {}
     func transferMaySend(_ transfer: any Transfer) -> Bool { true }
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {}
-    func transferPaused(_ transfer: any Transfer) {}
     func transferSettled(_ transfer: any Transfer) {}
     func transferFinished(_ transfer: any Transfer, _ ending: TransferEnding) {}
 }

@@ -38,6 +38,21 @@ struct LoaderModelTests {
         #expect(remains == LoaderModel.Remains())
         #expect((model.task.error as? URLError)?.code == .unknown)
     }
+
+    @Test("A transfer whose response is held is paused, and its idle clock stands still, until the decision")
+    func held() async throws {
+        let model = try LoaderModel(0)
+        await model.onLoop {
+            $0.isDraining = true
+            $0.task.resume()
+        }
+        let moments = await model.onLoop { $0.holdAndRelease() }
+        let flowing = LoaderModel.Moment(isPaused: false, mayTimeOut: true)
+        let held = LoaderModel.Moment(isPaused: true, mayTimeOut: false)
+        #expect(moments == [flowing, held, flowing])
+        model.task.cancel()
+        await model.completion()
+    }
 }
 
 /// A task whose only step and transfers do what a generator says.
@@ -157,6 +172,28 @@ private final class LoaderModel: @unchecked Sendable {
         handle.loader?.fail(entering: .storing(step: 0), "A transfer is lost.")
     }
 
+    struct Moment: Equatable {
+        var isPaused: Bool
+        var mayTimeOut: Bool
+    }
+
+    /// What is true of a transfer before a response of it is held, meanwhile, and afterwards.
+    func holdAndRelease() -> [Moment] {
+        guard let loader = handle.loader, case .transferring(let transferring) = loader.phase else { return [] }
+        func moment() -> Moment {
+            Moment(isPaused: transferring.transfer.isPaused, mayTimeOut: loader.idleEnd != nil)
+        }
+        var moments = [moment()]
+        let held = HeldResponse()
+        let content = Phase.Holding.Content.head(ScriptedTransfer.head, transferring, step: 0, ending: nil)
+        loader.enter(.held(Phase.Holding(held, content)))
+        loader.run()
+        moments.append(moment())
+        loader.release(held, .pass)
+        moments.append(moment())
+        return moments
+    }
+
     // MARK: - What the script says
 
     func requestVerdict() -> RequestVerdict {
@@ -246,6 +283,13 @@ private final class ScriptedTransfer: Transfer, @unchecked Sendable {
     private weak var delegate: (any TransferDelegate)?
 
     let source = HopMetrics.Source.other
+    let lastActivity: MonotonicTime? = .now
+    private(set) var isPaused = false
+
+    static var head: ReceivedHead {
+        let head = ResponseHead(version: "HTTP/1.1", status: 200, fields: [])
+        return ReceivedHead(head: head, request: URLRequest(url: URL(fileURLWithPath: "/")))
+    }
 
     init(_ model: LoaderModel) {
         self.model = model
@@ -267,7 +311,9 @@ private final class ScriptedTransfer: Transfer, @unchecked Sendable {
         state = .running
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool { !(model?.chance(30) ?? false) }
+    func setPaused(_ isPaused: Bool) {
+        if model?.chance(30) == false { self.isPaused = isPaused }
+    }
 
     func proceed(to route: BodyRoute) {
         if case .answered = state { state = .answered(route) }
@@ -299,11 +345,9 @@ private final class ScriptedTransfer: Transfer, @unchecked Sendable {
     }
 
     private func answer(_ delegate: any TransferDelegate) {
-        let head = ResponseHead(version: "HTTP/1.1", status: 200, fields: [])
-        let request = URLRequest(url: URL(fileURLWithPath: "/"))
         state = .answered(.discard)
         do throws(URLError) {
-            let route = try delegate.transfer(self, received: ReceivedHead(head: head, request: request))
+            let route = try delegate.transfer(self, received: Self.head)
             if isAlive { state = .answered(route) }
             delegate.transferSettled(self)
         } catch {

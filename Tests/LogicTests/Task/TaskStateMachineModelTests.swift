@@ -4,16 +4,23 @@ import Testing
 
 /// A loop that does what the machine says, as `Loader` does, and notes whatever must not happen.
 private struct SimulatedLoop {
-    enum Transfer: Equatable {
-        case none
-        case running(isPaused: Bool)
+    enum Work: Equatable {
+        case ready
+        /// For a step, with or without a place at the host.
+        case waiting
+        /// For a place at the host.
+        case queued
+        /// It has its place, and a step is still looking something up.
+        case encoding
+        case transferring(isPaused: Bool, isHeld: Bool)
+        case over
     }
 
     var machine = TaskStateMachine()
     var generator: SeededGenerator
+    var work = Work.ready
     /// The task holds a place, or waits for one.
-    var isQueued = false
-    var transfer = Transfer.none
+    var hasPlace = false
     var isBacklogged = false
     var outcomes = 0
     var completions = 0
@@ -24,6 +31,17 @@ private struct SimulatedLoop {
     // What the users asked for, told apart from the machine.
     var suspensions = 1
     var isCancelled = false
+
+    var activity: TaskStateMachine.Activity {
+        switch work {
+        case .ready: .preparing(isReady: true, hasPlace: hasPlace)
+        case .waiting, .queued: .preparing(isReady: false, hasPlace: hasPlace)
+        case .encoding, .over: .busy
+        case .transferring(let isPaused, let isHeld): .transferring(isPaused: isPaused, isHeld: isHeld)
+        }
+    }
+
+    var isTransferring: Bool { if case .transferring = work { true } else { false } }
 
     mutating func expect(_ isTrue: Bool, _ mistake: String) {
         if !isTrue { mistakes.append(mistake) }
@@ -52,63 +70,88 @@ private struct SimulatedLoop {
     mutating func look() {
         guard mustLook else { return }
         mustLook = false
-        while let command = machine.next() {
-            switch command {
-            case .enterQueue:
-                expect(!isQueued && transfer == .none && outcomes == 0, "queued twice")
-                isQueued = true
-            case .leaveQueue:
-                expect(transfer == .none && outcomes == 0, "left the queue while loading")
-                isQueued = false
-            case .setPaused(let isPaused):
-                expect(transfer != .none, "paused no transfer")
+        while let command = machine.next(activity) {
+            switch (command, work) {
+            case (.advance, .ready):
+                expect(suspensions == 0 && outcomes == 0, "went on against its owner's will")
+                work = generator.chance(30) ? .waiting : .queued
+                hasPlace = hasPlace || work == .queued
+            case (.leavePlace, .waiting), (.leavePlace, .ready), (.leavePlace, .queued):
+                expect(hasPlace && suspensions > 0 && outcomes == 0, "left a place that it had not, or needed")
+                hasPlace = false
+                if work == .queued { work = .ready }
+            case (.setPaused(let isPaused), .transferring(let wasPaused, let isHeld)):
+                expect(isPaused != wasPaused, "paused twice")
                 if generator.chance(20) {
                     // libcurl calls again, and then it is tried again.
                     mustLook = true
-                    return machine.pauseFailed()
+                    return
                 }
-                transfer = .running(isPaused: isPaused)
-            case .cancel:
+                work = .transferring(isPaused: isPaused, isHeld: isHeld)
+            case (.cancel, _):
                 expect(isCancelled, "cancelled by nobody")
                 end()
+            default:
+                return expect(false, "\(command) while \(work)")
             }
         }
     }
 
     mutating func end() {
         outcomes += 1
-        isQueued = false
-        transfer = .none
+        work = .over
+        hasPlace = false
+    }
+
+    /// What the task waits for happens.
+    mutating func goOn() {
+        switch work {
+        case .waiting:
+            work = .ready
+        case .queued:
+            // A place that isn't taken goes to the next in the queue.
+            guard machine.mayBegin else {
+                (work, hasPlace) = (.ready, false)
+                return expect(isCancelled || suspensions > 0, "a place was refused")
+            }
+            expect(!isCancelled && suspensions == 0 && outcomes == 0, "started against its owner's will")
+            work = generator.chance(20) ? .encoding : .transferring(isPaused: false, isHeld: false)
+        case .encoding:
+            work = .transferring(isPaused: false, isHeld: false)
+        case .transferring(let isPaused, isHeld: true):
+            work = .transferring(isPaused: isPaused, isHeld: false)
+        case .ready, .transferring, .over:
+            return
+        }
+        mustLook = true
     }
 
     mutating func event() {
-        switch Int.random(in: 0..<12, using: &generator) {
-        case 0..<5 where isQueued:
-            isQueued = false
-            // A place that isn't taken goes to the next in the queue.
-            guard machine.admit() else { return expect(isCancelled || suspensions > 0, "a place was refused") }
-            expect(!isCancelled && suspensions == 0, "started against its owner's will")
-            expect(transfer == .none && outcomes == 0, "started twice")
-            transfer = .running(isPaused: false)
-        case 5, 6:
-            let backlog = transfer != .none && !isBacklogged
+        switch (Int.random(in: 0..<12, using: &generator), work) {
+        case (0..<5, _):
+            goOn()
+        case (5...6, _):
+            let backlog = isTransferring && !isBacklogged
             guard backlog != isBacklogged else { return }
             isBacklogged = backlog
             mustLook = machine.setBacklogged(backlog) || mustLook
-        case 7 where transfer == .running(isPaused: false):
-            machine.paused()
-            transfer = .running(isPaused: true)
+        case (7, .transferring(isPaused: false, let isHeld)):
+            // By itself.
+            work = .transferring(isPaused: true, isHeld: isHeld)
             mustLook = true
-        case 8 where transfer != .none && !isBacklogged:
+        case (8, .transferring) where !isBacklogged:
             // A redirect or another try: no body has been delivered that a consumer could fall behind with.
-            transfer = .none
-            machine.requeue()
+            work = generator.chance(30) ? .waiting : .ready
+            hasPlace = generator.chance(50)
             mustLook = true
-        case 9 where transfer != .none && generator.chance(10):
+        case (9, .transferring) where generator.chance(10):
             if machine.finish() { end() }
-        case 10 where outcomes > 0 && completions == 0:
+        case (10, .over) where completions == 0:
             expect(machine.complete() == isCancelled, "told a cancelled task's owner of success")
             completions += 1
+        case (11, .transferring(let isPaused, isHeld: false)):
+            work = .transferring(isPaused: isPaused, isHeld: true)
+            mustLook = true
         default:
             break
         }
@@ -125,12 +168,15 @@ private struct SimulatedLoop {
         guard outcomes == 0 else {
             return expect(machine.stage == .finished || machine.stage == .completed, "unfinished after the end")
         }
+        expect(machine.stage == .working, "finished before the end")
         expect(!isCancelled, "a cancelled task lives on")
-        switch (transfer, suspensions > 0) {
-        case (.none, true): expect(!isQueued && machine.stage == .parked, "a suspended task waits for a place")
-        case (.none, false): expect(isQueued, "a resumed task waits for nothing")
-        case (.running(let isPaused), let isSuspended):
-            expect(isPaused == (isSuspended || isBacklogged), "paused \(isPaused) against the wish")
+        switch (work, suspensions > 0) {
+        case (.ready, true), (.waiting, true): expect(!hasPlace, "a suspended task keeps a place")
+        case (.queued, true): expect(false, "a suspended task waits for a place")
+        case (.ready, false): expect(false, "a resumed task waits for nothing")
+        case (.transferring(let isPaused, let isHeld), let isSuspended):
+            expect(isPaused == (isSuspended || isBacklogged || isHeld), "paused \(isPaused) against the wish")
+        case (.waiting, false), (.queued, false), (.encoding, _), (.over, _): break
         }
     }
 
@@ -145,11 +191,11 @@ private struct SimulatedLoop {
             mustLook = machine.setBacklogged(false) || mustLook
         }
         settle()
-        if isQueued, machine.admit() {
-            isQueued = false
-            transfer = .running(isPaused: false)
+        for _ in 0..<50 where !isTransferring {
+            goOn()
+            settle()
         }
-        if transfer != .none, machine.finish() { end() }
+        if isTransferring, machine.finish() { end() }
         if outcomes > 0, completions == 0 {
             _ = machine.complete()
             completions += 1

@@ -2,337 +2,411 @@ import Testing
 
 @testable import CurlNetworking
 
-@Suite("A task's state machine")
-struct TaskStateMachineTests {
-    typealias Stage = TaskStateMachine.Stage
-    typealias Command = TaskStateMachine.Command
+/// A machine, and a loop that does at once what it says.
+private struct ObedientLoop {
+    var machine = TaskStateMachine()
+    var activity = TaskStateMachine.Activity.ready
 
-    /// A machine that has come to `stage` in the usual way, not suspended but where it is parked.
-    static func machine(in stage: Stage) -> TaskStateMachine {
-        var machine = TaskStateMachine()
-        if stage == .parked { return machine }
-        _ = machine.resume()
-        _ = machine.next()
-        if stage == .queued { return machine }
-        _ = machine.admit()
-        if stage == .loading(isPaused: false) { return machine }
-        if stage == .loading(isPaused: true) {
-            _ = machine.suspend()
-            _ = machine.next()
-            return machine
+    /// The machine's commands, which are carried out.
+    mutating func commands() -> [TaskStateMachine.Command] {
+        var commands: [TaskStateMachine.Command] = []
+        while let command = machine.next(activity), commands.count < 10 {
+            commands.append(command)
+            switch (command, activity) {
+            case (.advance, _): activity = .queued
+            case (.leavePlace, _): activity = .ready
+            case (.setPaused(let isPaused), .transferring(_, let isHeld)):
+                activity = .transferring(isPaused: isPaused, isHeld: isHeld)
+            case (.setPaused, _), (.cancel, _): activity = .busy
+            }
         }
-        _ = machine.finish()
-        if stage == .completed { _ = machine.complete() }
-        return machine
-    }
-
-    static let allStages: [Stage] = [
-        .parked, .queued, .loading(isPaused: false), .loading(isPaused: true), .finished, .completed,
-    ]
-
-    static func commands(_ machine: inout TaskStateMachine) -> [Command] {
-        var commands: [Command] = []
-        while let command = machine.next(), commands.count < 10 { commands.append(command) }
         return commands
     }
 
-    @Test("The usual way leads to every stage", arguments: allStages)
-    func stages(stage: Stage) {
-        var machine = Self.machine(in: stage)
-        #expect(machine.stage == stage)
-        #expect(Self.commands(&machine) == [], "nothing is left to do")
+    /// The task's turn has come. False if it isn't wanted.
+    mutating func begin() -> Bool {
+        let begins = machine.mayBegin
+        activity = begins ? .running : .ready
+        return begins
+    }
+}
+
+extension TaskStateMachine.Activity {
+    fileprivate static let ready = Self.preparing(isReady: true, hasPlace: false)
+    /// Waits for a place at a host.
+    fileprivate static let queued = Self.preparing(isReady: false, hasPlace: true)
+    fileprivate static let running = Self.transferring(isPaused: false, isHeld: false)
+    fileprivate static let paused = Self.transferring(isPaused: true, isHeld: false)
+}
+
+@Suite("A task's state machine")
+struct TaskStateMachineTests {
+    typealias Activity = TaskStateMachine.Activity
+    typealias Command = TaskStateMachine.Command
+    typealias Stage = TaskStateMachine.Stage
+
+    /// How far a task has come in the usual way.
+    enum Point: CaseIterable {
+        /// Not resumed yet.
+        case new
+        case queued
+        case transferring
+        /// Suspended during its transfer.
+        case paused
+        case finished
+        case completed
+
+        var stage: Stage {
+            switch self {
+            case .new, .queued, .transferring, .paused: .working
+            case .finished: .finished
+            case .completed: .completed
+            }
+        }
+
+        var activity: Activity {
+            switch self {
+            case .new: .ready
+            case .queued: .queued
+            case .transferring: .running
+            case .paused: .paused
+            case .finished, .completed: .busy
+            }
+        }
     }
 
-    // MARK: - Every wish in every stage
+    private static func loop(at point: Point) -> ObedientLoop {
+        var loop = ObedientLoop()
+        if point == .new { return loop }
+        _ = loop.machine.resume()
+        _ = loop.commands()
+        if point == .queued { return loop }
+        _ = loop.begin()
+        if point == .transferring { return loop }
+        if point == .paused {
+            _ = loop.machine.suspend()
+            _ = loop.commands()
+            return loop
+        }
+        _ = loop.machine.finish()
+        loop.activity = .busy
+        if point == .completed { _ = loop.machine.complete() }
+        return loop
+    }
+
+    @Test("The usual way leads to every point", arguments: Point.allCases)
+    func points(point: Point) {
+        var loop = Self.loop(at: point)
+        #expect(loop.machine.stage == point.stage)
+        #expect(loop.activity == point.activity)
+        #expect(loop.commands() == [], "nothing is left to do")
+    }
+
+    // MARK: - Every wish at every point
 
     struct Case: Sendable, CustomTestStringConvertible {
-        var stage: Stage
+        var point: Point
         var needsLoop: Bool
         var commands: [Command]
-        var after: Stage
+        var after: Activity
 
-        init(_ stage: Stage, _ needsLoop: Bool, _ commands: [Command], _ after: Stage) {
-            self.stage = stage
+        init(_ point: Point, _ needsLoop: Bool, _ commands: [Command], _ after: Activity) {
+            self.point = point
             self.needsLoop = needsLoop
             self.commands = commands
             self.after = after
         }
 
-        var testDescription: String { "\(stage)" }
+        var testDescription: String { "\(point)" }
     }
 
     static let resuming = [
-        Case(.parked, true, [.enterQueue], .queued),
+        Case(.new, true, [.advance], .queued),
         Case(.queued, false, [], .queued),
-        Case(.loading(isPaused: false), false, [], .loading(isPaused: false)),
-        Case(.loading(isPaused: true), true, [.setPaused(false)], .loading(isPaused: false)),
-        Case(.finished, false, [], .finished),
-        Case(.completed, false, [], .completed),
+        Case(.transferring, false, [], .running),
+        Case(.paused, true, [.setPaused(false)], .running),
+        Case(.finished, false, [], .busy),
+        Case(.completed, false, [], .busy),
     ]
 
-    @Test("resume() in every stage", arguments: resuming)
+    @Test("resume() at every point", arguments: resuming)
     func resume(expected: Case) {
-        var machine = Self.machine(in: expected.stage)
-        #expect(machine.resume() == expected.needsLoop)
-        #expect(Self.commands(&machine) == expected.commands)
-        #expect(machine.stage == expected.after)
+        var loop = Self.loop(at: expected.point)
+        #expect(loop.machine.resume() == expected.needsLoop)
+        #expect(loop.commands() == expected.commands)
+        #expect(loop.activity == expected.after)
+        #expect(loop.machine.stage == expected.point.stage)
     }
 
     static let suspending = [
-        Case(.parked, false, [], .parked),
-        Case(.queued, true, [.leaveQueue], .parked),
-        Case(.loading(isPaused: false), true, [.setPaused(true)], .loading(isPaused: true)),
-        Case(.loading(isPaused: true), false, [], .loading(isPaused: true)),
-        Case(.finished, false, [], .finished),
-        Case(.completed, false, [], .completed),
+        Case(.new, false, [], .ready),
+        Case(.queued, true, [.leavePlace], .ready),
+        Case(.transferring, true, [.setPaused(true)], .paused),
+        Case(.paused, false, [], .paused),
+        Case(.finished, false, [], .busy),
+        Case(.completed, false, [], .busy),
     ]
 
-    @Test("suspend() in every stage", arguments: suspending)
+    @Test("suspend() at every point", arguments: suspending)
     func suspend(expected: Case) {
-        var machine = Self.machine(in: expected.stage)
-        #expect(machine.suspend() == expected.needsLoop)
-        #expect(Self.commands(&machine) == expected.commands)
-        #expect(machine.stage == expected.after)
+        var loop = Self.loop(at: expected.point)
+        #expect(loop.machine.suspend() == expected.needsLoop)
+        #expect(loop.commands() == expected.commands)
+        #expect(loop.activity == expected.after)
+        #expect(loop.machine.stage == expected.point.stage)
     }
 
-    @Test("cancel() ends every task that has not completed", arguments: allStages)
-    func cancel(stage: Stage) {
+    @Test("cancel() ends every task that has not completed", arguments: Point.allCases)
+    func cancel(point: Point) {
         for kind in [TaskStateMachine.Cancellation.discardingBody, .keepingPartialFile] {
-            var machine = Self.machine(in: stage)
-            #expect(machine.cancel(kind) == (stage != .completed))
-            switch stage {
-            case .parked, .queued, .loading:
-                #expect(Self.commands(&machine) == [.cancel(kind)])
-                #expect(machine.stage == .finished)
-                #expect(machine.publicState == .canceling)
-            case .finished, .completed:
-                #expect(Self.commands(&machine) == [])
-                #expect(machine.stage == stage)
+            var loop = Self.loop(at: point)
+            #expect(loop.machine.cancel(kind) == (point != .completed))
+            if point.stage == .working {
+                #expect(loop.commands() == [.cancel(kind)])
+                #expect(loop.machine.stage == .finished)
+                #expect(loop.machine.publicState == .canceling)
+            } else {
+                #expect(loop.commands() == [])
+                #expect(loop.machine.stage == point.stage)
             }
         }
     }
 
     static let fallingBehind = [
-        Case(.parked, false, [], .parked),
-        Case(.queued, false, [], .queued),
-        Case(.loading(isPaused: false), true, [.setPaused(true)], .loading(isPaused: true)),
-        Case(.loading(isPaused: true), true, [], .loading(isPaused: true)),
-        Case(.finished, false, [], .finished),
-        Case(.completed, false, [], .completed),
+        Case(.new, true, [], .ready),
+        Case(.queued, true, [], .queued),
+        Case(.transferring, true, [.setPaused(true)], .paused),
+        Case(.paused, true, [], .paused),
+        Case(.finished, false, [], .busy),
+        Case(.completed, false, [], .busy),
     ]
 
     @Test("A consumer that falls behind pauses a running transfer only", arguments: fallingBehind)
     func backlog(expected: Case) {
-        var machine = Self.machine(in: expected.stage)
-        #expect(machine.setBacklogged(true) == expected.needsLoop)
-        #expect(Self.commands(&machine) == expected.commands)
-        #expect(machine.stage == expected.after)
-        #expect(machine.setBacklogged(true) == false, "it is no news")
+        var loop = Self.loop(at: expected.point)
+        #expect(loop.machine.setBacklogged(true) == expected.needsLoop)
+        #expect(loop.commands() == expected.commands)
+        #expect(loop.activity == expected.after)
+        #expect(loop.machine.stage == expected.point.stage)
+        #expect(loop.machine.setBacklogged(true) == false, "it is no news")
     }
 
-    // MARK: - What happens on the loop, in every stage
+    // MARK: - What happens on the loop, at every point
 
-    @Test("Only a queued task can be admitted", arguments: allStages)
-    func admit(stage: Stage) {
-        var machine = Self.machine(in: stage)
-        #expect(machine.admit() == (stage == .queued))
-        #expect(machine.stage == (stage == .queued ? .loading(isPaused: false) : stage))
+    @Test("A transfer may begin unless the task is suspended, cancelled or over", arguments: Point.allCases)
+    func mayBegin(point: Point) {
+        var machine = Self.loop(at: point).machine
+        #expect(machine.mayBegin == (point == .queued || point == .transferring))
+        _ = machine.cancel(.discardingBody)
+        #expect(!machine.mayBegin)
     }
 
-    @Test("Only a loading task goes back to the queue", arguments: allStages)
-    func requeue(stage: Stage) {
-        var machine = Self.machine(in: stage)
-        machine.requeue()
-        switch stage {
-        case .loading(let isPaused):
-            #expect(machine.stage == .parked)
-            #expect(Self.commands(&machine) == (isPaused ? [] : [.enterQueue]))
-        case .parked, .queued, .finished, .completed:
-            #expect(machine.stage == stage)
+    @Test("A task whose transfer is followed by another goes on, or gives up its place", arguments: Point.allCases)
+    func next(point: Point) {
+        for hasPlace in [false, true] {
+            var loop = Self.loop(at: point)
+            loop.activity = .preparing(isReady: true, hasPlace: hasPlace)
+            switch point {
+            case .queued, .transferring: #expect(loop.commands() == [.advance])
+            case .new, .paused: #expect(loop.commands() == (hasPlace ? [.leavePlace] : []))
+            case .finished, .completed: #expect(loop.commands() == [])
+            }
         }
     }
 
-    @Test("A task finishes once", arguments: allStages)
-    func finish(stage: Stage) {
-        var machine = Self.machine(in: stage)
-        let isFirst = stage != .finished && stage != .completed
-        #expect(machine.finish() == isFirst)
-        #expect(machine.finish() == false)
-        #expect(machine.stage == (stage == .completed ? .completed : .finished))
-        #expect(Self.commands(&machine) == [])
-    }
-
-    @Test("A transfer that pauses by itself is continued when nobody wants it paused", arguments: allStages)
-    func pausedByItself(stage: Stage) {
-        var machine = Self.machine(in: stage)
-        machine.paused()
-        #expect(Self.commands(&machine) == (stage == .loading(isPaused: false) ? [.setPaused(false)] : []))
-        #expect(machine.stage == stage)
-    }
-
-    @Test("A pause that failed is asked for again", arguments: allStages)
-    func pauseFailed(stage: Stage) {
-        var machine = Self.machine(in: stage)
-        if stage == .loading(isPaused: true) {
-            machine.pauseFailed()
-            #expect(machine.stage == .loading(isPaused: false))
-            #expect(Self.commands(&machine) == [.setPaused(true)])
-        } else if stage == .loading(isPaused: false) {
-            machine.pauseFailed()
-            #expect(Self.commands(&machine) == [.setPaused(false)], "it was to continue, and did not")
-        } else {
-            machine.pauseFailed()
-            #expect(machine.stage == stage)
+    @Test("A task that waits for a step is left alone, and gives up its place when it is suspended")
+    func waiting() {
+        var machine = Self.loop(at: .transferring).machine
+        for hasPlace in [false, true] {
+            let activity = Activity.preparing(isReady: false, hasPlace: hasPlace)
+            #expect(machine.next(activity) == nil)
+            _ = machine.suspend()
+            #expect(machine.next(activity) == (hasPlace ? .leavePlace : nil))
+            _ = machine.resume()
         }
+    }
+
+    @Test("A task that is busy can only be cancelled")
+    func busy() {
+        var machine = Self.loop(at: .transferring).machine
+        #expect(machine.suspend() == true)
+        #expect(machine.next(.busy) == nil)
+        #expect(machine.setBacklogged(true) == true)
+        #expect(machine.next(.busy) == nil)
+        #expect(machine.cancel(.discardingBody) == true)
+        #expect(machine.next(.busy) == .cancel(.discardingBody))
+    }
+
+    @Test("A task finishes once", arguments: Point.allCases)
+    func finish(point: Point) {
+        var loop = Self.loop(at: point)
+        #expect(loop.machine.finish() == (point.stage == .working))
+        #expect(loop.machine.finish() == false)
+        #expect(loop.machine.stage == (point == .completed ? .completed : .finished))
+        #expect(loop.commands() == [])
+    }
+
+    @Test("A transfer that pauses by itself is continued when nobody wants it paused", arguments: Point.allCases)
+    func pausedByItself(point: Point) {
+        var loop = Self.loop(at: point)
+        if point == .transferring { loop.activity = .paused }
+        #expect(loop.commands() == (point == .transferring ? [.setPaused(false)] : []))
+        #expect(loop.activity == point.activity)
+    }
+
+    @Test("A pause that failed is asked for again")
+    func pauseFailed() {
+        var machine = Self.loop(at: .transferring).machine
+        for _ in 0..<2 { #expect(machine.next(.paused) == .setPaused(false), "it was to continue, and did not") }
+        _ = machine.suspend()
+        for _ in 0..<2 { #expect(machine.next(.running) == .setPaused(true)) }
     }
 
     // MARK: - Suspending
 
     @Test("As many resumes as suspends set a task going, and not one fewer")
     func nestedSuspends() {
-        var machine = TaskStateMachine()
-        #expect(machine.isSuspended)
-        #expect(!machine.wasResumed)
-        for _ in 0..<3 { #expect(machine.suspend() == false) }
+        var loop = ObedientLoop()
+        #expect(loop.machine.isSuspended)
+        #expect(!loop.machine.wasResumed)
+        for _ in 0..<3 { #expect(loop.machine.suspend() == false) }
         for _ in 0..<3 {
-            #expect(machine.resume() == false)
-            #expect(Self.commands(&machine) == [])
-            #expect(!machine.wasResumed)
+            #expect(loop.machine.resume() == false)
+            #expect(loop.commands() == [])
+            #expect(!loop.machine.wasResumed)
         }
-        #expect(machine.resume() == true)
-        #expect(machine.wasResumed)
-        #expect(Self.commands(&machine) == [.enterQueue])
+        #expect(loop.machine.resume() == true)
+        #expect(loop.machine.wasResumed)
+        #expect(loop.commands() == [.advance])
     }
 
     @Test("More resumes than suspends are not saved up")
     func surplusResumes() {
-        var machine = Self.machine(in: .loading(isPaused: false))
-        for _ in 0..<5 { #expect(machine.resume() == false) }
-        #expect(machine.suspend() == true)
-        #expect(machine.isSuspended)
-        #expect(Self.commands(&machine) == [.setPaused(true)])
+        var loop = Self.loop(at: .transferring)
+        for _ in 0..<5 { #expect(loop.machine.resume() == false) }
+        #expect(loop.machine.suspend() == true)
+        #expect(loop.machine.isSuspended)
+        #expect(loop.commands() == [.setPaused(true)])
     }
 
     @Test("What was suspended and resumed before the loop looked needs nothing done")
     func quickChange() {
-        var machine = Self.machine(in: .loading(isPaused: false))
-        #expect(machine.suspend() == true)
-        #expect(machine.resume() == true)
-        #expect(Self.commands(&machine) == [])
+        var loop = Self.loop(at: .transferring)
+        #expect(loop.machine.suspend() == true)
+        #expect(loop.machine.resume() == true)
+        #expect(loop.commands() == [])
     }
 
     @Test("A transfer goes on when it is neither suspended nor backlogged, and not before")
     func pauseHasTwoReasons() {
-        var machine = Self.machine(in: .loading(isPaused: false))
-        #expect(machine.setBacklogged(true) == true)
-        #expect(Self.commands(&machine) == [.setPaused(true)])
-        #expect(machine.suspend() == true)
-        #expect(Self.commands(&machine) == [])
-        #expect(machine.setBacklogged(false) == true)
-        #expect(Self.commands(&machine) == [])
-        #expect(machine.resume() == true)
-        #expect(Self.commands(&machine) == [.setPaused(false)])
+        var loop = Self.loop(at: .transferring)
+        #expect(loop.machine.setBacklogged(true) == true)
+        #expect(loop.commands() == [.setPaused(true)])
+        #expect(loop.machine.suspend() == true)
+        #expect(loop.commands() == [])
+        #expect(loop.machine.setBacklogged(false) == true)
+        #expect(loop.commands() == [])
+        #expect(loop.machine.resume() == true)
+        #expect(loop.commands() == [.setPaused(false)])
     }
 
-    @Test("A transfer whose response waits for a decision is paused, and doesn't time out, until it is made")
+    @Test("A transfer whose response waits for a decision is paused until it is made")
     func held() {
-        var machine = Self.machine(in: .loading(isPaused: false))
-        machine.setHeld(true)
-        #expect(!machine.mayTimeOut)
-        #expect(Self.commands(&machine) == [.setPaused(true)])
-        #expect(machine.suspend() == true)
-        machine.setHeld(false)
-        #expect(Self.commands(&machine) == [])
-        #expect(machine.resume() == true)
-        #expect(Self.commands(&machine) == [.setPaused(false)])
-        #expect(machine.mayTimeOut)
+        var loop = Self.loop(at: .transferring)
+        loop.activity = .transferring(isPaused: false, isHeld: true)
+        #expect(loop.commands() == [.setPaused(true)])
+        #expect(loop.machine.suspend() == true)
+        loop.activity = .paused
+        #expect(loop.commands() == [])
+        #expect(loop.machine.resume() == true)
+        #expect(loop.commands() == [.setPaused(false)])
     }
 
     @Test("A task suspended after a place was found for it does not start, and asks for another once resumed")
     func admissionAfterSuspension() {
-        var machine = Self.machine(in: .queued)
-        #expect(machine.suspend() == true)
-        #expect(machine.admit() == false)
+        var loop = Self.loop(at: .queued)
+        #expect(loop.machine.suspend() == true)
+        #expect(loop.begin() == false)
         // Whoever gave the place has taken it back: even if the loop looks only now, the task must ask anew.
-        #expect(machine.resume() == true)
-        #expect(Self.commands(&machine).last == .enterQueue)
-        #expect(machine.admit() == true)
+        #expect(loop.machine.resume() == true)
+        #expect(loop.commands().last == .advance)
+        #expect(loop.begin() == true)
     }
 
     @Test("A suspended task leaves the queue and comes back to it")
     func queueing() {
-        var machine = Self.machine(in: .queued)
-        #expect(machine.suspend() == true)
-        #expect(Self.commands(&machine) == [.leaveQueue])
-        #expect(machine.admit() == false)
-        #expect(machine.resume() == true)
-        #expect(Self.commands(&machine) == [.enterQueue])
-        #expect(machine.admit() == true)
+        var loop = Self.loop(at: .queued)
+        #expect(loop.machine.suspend() == true)
+        #expect(loop.commands() == [.leavePlace])
+        #expect(loop.begin() == false)
+        #expect(loop.machine.resume() == true)
+        #expect(loop.commands() == [.advance])
+        #expect(loop.begin() == true)
     }
 
     // MARK: - Cancelling
 
     @Test("Nothing changes a cancelled task's mind")
     func cancelWins() {
-        var machine = Self.machine(in: .queued)
-        #expect(machine.cancel(.keepingPartialFile) == true)
-        #expect(machine.cancel(.discardingBody) == false, "the first cancellation counts")
-        #expect(machine.resume() == false)
-        #expect(machine.suspend() == false)
-        #expect(machine.admit() == false)
-        #expect(Self.commands(&machine) == [.cancel(.keepingPartialFile)])
-        #expect(machine.finish() == false)
-        #expect(machine.complete() == true)
+        var loop = Self.loop(at: .queued)
+        #expect(loop.machine.cancel(.keepingPartialFile) == true)
+        #expect(loop.machine.cancel(.discardingBody) == false, "the first cancellation counts")
+        #expect(loop.machine.resume() == false)
+        #expect(loop.machine.suspend() == false)
+        #expect(loop.begin() == false)
+        #expect(loop.commands() == [.cancel(.keepingPartialFile)])
+        #expect(loop.machine.finish() == false)
+        #expect(loop.machine.complete() == true)
     }
 
     @Test("A cancelled transfer that wants to go elsewhere ends instead")
     func cancelDuringRedirect() {
-        var machine = Self.machine(in: .loading(isPaused: false))
-        #expect(machine.cancel(.discardingBody) == true)
-        machine.requeue()
-        #expect(Self.commands(&machine) == [.cancel(.discardingBody)])
+        var loop = Self.loop(at: .transferring)
+        #expect(loop.machine.cancel(.discardingBody) == true)
+        loop.activity = .ready
+        #expect(loop.commands() == [.cancel(.discardingBody)])
     }
 
     @Test("Cancelling between the end and its delivery takes the success back, and not after it")
     func lateCancel() {
-        var machine = Self.machine(in: .finished)
-        #expect(machine.cancel(.discardingBody) == true)
-        #expect(Self.commands(&machine) == [])
-        #expect(machine.publicState == .canceling)
-        #expect(machine.complete() == true)
-        #expect(machine.publicState == .completed)
+        var loop = Self.loop(at: .finished)
+        #expect(loop.machine.cancel(.discardingBody) == true)
+        #expect(loop.commands() == [])
+        #expect(loop.machine.publicState == .canceling)
+        #expect(loop.machine.complete() == true)
+        #expect(loop.machine.publicState == .completed)
 
-        var other = Self.machine(in: .finished)
-        #expect(other.complete() == false)
-        #expect(other.cancel(.discardingBody) == false)
-        #expect(other.cancellation == nil)
+        var other = Self.loop(at: .finished)
+        #expect(other.machine.complete() == false)
+        #expect(other.machine.cancel(.discardingBody) == false)
+        #expect(other.machine.cancellation == nil)
     }
 
     // MARK: - What the public sees
 
     @Test("The public state follows the wishes at once, whatever the loop has done so far")
     func publicState() {
-        var machine = TaskStateMachine()
-        #expect(machine.publicState == .suspended)
-        _ = machine.resume()
-        #expect(machine.publicState == .running)
-        _ = Self.commands(&machine)
-        #expect(machine.publicState == .running)
-        _ = machine.admit()
-        _ = machine.suspend()
-        #expect(machine.publicState == .suspended)
-        _ = machine.resume()
-        #expect(machine.publicState == .running)
-        _ = machine.setBacklogged(true)
-        #expect(machine.publicState == .running, "a pause of ours is none of the owner's")
-        _ = machine.finish()
-        #expect(machine.publicState == .running)
-        _ = machine.suspend()
-        #expect(machine.publicState == .suspended)
-        _ = machine.resume()
-        _ = machine.cancel(.discardingBody)
-        #expect(machine.publicState == .canceling)
-        _ = machine.complete()
-        #expect(machine.publicState == .completed)
+        var loop = ObedientLoop()
+        #expect(loop.machine.publicState == .suspended)
+        _ = loop.machine.resume()
+        #expect(loop.machine.publicState == .running)
+        _ = loop.commands()
+        #expect(loop.machine.publicState == .running)
+        _ = loop.begin()
+        _ = loop.machine.suspend()
+        #expect(loop.machine.publicState == .suspended)
+        _ = loop.machine.resume()
+        #expect(loop.machine.publicState == .running)
+        _ = loop.machine.setBacklogged(true)
+        #expect(loop.machine.publicState == .running, "a pause of ours is none of the owner's")
+        _ = loop.machine.finish()
+        #expect(loop.machine.publicState == .running)
+        _ = loop.machine.suspend()
+        #expect(loop.machine.publicState == .suspended)
+        _ = loop.machine.resume()
+        _ = loop.machine.cancel(.discardingBody)
+        #expect(loop.machine.publicState == .canceling)
+        _ = loop.machine.complete()
+        #expect(loop.machine.publicState == .completed)
     }
 }

@@ -8,8 +8,8 @@ struct ChannelOpening {
         let options: ChannelOptions
         let hooks: TransferHooks?
         let multi: Multi
-        /// nil if nobody wants metrics.
-        let throughProxy: Bool?
+        /// nil if they aren't wanted.
+        let metrics: HopMetrics?
     }
 
     private let url: URL?

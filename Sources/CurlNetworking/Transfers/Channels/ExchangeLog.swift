@@ -3,19 +3,16 @@ import Foundation
 
 /// The metrics of a request and its response on a channel, since libcurl knows only the connection. Loop only.
 struct ExchangeLog {
-    /// nil if nobody wants any.
+    /// nil if they aren't wanted.
     private(set) var metrics: HopMetrics?
     private let begin: MonotonicTime
     private var sent: MonotonicTime?
     private var answered: MonotonicTime?
     private var headSizes = (request: 0, response: 0)
 
-    /// - Parameter throughProxy: nil if nobody wants metrics.
-    init(_ request: URLRequest, throughProxy: Bool?, at now: MonotonicTime) {
+    init(_ metrics: HopMetrics?, at now: MonotonicTime) {
+        self.metrics = metrics
         begin = now
-        guard let throughProxy else { return }
-        metrics = HopMetrics(request)
-        metrics?.isProxyConnection = throughProxy
     }
 
     mutating func opened(_ channel: Channel, requestHeadSize: Int, at now: MonotonicTime) {

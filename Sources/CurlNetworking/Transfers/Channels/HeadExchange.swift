@@ -20,7 +20,7 @@ final class HeadExchange {
         self.loop = loop
         opening = ChannelOpening(order, to: request.url)
         activity = loop.now
-        log = ExchangeLog(request, throughProxy: order.throughProxy, at: loop.now)
+        log = ExchangeLog(order.metrics, at: loop.now)
     }
 
     /// The head of the response; nil while it is incomplete.
@@ -104,7 +104,7 @@ final class HeadExchange {
         if let channel { log.settle(channel, at: loop.now) }
     }
 
-    /// The channel, for whoever speaks on it from now on.
+    /// The channel, which belongs to the caller from now on.
     func takeChannel() -> Channel? {
         settleMetrics()
         return channel.take()

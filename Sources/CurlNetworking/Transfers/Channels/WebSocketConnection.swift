@@ -14,10 +14,10 @@ final class WebSocketConnection {
     private unowned let owner: any WebSocketConnectionOwner
     private let loop: EventLoop
 
-    // Receiving
-    private var assembler: WebSocketAssembler
+    // Receiving. Each message looks at these several times: unchecked, that saves 4 % of an echo's instructions.
+    @exclusivity(unchecked) private var assembler: WebSocketAssembler
     /// Bytes that have arrived, and can't be parsed before the program has taken some messages.
-    private var rest: [UInt8] = []
+    @exclusivity(unchecked) private var rest: [UInt8] = []
 
     // Sending
     private var encoder: WebSocketEncoder
@@ -62,7 +62,7 @@ final class WebSocketConnection {
         self.exchange = exchange
         self.owner = owner
         self.loop = loop
-        closeHandshake = WebSocketCloseHandshake(patience: closeTimeout, lingering: .seconds(1))
+        closeHandshake = WebSocketCloseHandshake(closeTimeout: closeTimeout, disconnectTimeout: .seconds(1))
         rest = bytes
         let inflater = compression.flatMap {
             MessageInflater(windowBits: $0.serverWindowBits, forgets: $0.serverForgets)
@@ -142,12 +142,15 @@ final class WebSocketConnection {
     /// Reads frames until the program has enough. Returns how many bytes are left.
     private func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) -> Int {
         var input = bytes
-        assembler.maximumMessageSize = exchange.maximumMessageSize
+        let intake = exchange.intake
+        assembler.maximumMessageSize = intake.maximumMessageSize
+        var hasEnough = isLast ? intake.isOverfull : intake.isFull
         do throws(WebSocketViolation) {
             while closeHandshake.isReceiving {
-                guard !hasEnough(isLast: isLast) else { return input.count }
+                guard !hasEnough else { return input.count }
                 guard let event = try assembler.next(&input) else { return 0 }
                 act(on: event)
+                hasEnough = self.hasEnough(isLast: isLast)
             }
             // After our close frame messages no longer count (§5.5.1), and after the server's nothing does.
             assembler.skipMessages()

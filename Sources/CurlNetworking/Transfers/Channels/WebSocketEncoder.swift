@@ -16,10 +16,7 @@ struct WebSocketEncoder {
         /// Its first frame has been written.
         var hasBegun = false
 
-        var opcode: WebSocketFrameHeader.Opcode {
-            if hasBegun { return .continuation }
-            return if case .text = content { .text } else { .binary }
-        }
+        var opcode: WebSocketFrameHeader.Opcode { hasBegun ? .continuation : content.opcode }
     }
 
     /// A larger message is split into several frames, with room for control frames between them. In bytes.
@@ -50,7 +47,7 @@ struct WebSocketEncoder {
     /// because zlib has failed.
     mutating func encodeMore(to channel: Channel) -> Int? {
         guard let message = message.take() else { return 0 }
-        return message.content.withBytes { bytes in
+        return message.content.withPayload { bytes in
             message.isCompressed ? compressMore(message, bytes, to: channel) : writeMore(message, bytes, to: channel)
         }
     }
@@ -108,16 +105,6 @@ struct WebSocketEncoder {
         let key = keys.next()
         channel.send(count: WebSocketFrameWriter.size(of: header)) {
             WebSocketFrameWriter.write(header, payload, mask: key, to: $0)
-        }
-    }
-}
-
-extension WebSocketMessage {
-    /// A text's bytes are those of UTF-8.
-    fileprivate func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        switch self {
-        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
-        case .binary(let data): data.withUnsafeBytes(body)
         }
     }
 }

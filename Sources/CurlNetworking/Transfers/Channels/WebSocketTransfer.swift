@@ -65,14 +65,15 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         heads.close()
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    var isPaused: Bool { heads.isPaused }
+
+    func setPaused(_ isPaused: Bool) {
         heads.setPaused(isPaused)
         switch state {
         case .open(let connection): connection.setPaused(isPaused)
         case .awaitingAnswer: heads.channel?.setReading(!isPaused)
         case .idle, .connecting, .answered, .over: break
         }
-        return true
     }
 
     /// An open web socket may be silent for as long as it likes.

@@ -26,7 +26,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private var easy: EasyHandle?
     private var nudge: Deadline?
     private var isDataFlowing = false
-    /// libcurl was told that nothing is sent while the task is suspended, and asks for more only when it is told to go on.
+    /// libcurl was told to send nothing while the task is suspended, and asks for more bytes only after it is told to resume.
     private var isSendingHeld = false
     private var isStopped = false
     private var sentBytes: Int64 = 0
@@ -70,11 +70,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         self.connections = connections
         self.loop = loop
         self.delegate = delegate
-        switch options.direction {
-        case .download(let offset): replies = FTPReplies(offset: offset)
-        case .attributes: replies = FTPReplies()
-        case .upload: replies = FTPReplies(comesAtEnd: true)
-        }
+        replies = FTPReplies(to: options)
     }
 
     // MARK: - The delegate's side
@@ -84,13 +80,14 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         connections.loop.submit { self.startTransfer() }
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    var isPaused: Bool { shared.withLock { $0.isPaused } }
+
+    func setPaused(_ isPaused: Bool) {
         lastActivity = loop.now
         if isPaused { wasPaused = true }
         shared.withLock { $0.isPaused = isPaused }
         connections.loop.submit { self.applyPause() }
         drain()
-        return true
     }
 
     func bodyBecameReadable() {
@@ -156,12 +153,10 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         }
     }
 
-    /// Called until data flows. If a server replies too quickly, libcurl before 8.7 takes the reply and then waits for no event, though it
-    /// has yet to open the data connection; and during the data connection's TLS handshake it watches that socket alone, although the next
-    /// reply comes over the control connection (https://github.com/curl/curl/pull/12913).
+    /// Makes libcurl look at its connections again and again until data flows: see `CurlQuirks.missesFTPEvents`.
     private func nudgeUntilDataFlows(after delay: Duration = .milliseconds(20)) {
         stopNudging()
-        guard let easy, !easy.isPaused, !isDataFlowing else { return }
+        guard connections.quirks.missesFTPEvents, let easy, !easy.isPaused, !isDataFlowing else { return }
         let deadline = Deadline { [unowned self] in
             multi?.runAll()
             if nudge != nil { nudgeUntilDataFlows(after: min(delay * 2, .seconds(1))) }
@@ -217,7 +212,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
 extension FTPTransfer: TransferHandler {
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        switch replies.consume(lines: headerLine) {
+        switch replies.consume(lines: headerLine, isProxys: easy?.speaksFTP == false) {
         case .incomplete: break
         case .complete(let head): post(.head(head))
         case .malformed, .unparsable:
@@ -269,9 +264,10 @@ extension FTPTransfer: TransferHandler {
     }
 
     func transferFinished(_ failure: TransferFailure?) {
+        if let failure, hasComeTooLate(failure) { return startAgain() }
         end()
         let isRefused = failure.map { Self.refusals.contains($0.code) } ?? false
-        var error = abortError ?? failure.map { URLError($0, url: request.url) }
+        var error = abortError ?? failure.map { URLError(named($0), url: request.url) }
         if failure == nil || isRefused, let head = replies.finish(isRefused: isRefused) {
             // Already reported by the head.
             error = nil
@@ -280,8 +276,40 @@ extension FTPTransfer: TransferHandler {
         post(.finished(error))
     }
 
+    /// Whether the server had given up the kept connection when the first command came. Then libcurl doesn't keep it any longer.
+    private func hasComeTooLate(_ failure: TransferFailure) -> Bool {
+        guard let easy, easy.usesKeptConnection, !replies.hasAnswer else { return false }
+        return replies.farewell != nil || [.sendError, .recvError].contains(failure.code)
+    }
+
+    /// On another connection. Nothing of a body has been sent.
+    private func startAgain() {
+        stopNudging()
+        easy = nil
+        replies = FTPReplies(to: options)
+        connections.loop.submit { self.startTransfer() }
+    }
+
+    /// libcurl calls it a time-out if the server ends the session.
+    private func named(_ failure: TransferFailure) -> TransferFailure {
+        guard failure.code == .operationTimedOut, let farewell = replies.farewell else { return failure }
+        var named = failure
+        (named.code, named.text) = (.recvError, "The server has ended the session: \(farewell)")
+        return named
+    }
+
     /// The server can't start in the middle of the file.
     private static let refusals: Set<CurlCode> = [.ftpCouldntUseRest, .badDownloadResume]
+}
+
+extension FTPReplies {
+    fileprivate init(to options: FTPOptions) {
+        switch options.direction {
+        case .download(let offset): self.init(offset: offset)
+        case .attributes: self.init()
+        case .upload: self.init(comesAtEnd: true)
+        }
+    }
 }
 
 extension FTPTransfer.Shared {

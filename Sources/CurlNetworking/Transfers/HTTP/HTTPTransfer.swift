@@ -32,14 +32,14 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let options: TransferOptions
         let hooks: TransferHooks?
         let multi: Multi
-        /// nil if metrics aren't wanted.
-        let throughProxy: Bool?
+        /// nil if they aren't wanted.
+        let metrics: HopMetrics?
 
-        init(options: consuming TransferOptions, hooks: TransferHooks?, multi: Multi, throughProxy: Bool?) {
+        init(options: consuming TransferOptions, hooks: TransferHooks?, multi: Multi, metrics: HopMetrics?) {
             self.options = options
             self.hooks = hooks
             self.multi = multi
-            self.throughProxy = throughProxy
+            self.metrics = metrics
         }
     }
 
@@ -60,19 +60,23 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// The response so far.
     private struct Receiving {
         var parser = HeadParser()
+        /// Without TLS; the program's own options may have brought that about.
+        var mayBePlainHTTP2 = false
+        /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
+        var step: ResponseHead?
         var head: ResponseHead?
         /// The head has arrived, on a connection that others may be waiting to share.
         var hasFreshAnswer = false
+        /// When that was, if metrics are wanted.
+        var answered: Date?
         var route = BodyRoute.discard
         /// Bytes of the decoded body, and how many of them the delegate received.
         var count: Int64 = 0
         var deliveredCount: Int64 = 0
         var discarding = Discarding()
-        /// libcurl was told to hold the body's bytes back.
-        var isPaused = false
     }
 
-    /// The reading of a body that nobody wants, for the sake of the connection.
+    /// The reading of a body that is dropped, to keep its connection.
     private struct Discarding {
         var count = 0
         /// When the rest is given up; nil while nothing of that is decided.
@@ -87,8 +91,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var count: Int64 = 0
         /// libcurl has received all of it.
         var isComplete: Bool
-        /// libcurl was told that there is nothing to send at the moment.
-        var isPaused = false
+        /// The delegate wants nothing sent at the moment, and libcurl has been told so since the last `transferSettled()`.
+        var wasRefused = false
 
         init(_ body: (any RequestBody)?) {
             self.body = body
@@ -117,10 +121,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         sending = Sending(body)
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
-        if let throughProxy = order.throughProxy {
-            metrics = HopMetrics(request)
-            metrics?.isProxyConnection = throughProxy
-        }
+        metrics = order.metrics
     }
 
     // MARK: - Transfer
@@ -131,6 +132,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         guard case .ordered(let order) = stage else { return }
         stage = .over
         circumstances.joinsPriorKnowledge = order.options.versionOverride == .joinsPriorKnowledge
+        receiving.mayBePlainHTTP2 = order.options.hasPriorKnowledge || order.hooks?.configure != nil
         if let scheme = order.options.connectionAuthentication {
             conversations[.server] = scheme == .ntlm ? .ntlm : .negotiate
         }
@@ -155,25 +157,22 @@ final class HTTPTransfer: Transfer, TransferHandler {
         endDecoding()
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    func setPaused(_ isPaused: Bool) {
         clock.last = loop.now
-        if isPaused { ending.wasPaused = true } else { receiving.isPaused = false }
+        if isPaused { ending.wasPaused = true }
         if let decoding, decoding.isBusy {
             self.isPaused = isPaused
             pauseForDecoding()
             if !isPaused { decoding.proceed() }
-            return true
+        } else if let easy, easy.setPaused(isPaused) {
+            self.isPaused = isPaused
         }
-        guard let easy, easy.setPaused(isPaused) else { return false }
-        self.isPaused = isPaused
-        return true
     }
 
     func proceed(to route: BodyRoute) {
         receiving.route = route
         if endIfUnwanted() { return }
-        guard receiving.isPaused, !isPaused else { return }
-        continueTransfer()
+        if !isPaused { continueTransfer() }
     }
 
     func bodyBecameReadable() {
@@ -208,8 +207,16 @@ final class HTTPTransfer: Transfer, TransferHandler {
         connection.establishment = .established(negotiated: negotiated)
     }
 
+    var isAnswered: Bool { receiving.head != nil }
+
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         circumstances.hasHeard = true
+        guard !claimsHTTP2(headerLine) else {
+            abortError = URLError(.badServerResponse, request.url, "The response claims to be HTTP/2, and isn't.")
+            return .abort
+        }
+        // No trailer begins like that.
+        if receiving.head != nil, headerLine.starts(with: "HTTP/".utf8) { return receivedAnotherHead() }
         let event = receiving.parser.consume(lines: headerLine)
         if !receiving.parser.informational.isEmpty {
             for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
@@ -220,26 +227,52 @@ final class HTTPTransfer: Transfer, TransferHandler {
         case .incomplete:
             return .accepted
         case .malformed:
-            abortError = .invalidHead(request.url)
+            if receiving.head == nil {
+                abortError = .invalidHead(request.url)
+            } else if isWanted {
+                abortError = .largeTrailers(request.url)
+            }
             return .abort
         case .unparsable:
             abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
             return .abort
         case .complete(let head):
             guard conversations.isEmpty || !AuthenticationOffer.isHandshake(head, of: conversations) else {
-                receiving.parser = HeadParser()
+                (receiving.parser, receiving.step) = (HeadParser(), head)
                 return .accepted
             }
+            receiving.step = nil
             return received(head)
         }
+    }
+
+    /// Whether it is the status line of a response over HTTP/1.1, which libcurl takes for HTTP/2: it then sends other requests on the
+    /// connection at the same time, or never uses it again.
+    private func claimsHTTP2(_ line: UnsafeRawBufferPointer) -> Bool {
+        // Asked about every line, and few begin so.
+        guard line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/2".utf8), let easy else { return false }
+        if easy.tlsSession != nil { return easy.negotiatedProtocol != "h2" }
+        return !receiving.mayBePlainHTTP2 && request.url.flatMap(Scheme.init)?.isSecure == false
+    }
+
+    /// The server has broken off its response, and libcurl has sent the request again, which versions before 7.80 can't be kept from: what
+    /// follows would be taken for the rest of the first response.
+    private func receivedAnotherHead() -> ReceiveVerdict {
+        if case .discard = receiving.route { return .abort }
+        abortError = URLError(.brokenOff, url: request.url)
+        return .abort
     }
 
     private func received(_ head: ResponseHead) -> ReceiveVerdict {
         receiving.head = head
         connection.answeredVersion = head.version
         receiving.hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
+        if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) { multi.closeConnection(after: easy) }
         // Later the transfer may have no connection to ask.
-        if metrics != nil { metrics?.tls = easy?.tlsSession }
+        if metrics != nil {
+            metrics?.tls = easy?.tlsSession
+            receiving.answered = Date()
+        }
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
             let isLeftCoded = !decodesContent && head.isContentCoded
@@ -253,6 +286,13 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
+    /// Whether a response comes in place of the 100 for which the body waits. The server may go on waiting for the body, and would take the
+    /// next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is kept from sending the request again.
+    private func leavesBodyUnsent(_ head: ResponseHead) -> Bool {
+        sending.hasContent && sending.count == 0 && head.status != 417
+            && request.value(forHTTPHeaderField: "Expect") != nil
+    }
+
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         guard tunnel?.consume(lines: tunnelHeaderLine) == false else { return .accepted }
         abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
@@ -260,6 +300,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        // libcurl keeps the bodies of steps to itself.
+        if let last = receiving.step.take(), case .abort = received(last) { return .abort }
         switch receiving.route {
         case .deliver:
             do throws(URLError) {
@@ -267,10 +309,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
                     try deliver(bytes)
                     return .accepted
                 }
-                guard !decoding.isFull else {
-                    receiving.isPaused = true
-                    return .pause
-                }
+                guard !decoding.isFull else { return .pause }
                 try decoding.receive(bytes)
                 return .accepted
             } catch {
@@ -282,7 +321,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
             receiving.discarding.count += bytes.count
             return receiving.discarding.count > UnwantedBody.maximumLength ? .abort : .accepted
         case .hold:
-            receiving.isPaused = true
             return .pause
         }
     }
@@ -305,7 +343,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         guard let body = sending.body else { return .bytes(0) }
         guard delegate.transferMaySend(self) else {
-            sending.isPaused = true
+            sending.wasRefused = true
             return .pause
         }
         do throws(URLError) {
@@ -338,10 +376,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
         }
         pauseForDecoding()
-        if sending.isPaused {
-            sending.isPaused = false
-            _ = setPaused(true)
-            delegate.transferPaused(self)
+        if sending.wasRefused {
+            sending.wasRefused = false
+            setPaused(true)
+            // Even if libcurl couldn't pause the rest, it asks for nothing to send until it is told to continue.
+            isPaused = true
         }
         if !endIfUnwanted() { delegate.transferSettled(self) }
     }
@@ -372,11 +411,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
     // MARK: - The end
 
     func transferFinished(_ failure: TransferFailure?) {
+        if failure == nil, let last = receiving.step.take() { _ = received(last) }
         settleMetrics()
         if abortError == nil, let failure {
             circumstances.hasHead = receiving.head != nil
             if ReplayPolicy.isLossOfKeptConnection(failure, circumstances) {
-                ending.loss = ReplayPolicy.isGivenUp(failure) ? .everyConnection : .keptConnection
+                ending.loss = ReplayPolicy.needsOwnConnection(failure) ? .everyConnection : .keptConnection
             }
             if receiving.head == nil, failure.code != .operationTimedOut { ending.refusal = tunnel?.refusal }
         }
@@ -427,7 +467,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Makes libcurl deliver more, if it has more. Outside of libcurl; may deliver body bytes before it returns.
     func continueTransfer() {
-        receiving.isPaused = false
         _ = easy?.setPaused(false)
     }
 
@@ -437,11 +476,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
         metrics?.receivedBodySize = receiving.count
         guard let easy else { return }
         metrics?.statistics = easy.statistics
+        if sending.hasContent, let start = metrics?.start {
+            // libcurl's own is when it began to send the body.
+            metrics?.statistics?.responseStarted = receiving.answered.map { .seconds($0.timeIntervalSince(start)) }
+        }
         metrics?.head = receiving.head
         metrics?.sentBodySize = sending.count
     }
 
     // MARK: - Errors
+
+    private var isWanted: Bool { if case .discard = receiving.route { false } else { true } }
 
     /// A HEAD with a body: libcurl would wait for a response body.
     private var endsWithHead: Bool { request.httpMethod == "HEAD" && sending.hasContent }
@@ -449,7 +494,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
-        if case .discard = receiving.route { circumstances.isWanted = false }
+        circumstances.isWanted = isWanted
         circumstances.deliveredCount = receiving.deliveredCount
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }

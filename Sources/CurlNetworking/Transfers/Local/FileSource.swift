@@ -18,14 +18,14 @@ final class FileSource: LocalSource {
     }
 
     func open() throws(URLError) -> URLResponse {
-        guard ["", "localhost"].contains(url.host(percentEncoded: false) ?? "") else {
+        guard ["", "localhost"].contains(url.host(percentEncoded: false)?.lowercased() ?? "") else {
             throw URLError(.badURL, url, "The URL names a file of another machine.")
         }
         guard !url.path.isEmpty, !url.path.utf8.contains(0) else {
             throw URLError(.badURL, url, "The URL names no file.")
         }
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
-        descriptor = Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        descriptor = uninterrupted { Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else { throw failure(.current) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(.current) }
@@ -34,7 +34,7 @@ final class FileSource: LocalSource {
         case S_IFDIR: throw URLError(.fileIsDirectory, url, "The URL names a directory.")
         default: throw URLError(.cannotOpenFile, url, "The URL names something that is no file.")
         }
-        length = status.st_size > 0 ? Int64(status.st_size) : nil
+        length = status.st_size > 0 || isEmpty ? Int64(status.st_size) : nil
         return URLResponse(
             url: url,
             mimeType: MIMEType.guess(forPath: url.path),
@@ -43,14 +43,19 @@ final class FileSource: LocalSource {
         )
     }
 
+    /// The system says so of files below `/proc`, too.
+    private var isEmpty: Bool {
+        var byte: UInt8 = 0
+        return pread(descriptor, &byte, 1, 0) == 0
+    }
+
     func read() throws(URLError) -> Data? {
         let wanted = Int(min(Int64(Self.pieceSize), length.map { $0 - position } ?? .max))
         guard wanted > 0 else { return nil }
         var piece = Data(count: wanted)
-        var count = 0
-        repeat {
-            count = piece.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, wanted, off_t(position)) }
-        } while count < 0 && errno == EINTR
+        let count = piece.withUnsafeMutableBytes { buffer in
+            uninterrupted { pread(descriptor, buffer.baseAddress, wanted, off_t(position)) }
+        }
         guard count >= 0 else { throw failure(.current) }
         guard count > 0 else {
             guard length == nil else {

@@ -23,7 +23,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
     private let content: any LocalSource
     private let loop: EventLoop
     private weak var delegate: (any TransferDelegate)?
-    private var isPaused = false
+    private(set) var isPaused = false
     private var state = State.idle
 
     var source: HopMetrics.Source { .other }
@@ -48,10 +48,9 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         }
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
-        readOn()
-        return true
+        readNext()
     }
 
     func cancel() {
@@ -72,10 +71,10 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         } catch {
             return end(error)
         }
-        readOn()
+        readNext()
     }
 
-    private func readOn() {
+    private func readNext() {
         guard delegate != nil, !isPaused, case .idle = state else { return }
         state = .reading
         WorkThreads.files.run { [self] in
@@ -88,7 +87,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         state = .idle
         guard let delegate else { return close() }
         switch result {
-        case .success(let piece?): if delegate.transfer(self, received: piece) { readOn() }
+        case .success(let piece?): if delegate.transfer(self, received: piece) { readNext() }
         case .success(nil): end(nil)
         case .failure(let error): end(error)
         }

@@ -60,9 +60,11 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     private weak var delegate: (any TransferDelegate)?
     private weak var reporter: (any ProtocolReporter)?
     private var reports = ProtocolReports()
-    private var isPaused = false
+    private(set) var isPaused = false
     private var isDraining = false
     private var hasBegun = false
+    /// When the look-up in the cache that is under way is given up.
+    private var lookup: Deadline?
     private var challenges: [ObjectIdentifier: ChallengeSender] = [:]
     private var lastReport: MonotonicTime
 
@@ -98,30 +100,43 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     /// Loads the request with the class that takes it, passing it a stored response if there is one.
     private func begin() {
         lastReport = loop.now
-        guard let taker, !hasBegun else { return }
+        guard taker != nil, !hasBegun else { return }
         hasBegun = true
-        guard let cache, let request = task.currentRequest, let url = request.url else {
-            return taker.executor.run { self.startLoading(taker.class, with: nil) }
+        guard let cache, let request = task.currentRequest, let url = request.url else { return load(with: nil) }
+        let deadline = Deadline { [unowned self] in lookedUp(nil) }
+        lookup = deadline
+        loop.schedule(deadline, at: loop.now + CacheStores.lookupTimeout)
+        cache.lookUp(StoredResponse.key(of: url), for: request) { stored in
+            self.loop.submit { self.lookedUp(stored) }
         }
-        cache.look(StoredResponse.key(of: url), for: request) { stored in
-            taker.executor.run { self.startLoading(taker.class, with: stored?.proposal) }
-        }
+    }
+
+    /// The cache has answered, or takes too long.
+    private func lookedUp(_ stored: StoredResponse?) {
+        guard let deadline = lookup.take() else { return }
+        loop.cancel(deadline)
+        load(with: stored)
+    }
+
+    private func load(with stored: StoredResponse?) {
+        guard let taker else { return }
+        taker.executor.run { self.startLoading(taker.class, with: stored?.proposal) }
     }
 
     /// The idle clock stops while the class waits for an answer.
     var lastActivity: MonotonicTime? { challenges.isEmpty ? lastReport : nil }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
         lastReport = loop.now
         drain()
-        return true
     }
 
     func cancel() {
         let hasEnded = reports.hasEnded
         delegate = nil
         reports = ProtocolReports()
+        if let deadline = lookup.take() { loop.cancel(deadline) }
         for sender in challenges.values { sender.withdraw() }
         challenges = [:]
         isStopped.withLock { $0 = true }

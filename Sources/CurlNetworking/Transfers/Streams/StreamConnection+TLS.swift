@@ -15,7 +15,7 @@ extension StreamConnection {
         let tls: TLSClient
         do throws(TransferFailure) {
             tls = try TLSClient(peer)
-            // Unread plain text can't be part of the handshake: somebody else may have injected it (RFC 3207 §4.1.1).
+            // Unread plain text can't be part of the handshake: an attacker may have injected it (RFC 3207 §4.1.1).
             guard port.surplus.isEmpty else {
                 throw TransferFailure(code: .sslConnectError, text: Self.injection, phase: .securing)
             }
@@ -24,14 +24,14 @@ extension StreamConnection {
         }
         security = .handshake(tls)
         port.limitTransition(to: site.handshakeTimeout)
-        goOnWithTLS()
+        advanceTLS()
     }
 
     private static let injection =
-        "There are bytes in plain text that nobody has read, and that came before TLS was begun."
+        "There are unread bytes in plain text that came before TLS was begun."
 
     /// More bytes have arrived, or the delegate has answered.
-    func goOnWithTLS() {
+    func advanceTLS() {
         switch security {
         case .handshake(let tls): shakeHands(tls)
         case .ending(let tls): drain(tls)
@@ -98,7 +98,7 @@ extension StreamConnection {
         }
         security = .handshake(tls)
         port.limitTransition(to: site.handshakeTimeout)
-        goOnWithTLS()
+        advanceTLS()
         portChanged()
     }
 

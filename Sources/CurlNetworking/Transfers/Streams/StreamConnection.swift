@@ -125,12 +125,12 @@ final class StreamConnection {
     private func serve() {
         guard !isServing else { return }
         isServing = true
-        while moveOn() {}
+        while moveBytes() {}
         isServing = false
     }
 
-    /// True if something has moved.
-    private func moveOn() -> Bool {
+    /// One step in each direction. True if something has moved.
+    private func moveBytes() -> Bool {
         guard let channel else { return false }
         let hasRead = decrypt()
         let hasWritten = write(to: channel)
@@ -187,9 +187,7 @@ final class StreamConnection {
                 sendingCount = piece.count
                 channel.flush()
             case .established(let tls):
-                try piece.withUnsafeBytes { bytes in
-                    Result { () throws(TransferFailure) in try tls.write(bytes) }
-                }.get()
+                try piece.withBytes { bytes throws(TransferFailure) in try tls.write(bytes) }
                 sendingCount = piece.count
                 flush(tls)
             case .lost(let failure): throw failure
@@ -228,7 +226,7 @@ extension StreamConnection: ChannelDelegate {
             } catch {
                 return fail(error)
             }
-            goOnWithTLS()
+            advanceTLS()
         }
         serve()
     }
@@ -314,9 +312,7 @@ extension StreamConnection: StreamCarrier {
                 surplus += early
             case .established(let client):
                 tls = client
-                try early.withUnsafeBytes { bytes in
-                    Result { () throws(TransferFailure) in try client.receive(bytes) }
-                }.get()
+                try early.withBytes { bytes throws(TransferFailure) in try client.receive(bytes) }
             case .lost(let failure): throw failure
             case .handshake, .asking, .ending: return
             }

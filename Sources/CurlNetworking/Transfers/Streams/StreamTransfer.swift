@@ -37,10 +37,7 @@ final class StreamTransfer: Transfer {
         site = order.site
         state = .ready(order)
         opening = ChannelOpening(order.channel, to: request.url)
-        if let throughProxy = order.channel.throughProxy {
-            metrics = HopMetrics(request)
-            metrics?.isProxyConnection = throughProxy
-        }
+        metrics = order.channel.metrics
     }
 
     func start() throws(URLError) {
@@ -57,10 +54,11 @@ final class StreamTransfer: Transfer {
         }
     }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    var isPaused: Bool { port.isPaused }
+
+    func setPaused(_ isPaused: Bool) {
         if lastActivity != nil { lastActivity = loop.now }
         port.setPaused(isPaused)
-        return true
     }
 
     func cancel() {

@@ -87,17 +87,13 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
 
     var isPaused: Bool { heads.isPaused }
 
-    func setPaused(_ isPaused: Bool) -> Bool {
+    func setPaused(_ isPaused: Bool) {
         heads.setPaused(isPaused)
-        if case .open(let connection) = state {
-            connection.port.setPaused(isPaused)
-            return true
-        }
+        if case .open(let connection) = state { return connection.port.setPaused(isPaused) }
         updateReading()
-        guard !isPaused else { return true }
+        guard !isPaused else { return }
         sendMore()
         if case .receiving(let body) = state { body.proceed() }
-        return true
     }
 
     var metrics: HopMetrics? { heads.log.metrics }
