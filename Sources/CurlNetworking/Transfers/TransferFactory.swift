@@ -1,0 +1,221 @@
+import CurlTransport
+import Foundation
+
+/// Makes the transfer that a plan describes, for a request with a place at its host. Loop only.
+struct TransferFactory {
+    /// Without its options.
+    private let plan: TransferPlan
+    private let participants: TransferPlan.Participants
+    private let ticket: Admission.Ticket
+
+    private var request: URLRequest { plan.request }
+    private var pool: ConnectionPool { participants.pool }
+    private var settings: SessionSettings { participants.settings }
+    private var route: ProxyRoute { pool.route(for: ticket) }
+
+    init(_ plan: TransferPlan, _ participants: TransferPlan.Participants, _ ticket: Admission.Ticket) {
+        (self.plan, self.participants, self.ticket) = (plan, participants, ticket)
+    }
+
+    /// - Parameters:
+    ///   - options: The plan's; nil for FTP.
+    ///   - bufferSize: In bytes: the most that libcurl reads at once.
+    func make(_ options: consuming TransferOptions?, bufferSize: Int) throws(URLError) -> any Transfer {
+        guard let options else { return try makeFTPTransfer() }
+        if let webSocket = plan.webSocket { return try makeWebSocketTransfer(options, webSocket) }
+        if let port = participants.port { return try makeStreamTransfer(options, port) }
+        if mayUpgrade(options) { return try makeUpgradeTransfer(options) }
+        return try makeHTTPTransfer(options, bufferSize)
+    }
+
+    /// Whether a 101 may make a stream of the connection. A proxy that reads the request doesn't pass its `Upgrade` on (RFC 9110 §7.6.1).
+    private func mayUpgrade(_ options: TransferOptions) -> Bool {
+        guard participants.decidesOnResponse, request.asksForUpgrade, options.connectionAuthentication == nil else {
+            return false
+        }
+        return options.usesTunnel || route.server?.isSOCKS ?? true
+    }
+
+    /// The transfer's metrics as it begins; nil if they aren't wanted.
+    private var metrics: HopMetrics? {
+        guard participants.isMeasured else { return nil }
+        var metrics = HopMetrics(request)
+        metrics.isProxyConnection = route.server != nil
+        return metrics
+    }
+
+    // MARK: - libcurl's transfers
+
+    private func makeHTTPTransfer(
+        _ options: consuming TransferOptions,
+        _ bufferSize: Int
+    ) throws(URLError) -> HTTPTransfer {
+        try pool.choose(&options, for: ticket, choice: plan.connection)
+        options.connectTimeout = settings.idleTimeout(for: request)
+        options.receiveBufferSize = bufferSize
+        let multi: Multi
+        do throws(TransferFailure) {
+            if let decider = plan.decider {
+                multi = try pool.multi(for: decider)
+            } else {
+                multi = try pool.currentMulti()
+            }
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+        let order = HTTPTransfer.Order(
+            options: options,
+            hooks: participants.hooks,
+            multi: multi,
+            metrics: metrics
+        )
+        return HTTPTransfer(request, body: plan.body, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    private func makeFTPTransfer() throws(URLError) -> FTPTransfer {
+        var options = try RequestEncoder.ftpOptions(
+            for: request,
+            body: plan.body,
+            offset: plan.offset,
+            replyTimeout: settings.idleTimeout(for: request)
+        )
+        options.connection = pool.connectionProfile(for: ticket)
+        return FTPTransfer(
+            options,
+            for: request,
+            body: plan.body,
+            hooks: participants.hooks,
+            connections: pool.ftpConnections,
+            loop: pool.loop,
+            delegate: participants.delegate
+        )
+    }
+
+    // MARK: - Transfers on a channel
+
+    private func makeWebSocketTransfer(
+        _ options: TransferOptions,
+        _ exchange: WebSocketExchange
+    ) throws(URLError) -> WebSocketTransfer {
+        guard options.connectionAuthentication == nil else {
+            let description = "A web socket's handshake can't be authenticated by NTLM or Negotiate."
+            throw URLError(.userAuthenticationRequired, request.url, description)
+        }
+        let handshake = WebSocketHandshake(exchange.offer)
+        let order = WebSocketTransfer.Order(
+            channel: try channelOrder(requestChannel(options)),
+            handshake: handshake,
+            head: handshake.request(
+                target: options.target,
+                host: ticket.origin.hostField,
+                lines: options.headersWithCredentials
+            ),
+            countsInLimits: settings.webSockets.countInConnectionLimits,
+            closeTimeout: settings.webSockets.closeTimeout
+        )
+        return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    private func makeUpgradeTransfer(_ options: TransferOptions) throws(URLError) -> UpgradeTransfer {
+        var head = RequestHead(
+            method: options.method,
+            target: options.target,
+            host: ticket.origin.hostField,
+            lines: options.headersWithCredentials
+        )
+        if !head.fields.contains("Accept") { head.fields.insert(HeaderField(name: "Accept", value: "*/*"), at: 0) }
+        if !head.fields.contains("Connection") { head.add("Connection", "Upgrade") }
+        let order = UpgradeTransfer.Order(
+            channel: try channelOrder(requestChannel(options)),
+            head: head,
+            site: site(isSecure: ticket.origin.scheme.isSecure)
+        )
+        return UpgradeTransfer(
+            request,
+            body: plan.body,
+            order,
+            loop: pool.loop,
+            delegate: participants.delegate
+        )
+    }
+
+    /// - Parameter options: Of these, what is for a proxy.
+    private func makeStreamTransfer(
+        _ options: TransferOptions,
+        _ port: StreamPort
+    ) throws(URLError) -> StreamTransfer {
+        let origin = ticket.origin
+        var channel = ChannelOptions(url: "http://\(NameRules.bracketed(origin.host)):\(origin.port)", .none)
+        channel.connectTimeout = settings.idleTimeout(for: request)
+        channel.isPlain = isDirectAndUnobserved
+        pool.prepare(&channel, for: ticket)
+        (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
+        channel.proxyAuthentication = options.proxyAuthentication
+        let order = StreamTransfer.Order(channel: try channelOrder(channel), site: site(isSecure: false))
+        return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
+    }
+
+    /// The channel of a request that we send ourselves.
+    private func requestChannel(_ options: TransferOptions) -> ChannelOptions {
+        var channel = ChannelOptions(options)
+        channel.isPlain = !ticket.origin.scheme.isSecure && isDirectAndUnobserved
+        pool.prepare(&channel, for: ticket)
+        channel.connectTimeout = settings.idleTimeout(for: request)
+        return channel
+    }
+
+    /// Whether there is no proxy on the way to the server, and neither the program's own libcurl options nor a trace.
+    private var isDirectAndUnobserved: Bool { !settings.hasHooks && route.server == nil }
+
+    private func channelOrder(_ options: ChannelOptions) throws(URLError) -> ChannelOpening.Order {
+        do throws(TransferFailure) {
+            return ChannelOpening.Order(
+                options: options,
+                hooks: participants.hooks,
+                multi: try pool.channelMulti(),
+                metrics: metrics
+            )
+        } catch {
+            throw URLError(error, of: participants.hooks, url: request.url)
+        }
+    }
+
+    /// - Parameter isSecure: Whether libcurl speaks TLS with the server.
+    private func site(isSecure: Bool) -> StreamConnection.Site {
+        StreamConnection.Site(
+            peer: settings.tls.peer(at: ticket.origin, settings.hosts),
+            origin: ticket.origin,
+            handshakeTimeout: settings.idleTimeout(for: request),
+            isEncrypted: isSecure || route.server?.scheme == .https
+        )
+    }
+}
+
+extension ChannelOptions {
+    /// The same connection as a request's, for HTTP/1.1.
+    fileprivate init(_ options: TransferOptions) {
+        self.init(url: options.url, .http1)
+        inquiry = options.inquiry
+        usesTunnel = options.usesTunnel
+        tunnelHeaders = options.tunnelHeaders
+        proxyAuthentication = options.proxyAuthentication
+    }
+}
+
+extension TransferOptions {
+    /// Where libcurl would add what the URL says of user name and password.
+    fileprivate var headersWithCredentials: [String] {
+        guard let credentials else { return headers }
+        let credential = Credential(user: credentials.user, password: credentials.password)
+        return headers + ["Authorization: \(credential.basicToken)"]
+    }
+}
+
+extension Origin {
+    /// For the field `Host` (RFC 9110 §7.2).
+    fileprivate var hostField: String {
+        if isUnixSocket { return UnixSocketURL.authority }
+        let host = host.contains(":") ? "[\(host)]" : host
+        return port == scheme.defaultPort ? host : "\(host):\(port)"
+    }
+}
