@@ -15,6 +15,15 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
 
     package static let ok = CurlCode(CURLE_OK)
 
+    /// Whether TLS failed, and so there was a connection.
+    var isOfTLS: Bool {
+        let codes: [CurlCode] = [
+            .sslConnectError, .peerFailedVerification, .sslCertProblem, .sslCipher, .sslCACertBadFile, .sslCRLBadFile,
+            .sslIssuerError, .sslPinnedPubKeyNotMatch, .sslInvalidCertStatus, .sslClientCert, .echRequired,
+        ]
+        return codes.contains(self)
+    }
+
     /// libcurl's one-line description of the code, in English.
     package var text: String {
         String(cString: curl_easy_strerror(CURLcode(rawValue: rawValue)))
@@ -50,5 +59,14 @@ package struct TransferFailure: Error, Sendable, Hashable {
         self.text = text
         self.systemErrno = systemErrno
         self.phase = phase
+    }
+
+    /// The same, with the code that libcurl has for a request that it can't begin again, if it was `Callbacks.prerequest` that refused it:
+    /// only the text tells.
+    var ofRefusedRequest: TransferFailure {
+        guard code == .abortedByCallback, text.hasSuffix("pre-request callback") else { return self }
+        var failure = self
+        (failure.code, failure.text) = (.sendFailRewind, CurlCode.sendFailRewind.text)
+        return failure
     }
 }

@@ -9,7 +9,7 @@ package struct CurlQuirks: Sendable, Equatable {
 
     /// Leaves HTTP/2 input in its buffer until the socket has more; see `HTTP2StalledInput`. Seen with 7.88.1
     /// (https://github.com/curl/curl/pull/10529); gone since the buffers changed in 8.1 (https://github.com/curl/curl/pull/10720). Assumed,
-    /// though not seen, for older versions.
+    /// though not seen, for older versions. 7.88.1 also forgets the end of a stream that it closes by sending the end of the request's body.
     package var forgetsHTTP2Input: Bool
 
     /// Shares a plaintext HTTP/2 connection only after its first response. If none ever comes, the connection is useless, and yet other
@@ -32,6 +32,11 @@ package struct CurlQuirks: Sendable, Equatable {
     /// it has been tried, the bug is assumed in all newer versions.
     var looksThroughConnections: Bool
 
+    /// Takes an FTP server's quick reply and then waits for no event, though it has yet to open the data connection; and watches that
+    /// connection alone during its TLS handshake, although the next reply comes over the other one. Before 8.7
+    /// (https://github.com/curl/curl/pull/12913); not seen with 8.14.
+    package var missesFTPEvents: Bool
+
     package init(version: CurlVersion) {
         restartsPriorKnowledge = version >= CurlVersion(7, 88) && version < CurlVersion(8, 0)
         forgetsHTTP2Input = version < CurlVersion(8, 1)
@@ -40,6 +45,7 @@ package struct CurlQuirks: Sendable, Equatable {
         dropsLargeFields = version >= CurlVersion(8, 0)
         keepsTLSSessionsPerHandle = version < CurlVersion(8, 12)
         looksThroughConnections = version >= CurlVersion(7, 72)
+        missesFTPEvents = version < CurlVersion(8, 7)
     }
 
     /// The linked libcurl's quirks. Code that depends on a quirk holds its own copy, which tests can replace.

@@ -16,8 +16,8 @@ package struct ProcessUsage: Sendable {
         descriptors = names.reduce(into: [:]) { result, name in
             guard let number = Int(name),
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(name)"),
-                // The one that reads this directory.
-                !target.hasPrefix("/proc/\(pid)/fd"),
+                // Those of whoever looks at the process, as this does.
+                !target.hasPrefix("/proc/\(pid)/"),
                 // The thread sanitizer has one to the program that symbolises what it has seen, suppressed or not.
                 !(Self.isThreadSanitized && target.hasPrefix("pipe:"))
             else { return }

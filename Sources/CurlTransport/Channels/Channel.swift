@@ -135,8 +135,7 @@ package final class Channel: TransferHandler {
         return plainSocket
     }
 
-    /// Bytes that arrived with the connection and haven't been reported, for whoever takes the connection over. Throws if that was an
-    /// error.
+    /// Bytes that arrived with the connection and haven't been reported, for its next owner. Throws if an error arrived instead.
     package func takeEarly() throws(TransferFailure) -> [UInt8] {
         switch early.take() {
         case .bytes(let bytes): return bytes
@@ -340,7 +339,7 @@ package final class Channel: TransferHandler {
     }
 
     private func failure(_ code: CURLcode, of easy: EasyHandle) -> TransferFailure {
-        var failure = easy.failure(code)
+        var failure = easy.failure(TransferResult(code: code))
         failure.phase = code == CURLE_SEND_ERROR ? .sending : .receiving
         return failure
     }
@@ -377,12 +376,9 @@ package final class Channel: TransferHandler {
     package func transferRewindsBody(to offset: Int64) -> Bool { false }
     package func transferSettled() {}
 
-    /// The multi has removed the handle: the connection couldn't be made.
+    /// The multi has removed the handle: the connection couldn't be made, or libcurl has run out of memory.
     package func transferFinished(_ failure: TransferFailure?) {
-        guard easy.take() != nil else { return }
-        state = .closed
-        let failure = failure ?? TransferFailure(code: .couldntConnect, text: CurlCode.couldntConnect.text)
-        delegate?.channel(self, failed: failure)
+        fail(failure ?? TransferFailure(code: .couldntConnect, text: CurlCode.couldntConnect.text))
     }
 
     /// libcurl has made the connection, and leaves it to the channel.

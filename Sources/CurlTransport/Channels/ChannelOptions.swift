@@ -17,7 +17,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
     package var connections: ConnectionGroup?
-    /// Decides about the TLS handshake; nil if nobody does.
+    /// Decides about the TLS handshake; nil for libcurl's verification alone.
     package var inquiry: HandshakeInquiry?
     /// There is neither TLS nor a proxy between this side and the server.
     package var isPlain = false

@@ -14,7 +14,7 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
     private unowned let loop: EventLoop
     /// nil for one that has had its turn: the slice keeps its memory for longer.
     private var waiting: ArraySlice<(any DecodingTurn)?> = []
-    private var isComing = false
+    private var isScheduled = false
     private var round = MonotonicTime(nanoseconds: 0)
     /// Done in this round, in bytes.
     private var work = 0
@@ -61,20 +61,20 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
     /// Gives `turn` a step in a later round, after all that asked before it.
     package func enqueue(_ turn: any DecodingTurn) {
         waiting.append(turn)
-        comeSoon()
+        schedule()
     }
 
-    private func comeSoon() {
-        guard !isComing else { return }
-        isComing = true
+    private func schedule() {
+        guard !isScheduled else { return }
+        isScheduled = true
         loop.submit(self)
     }
 
     package func run(on loop: EventLoop) {
-        isComing = false
+        isScheduled = false
         // A body that asks for another turn meanwhile gets it in this round only if there is time.
         while hasTimeLeft, let turn = takeFirst() { turn.takeTurn() }
-        if !waiting.isEmpty { comeSoon() }
+        if !waiting.isEmpty { schedule() }
     }
 
     private func takeFirst() -> (any DecodingTurn)? {

@@ -34,6 +34,22 @@ struct InflateFunctions: Sendable {
         self.version = version
         resetKeepingWindow = library.function("inflateResetKeep")
     }
+
+    /// One call of `inflate`. Returns zlib's code, and how many bytes it has used and written.
+    func step(
+        _ stream: Stream,
+        _ input: UnsafeRawBufferPointer,
+        into output: UnsafeMutableRawBufferPointer
+    ) -> (code: Int32, consumed: Int, produced: Int) {
+        let inputSize = UInt32(clamping: input.count)
+        let outputSize = UInt32(clamping: output.count)
+        stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_in = inputSize
+        stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
+        stream.pointee.avail_out = outputSize
+        let code = inflate(stream, 0)
+        return (code, Int(inputSize - stream.pointee.avail_in), Int(outputSize - stream.pointee.avail_out))
+    }
 }
 
 /// Decodes gzip, with one or more members, and deflate, with or without the zlib wrapper.
@@ -98,20 +114,14 @@ final class InflateStage: MemberStage {
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        let inputSize = UInt32(clamping: input.count)
-        let outputSize = UInt32(clamping: output.count)
-        stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
-        stream.pointee.avail_in = inputSize
-        stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
-        stream.pointee.avail_out = outputSize
-        let code = functions.inflate(stream, 0)
+        let (code, consumed, produced) = functions.step(stream, input, into: output)
         switch code {
         case Self.ok, Self.bufferError: break
         case Self.streamEnd: position = format == .gzip ? .between(.gzip) : .over
         case Self.needsDictionary: throw DecodingFailure("it needs a dictionary")
         default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
         }
-        return (Int(inputSize - stream.pointee.avail_in), Int(outputSize - stream.pointee.avail_out))
+        return (consumed, produced)
     }
 
     func beginMember() throws(DecodingFailure) {

@@ -30,13 +30,13 @@ extension MemberStage {
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
         switch position {
         case .within: try decodeMember(input, into: output)
-        case .between(let boundary): try look(for: boundary, in: input, into: output)
+        case .between(let boundary): try findMember(after: boundary, in: input, into: output)
         case .over: (input.count, 0)
         }
     }
 
-    private func look(
-        for boundary: MemberBoundary,
+    private func findMember(
+        after boundary: MemberBoundary,
         in input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {

@@ -55,16 +55,8 @@ package final class MessageInflater {
         _ input: inout UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> Step {
-        let inputSize = UInt32(clamping: input.count)
-        let outputSize = UInt32(clamping: output.count)
-        stream.pointee.next_in = input.bindMemory(to: UInt8.self).baseAddress
-        stream.pointee.avail_in = inputSize
-        stream.pointee.next_out = output.bindMemory(to: UInt8.self).baseAddress
-        stream.pointee.avail_out = outputSize
-        let code = functions.inflate(stream, 0)
-        let consumed = Int(inputSize - stream.pointee.avail_in)
+        let (code, consumed, produced) = functions.step(stream, input, into: output)
         input = UnsafeRawBufferPointer(rebasing: input.dropFirst(consumed))
-        let produced = Int(outputSize - stream.pointee.avail_out)
         switch code {
         case Self.ok, Self.bufferError: break
         // A sender may end its stream with a message, and then begins another (RFC 7692 §7.2.3.4).
@@ -74,7 +66,7 @@ package final class MessageInflater {
         let isStuck = consumed == 0 && produced == 0
         // A call that does nothing changes that, too.
         if !isStuck { isBetweenBlocks = stream.pointee.data_type == Self.betweenBlocks }
-        return Step(produced: produced, isDone: isStuck || input.isEmpty && produced < Int(outputSize))
+        return Step(produced: produced, isDone: isStuck || input.isEmpty && stream.pointee.avail_out > 0)
     }
 
     /// In zlib's `data_type` where all blocks are complete, and no bit is left over. https://www.zlib.net/manual.html (`Z_BLOCK`)

@@ -23,8 +23,11 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_READFUNCTION.html
     static let read: clibcurl_read_function = { pointer, size, count, context in
         let buffer = UnsafeMutableRawBufferPointer(start: pointer, count: size * count)
-        switch easy(context).needsBody(into: buffer) {
-        case .bytes(let count): return count
+        let easy = easy(context)
+        switch easy.needsBody(into: buffer) {
+        case .bytes(let count):
+            if count == 0 { easy.http2Input.bodyHasEnded = true }
+            return count
         case .pause: return Int(CURL_READFUNC_PAUSE)
         case .abort: return Int(CURL_READFUNC_ABORT)
         }
@@ -33,7 +36,9 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_SEEKFUNCTION.html
     static let seek: clibcurl_seek_function = { context, offset, origin in
         guard origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
-        return easy(context).rewindsBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        let easy = easy(context)
+        easy.http2Input.rewound()
+        return easy.rewindsBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_OPENSOCKETFUNCTION.html
@@ -52,10 +57,17 @@ enum Callbacks {
         return 0
     }
 
+    /// CURL_PREREQFUNC_ABORT, which older headers lack.
+    private static let abortPrerequest: Int32 = 1
+
     /// https://curl.se/libcurl/c/CURLOPT_PREREQFUNCTION.html
     static let prerequest: clibcurl_prerequest_function = { context, _, _, _, localPort in
-        easy(context).connected(fromPort: Int(localPort))
-        return 0
+        let easy = easy(context)
+        if easy.handler?.isAnswered == true { return abortPrerequest }
+        easy.connected(fromPort: Int(localPort))
+        // When it sends a request again, libcurl 7.88 would go on after what it had read of the body, unless it had sent some of that.
+        let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
+        return hasWholeBody && easy.connections?.mayCarry(easy) != false ? 0 : abortPrerequest
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html

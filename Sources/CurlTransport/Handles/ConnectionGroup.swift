@@ -13,6 +13,8 @@ package final class ConnectionGroup: @unchecked Sendable {
     private(set) var sockets: Set<Int32> = []
     /// Those of `sockets` that other threads use as well.
     private var plainSockets: [Int32: PlainSocket] = [:]
+    /// One of them has spoken HTTP/2.
+    private var hasMultiplexed = false
     /// How many transfers ran on a reused connection.
     package private(set) var reuseCount = 0
 
@@ -58,6 +60,22 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// See `EventLoop`. Within libcurl.
     func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
         loop.hangUpReadable(onPort: localPort, hasLeftovers: hasLeftovers)
+    }
+
+    // MARK: - Which may be shared
+
+    /// Whether `easy` may send its request on the connection that libcurl has chosen. Once one connection to an origin speaks HTTP/2, libcurl
+    /// shares them all, even if TLS has negotiated HTTP/1.1 for some: the answers there would go to the wrong requests
+    /// (https://github.com/curl/curl/issues/4885). Within libcurl.
+    func mayCarry(_ easy: EasyHandle) -> Bool {
+        guard let session = easy.openSSLSession else { return true }
+        guard easy.negotiatedProtocol != "h2" else {
+            hasMultiplexed = true
+            return true
+        }
+        let isTaken = hasMultiplexed && easy.multi?.hasTransfer(besides: easy, on: session) == true
+        easy.tls.session = isTaken ? nil : session
+        return !isTaken
     }
 
     // MARK: - How many are in use

@@ -13,7 +13,7 @@ extension EasyHandle {
         )
     }
 
-    /// The socket of a connection that libcurl has made for a `Channel`; nil if there is none.
+    /// The socket of the transfer's connection, if libcurl still has that.
     /// https://curl.se/libcurl/c/CURLINFO_ACTIVESOCKET.html
     var activeSocket: Int32? {
         var socket = CURL_SOCKET_BAD
@@ -30,15 +30,17 @@ extension EasyHandle {
     var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
 
     /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
-    func failure(_ code: CURLcode, systemErrno: Int32 = 0) -> TransferFailure {
-        let text = tls.complaint ?? String(cString: errorBuffer)
+    func failure(_ result: TransferResult) -> TransferFailure {
+        let code = result.code
+        let text = result.text ?? tls.complaint ?? String(cString: errorBuffer)
         var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
             // For any other failure libcurl's would be an earlier transfer's.
             systemErrno: code == CURLE_COULDNT_CONNECT
-                ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : systemErrno,
-            phase: phase
+                ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : result.systemErrno,
+            // Some versions of libcurl count the handshake as a part of connecting.
+            phase: phase == .connecting && CurlCode(code).isOfTLS ? .securing : phase
         )
         // For any other failure it means nothing.
         if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
@@ -47,21 +49,19 @@ extension EasyHandle {
             failure.text = "The proxy's certificate: \(failure.text)"
         }
         failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
-        return failure
+        return handler?.isAnswered == true ? failure : failure.ofRefusedRequest
     }
 
-    /// What the server may send on the transfer's connection now that it is over; nil if unknown.
-    var idleTraffic: IdleTraffic? {
-        switch longInfo(CURLINFO_HTTP_VERSION) {
-        case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .nothing
-        case Int(CURL_HTTP_VERSION_2_0): .frames
-        default: nil
-        }
-    }
+    /// Whether the connection is a session with an FTP server: a proxy may be asked over HTTP instead.
+    package var speaksFTP: Bool { text(CURLINFO_SCHEME)?.lowercased().hasPrefix("ftp") == true }
 
-    /// libcurl stamps each stage when it is over.
+    /// Whether an earlier transfer has made the connection.
+    package var usesKeptConnection: Bool { longInfo(CURLINFO_NUM_CONNECTS) == 0 }
+
+    /// libcurl stamps each stage when it is over, but the response's start already when it begins to send a body.
     package var phase: TransferPhase {
-        if info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }
+        let mayReceive = !sendsBody || longInfo(CURLINFO_RESPONSE_CODE) >= 200
+        if mayReceive, info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }
         if info(CURLINFO_PRETRANSFER_TIME_T) > 0 { return .sending }
         if info(CURLINFO_CONNECT_TIME_T) > 0 { return .securing }
         if info(CURLINFO_NAMELOOKUP_TIME_T) > 0 { return .connecting }

@@ -13,8 +13,7 @@ extension EasyHandle {
 
     /// Pauses or resumes the transfer, in both directions, on the same connection. Nothing is reported while it is paused. False if libcurl
     /// can't yet, because the transfer has no connection: ask again when the handler is next called. Outside of libcurl; resuming can
-    /// deliver body bytes before it returns.
-    /// https://curl.se/libcurl/c/curl_easy_pause.html
+    /// deliver body bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
     package func setPaused(_ isPaused: Bool) -> Bool {
         // Already over, as far as libcurl knows.
         if pausing.result != nil {
@@ -23,6 +22,7 @@ extension EasyHandle {
             return true
         }
         if isPaused && pausing.isPaused { return true }
+        if multi?.isBroken == true { return false }
         // libcurl forces a look at the socket after each resumption. If it were paused again before that, it would read all the same,
         // buffer what it read, and run out of buffers for alternating heads and bodies.
         if let continuation = pausing.continuation, continuation == multi?.timerRuns { multi?.runTimers() }
@@ -41,6 +41,7 @@ extension EasyHandle {
         default:
             // A callback has refused bytes that libcurl had kept. libcurl only says so here, and would wait for more.
             keep(TransferResult(code: code))
+            if code == CURLE_OUT_OF_MEMORY { multi?.ranOutOfMemory() }
             if !isPaused { multi?.finishSoon(self) }
             return true
         }
@@ -57,7 +58,5 @@ extension EasyHandle {
     var hasResult: Bool { pausing.result != nil }
 
     /// The result held back, unless the transfer is still paused.
-    func takeResult() -> TransferResult? {
-        pausing.isPaused ? nil : pausing.result.take()
-    }
+    func takeResult() -> TransferResult? { pausing.isPaused ? nil : pausing.result.take() }
 }

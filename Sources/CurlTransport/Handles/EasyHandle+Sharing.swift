@@ -16,7 +16,7 @@ extension EasyHandle {
 
     /// Called when the transfer ends, or is about to be removed, without a response. On a reused connection, an earlier transfer has had
     /// one.
-    func leftUnanswered() {
+    func endedUnanswered() {
         if longInfo(CURLINFO_NUM_CONNECTS) == 0 { keepConnection() }
         awaitsAnswer = false
     }

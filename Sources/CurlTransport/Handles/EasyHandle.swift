@@ -118,7 +118,7 @@ package final class EasyHandle {
             try check(clibcurl_easy_set_debug(handle, Callbacks.debug))
             try set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(tracer).toOpaque())
             // Lookups over HTTPS are libcurl's own transfers, which inherit the verbose flag but not the function.
-            if let silence = Self.silence { try set(CURLOPT_STDERR, UnsafeMutableRawPointer(silence)) }
+            if let devNull = Self.devNull { try set(CURLOPT_STDERR, UnsafeMutableRawPointer(devNull)) }
             try set(CURLOPT_VERBOSE, true)
         }
         guard hooks.configure != nil else { return }
@@ -128,7 +128,7 @@ package final class EasyHandle {
     }
 
     /// Opened once; we never write to it.
-    nonisolated(unsafe) private static let silence = fopen("/dev/null", "we")
+    nonisolated(unsafe) private static let devNull = fopen("/dev/null", "we")
 
     /// Reports the proxy's response to CONNECT, and sends `lines` with that request alone. Without this call, nothing is reported.
     func reportTunnel(_ lines: [String]) throws(TransferFailure) {
@@ -150,7 +150,7 @@ package final class EasyHandle {
         handler = nil
         multi = nil
         pausing = Pausing()
-        if awaitsAnswer { leftUnanswered() }
+        if awaitsAnswer { endedUnanswered() }
     }
 
     // MARK: - Callbacks, within libcurl
@@ -187,9 +187,7 @@ package final class EasyHandle {
         return handler?.transferNeedsBody(into: buffer) ?? .abort
     }
 
-    func rewindsBody(to offset: Int64) -> Bool {
-        handler?.transferRewindsBody(to: offset) ?? false
-    }
+    func rewindsBody(to offset: Int64) -> Bool { handler?.transferRewindsBody(to: offset) ?? false }
 
     private func markUnsettled() {
         guard !isUnsettled, let multi else { return }

@@ -9,6 +9,10 @@ import CCurlNetworkingLibcurl
 ///
 /// So before the loop sleeps, libcurl is made to look at the connections of all transfers that have received something since the last such
 /// look.
+///
+/// It also forgets a stream that it closes itself: an upload whose response is complete before its body is closed when libcurl sends the
+/// body's end, and nothing makes it read that. So it is made to read for such uploads, one by one: a look at the socket counts for one of a
+/// connection's transfers only.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
@@ -16,8 +20,8 @@ struct HTTP2StalledInput {
     /// There is nothing to look at.
     var isIdle: Bool { transfers.isEmpty && suspects.isEmpty }
 
-    /// Called when the transfer has received something: from its response's head on, it is known whether it uses HTTP/2.
-    mutating func heard(_ easy: EasyHandle) {
+    /// Called when the transfer has received or sent something: from its response's head on, it is known whether it uses HTTP/2.
+    mutating func moved(_ easy: EasyHandle) {
         // The version alone could be that of a proxy's tunnel.
         guard easy.http2Input.isMultiplexed == nil, easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return }
         let isMultiplexed = easy.longInfo(CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
@@ -25,30 +29,74 @@ struct HTTP2StalledInput {
         if isMultiplexed { transfers[ObjectIdentifier(easy)] = easy }
     }
 
-    /// Called when the transfer has left the multi. `wasOver` means that libcurl didn't stop at its stream.
-    mutating func left(_ easy: EasyHandle, wasOver: Bool) {
-        guard easy.http2Input.isMultiplexed == true else { return }
-        transfers[ObjectIdentifier(easy)] = nil
-        if !wasOver { suspect(easy) }
+    /// Called when the transfer has left the multi; `result` is nil if it was cancelled. If it was successful, libcurl didn't stop at its
+    /// stream.
+    mutating func left(_ easy: EasyHandle, _ result: TransferResult?) {
+        switch easy.http2Input.isMultiplexed {
+        case true?:
+            transfers[ObjectIdentifier(easy)] = nil
+            if result?.code != CURLE_OK { addSuspect(easy) }
+        case nil where result.map { Self.lossesOfHTTP2.contains($0.code) } ?? false:
+            addSuspect(easy)
+        case nil, false?:
+            break
+        }
     }
 
-    private mutating func suspect(_ easy: EasyHandle) {
+    /// How a transfer without a response can end only on an HTTP/2 connection. If TLS has ended there, the socket may have no further
+    /// event by which the connection's other transfers would learn of that.
+    private static let lossesOfHTTP2 = [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE]
+
+    private mutating func addSuspect(_ easy: EasyHandle) {
         if let group = easy.connections { suspects[ObjectIdentifier(group)] = group }
     }
 
     /// The sockets that libcurl is to look at now.
     mutating func takeSockets() -> [Int32] {
-        for easy in transfers.values where easy.http2Input.hasGrown(to: easy.bytesReceived) { suspect(easy) }
+        for easy in transfers.values where easy.http2Input.hasGrown(to: easy.bytesReceived) { addSuspect(easy) }
         guard !suspects.isEmpty else { return [] }
         defer { suspects.removeAll(keepingCapacity: true) }
         return suspects.values.flatMap(\.sockets)
+    }
+
+    /// Called when libcurl has been told that it can write: the end of a body that was still waiting for that may have gone.
+    mutating func wrote(on socket: Int32) {
+        for easy in transfers.values where easy.http2Input.wasReadFor && easy.activeSocket == socket {
+            easy.http2Input.wasReadFor = false
+        }
+    }
+
+    /// The uploads that libcurl is to read for now.
+    mutating func takeUploads() -> [EasyHandle] {
+        transfers.values.filter { easy in
+            guard !easy.http2Input.wasReadFor, Self.hasSentBody(easy), !easy.isPaused else { return false }
+            easy.http2Input.wasReadFor = true
+            return true
+        }
+    }
+
+    /// Whether libcurl has put all of the request's body into frames. False without a body.
+    private static func hasSentBody(_ easy: EasyHandle) -> Bool {
+        guard easy.sendsBody else { return false }
+        let length = easy.info(CURLINFO_CONTENT_LENGTH_UPLOAD_T)
+        return length < 0 ? easy.http2Input.bodyHasEnded : easy.info(CURLINFO_SIZE_UPLOAD_T) >= length
     }
 }
 
 struct HTTP2InputState {
     /// nil before the response's head.
     var isMultiplexed: Bool?
+    /// libcurl has been made to read for the upload since it could last have sent the body's end.
+    var wasReadFor = false
+    /// The handler has said that nothing follows.
+    var bodyHasEnded = false
     private var bytesReceived: Int64 = 0
+
+    /// The body is sent again from an earlier point.
+    mutating func rewound() {
+        wasReadFor = false
+        bodyHasEnded = false
+    }
 
     mutating func hasGrown(to bytesReceived: Int64) -> Bool {
         defer { self.bytesReceived = bytesReceived }

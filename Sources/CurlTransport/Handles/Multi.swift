@@ -12,7 +12,7 @@ package final class Multi {
     package let loop: EventLoop
     private let limits: ConnectionLimits
     let quirks: CurlQuirks
-    private var handle: UnsafeMutableRawPointer?
+    private var handle = Handle.none
     private var id: UInt32 = 0
     private var isClosed = false
 
@@ -27,9 +27,9 @@ package final class Multi {
     private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
-    private var isSettlingSoon = false
+    private var isSettlingScheduled = false
     @exclusivity(unchecked) private var stalledInput: HTTP2StalledInput?
-    private var isLookingSoon = false
+    private var isRecheckScheduled = false
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
@@ -38,6 +38,22 @@ package final class Multi {
     private var noConnections: NoConnections?
     private var idleClock: IdleClock
     private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
+
+    /// libcurl's.
+    private enum Handle {
+        case none
+        case open(UnsafeMutableRawPointer)
+        /// libcurl has run out of memory in the middle of its work, and may have left any transfer without a socket or a timer. It must not be told to
+        /// continue: some versions would divide by zero.
+        case broken(UnsafeMutableRawPointer)
+
+        var pointer: UnsafeMutableRawPointer? {
+            switch self {
+            case .none: nil
+            case .open(let pointer), .broken(let pointer): pointer
+            }
+        }
+    }
 
     private struct Timers {
         /// libcurl has set its timer to 0 ms: it fires in the next round of the turn.
@@ -89,11 +105,12 @@ package final class Multi {
     // MARK: - libcurl's handle
 
     private func openHandle() throws(TransferFailure) -> UnsafeMutableRawPointer {
-        if let handle { return handle }
-        guard let handle = curl_multi_init() else {
-            throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text)
+        if case .open(let handle) = handle { return handle }
+        // A broken one is about to be closed.
+        guard case .none = handle, let handle = curl_multi_init() else {
+            throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text, systemErrno: ENOMEM)
         }
-        self.handle = handle
+        self.handle = .open(handle)
         if quirks.keepsTLSSessionsPerHandle { tlsSessions = TLSSessionCache() }
         if quirks.looksThroughConnections { noConnections = NoConnections() }
         // Released in closeHandle(): libcurl makes callbacks until curl_multi_cleanup has returned.
@@ -108,9 +125,9 @@ package final class Multi {
 
     /// Closes the connections, too. Outside of libcurl, without transfers.
     private func closeHandle() {
-        guard let handle else { return }
-        curl_multi_cleanup(handle)
-        self.handle = nil
+        guard let pointer = handle.pointer else { return }
+        curl_multi_cleanup(pointer)
+        handle = .none
         tlsSessions = nil
         noConnections = nil
         idleClock.closed()
@@ -121,11 +138,14 @@ package final class Multi {
     }
 
     /// Whether libcurl's handle exists, and so holds descriptors.
-    var hasHandle: Bool { handle != nil }
+    var hasHandle: Bool { handle.pointer != nil }
+
+    /// Whether libcurl has run out of memory, and all transfers are about to end.
+    var isBroken: Bool { if case .broken = handle { true } else { false } }
 
     /// Called when the last transfer or connection has ended.
     private func becameIdle() {
-        guard handle != nil else { return }
+        guard hasHandle else { return }
         idleClock.start(at: loop.now)
         // Firing too early and rescheduling costs less than rescheduling for every transfer.
         guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
@@ -153,6 +173,11 @@ package final class Multi {
     func hasTransfer(on socket: Int32) -> Bool {
         let port = ConnectionEndpoints.localPort(of: socket)
         return running.all.contains { $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+    }
+
+    /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
+    func hasTransfer(besides easy: EasyHandle, on session: UnsafeRawPointer) -> Bool {
+        running.all.contains { $0 !== easy && $0.tls.session == session && $0.openSSLSession == session }
     }
 
     /// Adds the connections that its transfers are running on.
@@ -203,34 +228,40 @@ package final class Multi {
         guard easy.handler != nil else { return }
         remove(easy)
         needsSettling()
-        needsLooking()
+        needsRecheck()
     }
 
-    /// `wasOver` if libcurl has reported its end.
-    private func remove(_ easy: EasyHandle, wasOver: Bool = false) {
-        stalledInput?.left(easy, wasOver: wasOver)
+    /// `result` is nil if its end wasn't reported.
+    private func remove(_ easy: EasyHandle, _ result: TransferResult? = nil) {
+        stalledInput?.left(easy, result)
         stranded.left(easy)
         if isOpenChannel(easy), let socket = easy.socket {
             channels[socket] = nil
             loop.unwatch(socket)
         }
         easy.stop()
-        curl_multi_remove_handle(handle, easy.handle)
+        curl_multi_remove_handle(handle.pointer, easy.handle)
         easy.leaveTLSSessions()
         loop.transferCount -= 1
         running.remove(easy)
         if running.all.isEmpty, !isClosed { becameIdle() }
     }
 
+    /// Closes the transfer's connection after it, unless others use it. Any time: libcurl checks when the transfer ends.
+    package func closeConnection(after easy: EasyHandle) {
+        _ = clibcurl_easy_set_long(easy.handle, CURLOPT_FORBID_REUSE, 1)
+    }
+
     /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
     /// response, and don't look again at that point. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
-        guard let handle, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0, let guest = curl_easy_init()
+        guard case .open(let handle) = handle, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0,
+            let probe = curl_easy_init()
         else { return }
         // It looks whenever a transfer leaves.
-        if curl_multi_add_handle(handle, guest) == CURLM_OK { curl_multi_remove_handle(handle, guest) }
-        curl_easy_cleanup(guest)
+        if curl_multi_add_handle(handle, probe) == CURLM_OK { curl_multi_remove_handle(handle, probe) }
+        curl_easy_cleanup(probe)
         needsSettling()
     }
 
@@ -253,53 +284,77 @@ package final class Multi {
 
     /// Runs libcurl's own timers, such as work that it put off to the next turn.
     func runTimers() {
-        guard handle != nil else { return }
+        guard hasHandle else { return }
         timers.runs += 1
         act(on: CURL_SOCKET_BAD, 0)
     }
 
     private func act(on socket: Int32, _ action: Int32) {
-        guard let handle else { return }
+        guard case .open(let handle) = handle else { return }
+        if action & CURL_CSELECT_OUT != 0 { stalledInput?.wrote(on: socket) }
         var stillRunning: Int32 = 0
-        let code = curl_multi_socket_action(handle, socket, action, &stillRunning)
-        stranded.note(code)
+        if curl_multi_socket_action(handle, socket, action, &stillRunning) == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
         needsSettling()
-        needsLooking()
+        needsRecheck()
     }
 
-    private func needsLooking() {
-        guard !isLookingSoon, stalledInput?.isIdle == false else { return }
-        isLookingSoon = true
-        loop.lookSoon(self)
+    private func needsRecheck() {
+        guard !isRecheckScheduled, stalledInput?.isIdle == false else { return }
+        isRecheckScheduled = true
+        loop.recheckSoon(self)
     }
 
-    /// Called by the loop before it sleeps. True if that may have produced something to do.
-    func lookAgain() -> Bool {
-        isLookingSoon = false
-        guard !isClosed, let sockets = stalledInput?.takeSockets(), !sockets.isEmpty else { return false }
+    /// Called by the loop before it sleeps: see `HTTP2StalledInput`. True if that may have produced something to do.
+    func recheckConnections() -> Bool {
+        isRecheckScheduled = false
+        guard !isClosed, let sockets = stalledInput?.takeSockets() else { return false }
         for socket in sockets {
             act(on: socket, CURL_CSELECT_IN)
             settleHandlers()
         }
-        return true
+        let uploads = stalledInput?.takeUploads() ?? []
+        for easy in uploads { read(for: easy) }
+        return !sockets.isEmpty || !uploads.isEmpty
+    }
+
+    /// Makes libcurl read for this transfer, which runs, though nothing says that anything has arrived.
+    private func read(for easy: EasyHandle) {
+        // It reads before it writes, so the end of the body that goes out in one run is noticed in the next; and a socket that was full for the
+        // first may take it in the second.
+        for _ in 1...3 {
+            // What is due already would take that chance away from it.
+            runTimers()
+            settleHandlers()
+            guard easy.multi === self, !easy.isPaused, !isBroken else { return }
+            curl_easy_pause(easy.handle, CURLPAUSE_RECV)
+            curl_easy_pause(easy.handle, CURLPAUSE_CONT)
+            runTimers()
+            settleHandlers()
+        }
     }
 
     /// Makes libcurl look at every transfer, whether anything has happened to it or not. Outside of libcurl.
     package func runAll() {
         loop.preconditionOnLoop()
-        guard let handle else { return }
+        guard case .open(let handle) = handle else { return }
         var stillRunning: Int32 = 0
-        let code = clibcurl_multi_run_all(handle, &stillRunning)
-        stranded.note(code)
+        if clibcurl_multi_run_all(handle, &stillRunning) == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
+        needsSettling()
+    }
+
+    /// libcurl has said that it stopped in the middle of its work. Outside of libcurl.
+    func ranOutOfMemory() {
+        if case .open(let pointer) = handle { handle = .broken(pointer) }
         needsSettling()
     }
 
     /// Called by the loop outside of libcurl: lets handlers act on what they recorded, and finishes transfers that are over.
     func settle() {
-        isSettlingSoon = false
+        isSettlingScheduled = false
         guard !isClosed else { return }
         settleHandlers()
         finishTransfers()
+        if isBroken { endAll() }
         if !stranded.isEmpty { endStranded() }
         if timers.areDue && !isClosed {
             timers.areDue = false
@@ -312,10 +367,11 @@ package final class Multi {
         guard !unsettled.isEmpty else { return }
         let settling = unsettled.take()
         for easy in settling {
-            stalledInput?.heard(easy)
+            stalledInput?.moved(easy)
             easy.settle()
         }
-        unsettled.takeBack(settling)
+        unsettled.recycle(settling)
+        needsRecheck()
     }
 
     private func finishTransfers() {
@@ -323,14 +379,14 @@ package final class Multi {
             if let result = easy.takeResult() { finish(easy, result) }
         }
         var remaining: Int32 = 0
-        while let handle, let message = curl_multi_info_read(handle, &remaining) {
+        while let pointer = handle.pointer, let message = curl_multi_info_read(pointer, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
             let result = TransferResult(code: clibcurl_message_result(message))
             // Now, not when the end is reported, which can be later: by then the number may be another socket's.
-            if result.code == CURLE_OK, !easy.opensChannel, let socket = easy.socket, let traffic = easy.idleTraffic {
-                loop.becameIdle(socket, traffic)
+            if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code) {
+                loop.becameIdle(idle.socket, idle.traffic)
             }
             if !easy.opensChannel { noConnections?.replaceConnection(of: easy) }
             if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
@@ -339,18 +395,20 @@ package final class Multi {
 
     /// Called once libcurl has had a chance to do what it has planned for them.
     private func endStranded() {
-        stranded.retry()
         runAll()
         settleHandlers()
         finishTransfers()
-        let waiting = running.all.lazy.filter { !self.isOpenChannel($0) }
-        for (easy, result) in stranded.take(from: waiting) { end(easy, result) }
+        for (easy, result) in stranded.take() where easy.multi === self && !easy.hasResult {
+            if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
+        }
     }
 
-    /// Ends a transfer unless it has ended meanwhile.
-    private func end(_ easy: EasyHandle, _ result: TransferResult) {
-        guard easy.multi === self, !easy.hasResult else { return }
-        if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
+    /// Ends all transfers, open channels and paused ones too, because libcurl has run out of memory. The next transfer gets a new handle.
+    private func endAll() {
+        let endings = running.all.map { ($0.handler, $0.failure(.lackOfMemory)) }
+        while let easy = running.all.last { remove(easy) }
+        closeHandle()
+        for (handler, failure) in endings { handler?.transferFinished(failure) }
     }
 
     /// Whether libcurl has made a channel's connection, and has nothing more to do with it.
@@ -360,7 +418,7 @@ package final class Multi {
     }
 
     private func finish(_ easy: EasyHandle, _ result: TransferResult) {
-        let failure = result.code == CURLE_OK ? nil : easy.failure(result.code, systemErrno: result.systemErrno)
+        let failure = result.code == CURLE_OK ? nil : easy.failure(result)
         if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
             easy.connections?.noteReuse()
         }
@@ -370,7 +428,7 @@ package final class Multi {
             channels[socket] = channel
             return channel.opened(socket)
         }
-        remove(easy, wasOver: failure == nil)
+        remove(easy, result)
         // It may still query the handle.
         handler?.transferFinished(failure)
     }
@@ -389,7 +447,7 @@ package final class Multi {
 
     /// The system refuses to watch its socket: the transfer would get no more events, so it ends soon.
     private func isUnwatched(_ easy: EasyHandle) {
-        stranded.add(easy)
+        stranded.add(easy, .unwatched)
         needsSettling()
     }
 
@@ -414,7 +472,7 @@ package final class Multi {
 
     /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".
     func timerChanged(_ milliseconds: Int) {
-        guard handle != nil, !isClosed else { return }
+        guard hasHandle, !isClosed else { return }
         timers.areDue = milliseconds == 0
         if milliseconds > 0 {
             loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))
@@ -430,8 +488,8 @@ package final class Multi {
     }
 
     func needsSettling() {
-        guard !isSettlingSoon else { return }
-        isSettlingSoon = true
+        guard !isSettlingScheduled else { return }
+        isSettlingScheduled = true
         loop.settleSoon(self)
     }
 }

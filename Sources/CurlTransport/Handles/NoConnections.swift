@@ -25,7 +25,7 @@ final class NoConnections {
 
     /// Called when libcurl has reported the end of a transfer, and before its handle leaves the multi.
     func replaceConnection(of easy: EasyHandle) {
-        // A handle shares with one at a time; its TLS sessions are where they belong by now.
+        // A handle shares with one at a time; its TLS sessions have been stored by now.
         guard clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, handle) == CURLE_OK else { return }
         easy.tlsSessions = nil
         _ = easy.activeSocket

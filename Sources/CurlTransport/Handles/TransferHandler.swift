@@ -27,6 +27,9 @@ package protocol TransferHandler: AnyObject {
     /// 7301), nil if unknown. Called if `EasyOptions.reportsConnection`. Within libcurl.
     func transferConnected(negotiated: String?)
 
+    /// The request has its response. After a 417 in place of a 100, libcurl sends it again all the same. Within libcurl.
+    var isAnswered: Bool { get }
+
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
@@ -52,5 +55,6 @@ package protocol TransferHandler: AnyObject {
 
 extension TransferHandler {
     package func transferConnected(negotiated: String?) {}
+    package var isAnswered: Bool { false }
     package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }
 }

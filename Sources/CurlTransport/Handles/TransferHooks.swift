@@ -5,7 +5,7 @@ import CCurlNetworkingLibcurl
 /// `@unchecked Sendable`: what changes is touched only on the loop that runs the transfer.
 package final class TransferHooks: @unchecked Sendable {
     /// Called on the transfer's loop after all options are set and before it starts; if it throws, the transfer doesn't start.
-    let configure: ((EasyHandle) throws -> Void)?
+    package let configure: ((EasyHandle) throws -> Void)?
     let tracer: TransferTracer?
     /// The error that `configure` threw.
     package private(set) var error: (any Error)?

@@ -6,12 +6,21 @@ struct TransferResult {
     let code: CURLcode
     /// The system's errno if it isn't libcurl that reports it; 0 if there is none.
     let systemErrno: Int32
+    /// nil for libcurl's own.
+    let text: String?
 
-    init(code: CURLcode, systemErrno: Int32 = 0) {
+    init(code: CURLcode, systemErrno: Int32 = 0, text: String? = nil) {
         self.code = code
         self.systemErrno = systemErrno
+        self.text = text
     }
 
     /// Unlike libcurl's own result of that name, it doesn't depend on what the server has sent.
     static let lackOfMemory = TransferResult(code: CURLE_OUT_OF_MEMORY, systemErrno: ENOMEM)
+
+    /// Without events of its socket, the transfer would wait for its time-out.
+    static let unwatched = TransferResult(
+        code: CURLE_FAILED_INIT,
+        text: "The system watches no more sockets, for lack of memory or beyond its limit (epoll(7), max_user_watches)."
+    )
 }

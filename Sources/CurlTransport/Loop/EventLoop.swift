@@ -61,8 +61,8 @@ package final class EventLoop: @unchecked Sendable {
     var transferCount = 0
     /// Multis with something to do before the turn ends, each once.
     private var pendingMultis = WorkList<Multi>()
-    /// Multis that want to look at connections again before the loop sleeps, each once.
-    private var watchfulMultis = WorkList<Multi>()
+    /// Multis that want to check their connections again before the loop sleeps, each once.
+    private var multisToRecheck = WorkList<Multi>()
     /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
     private var deliveries = WorkList<Delivery>()
     private let source: (any DispatchSourceRead)?
@@ -199,9 +199,9 @@ package final class EventLoop: @unchecked Sendable {
         pendingMultis.append(multi)
     }
 
-    /// Calls `multi.lookAgain()` when no socket is ready any more, or some rounds later. The multi makes sure that it asks only once.
-    func lookSoon(_ multi: Multi) {
-        watchfulMultis.append(multi)
+    /// Calls `multi.recheckConnections()` when no socket is ready any more, or some rounds later. The multi makes sure that it asks only once.
+    func recheckSoon(_ multi: Multi) {
+        multisToRecheck.append(multi)
     }
 
     // MARK: - The turn
@@ -231,7 +231,7 @@ package final class EventLoop: @unchecked Sendable {
             pacing.rounds.polls()
             let count = pollSockets()
             serveSockets(count)
-            if !lookAgain(isQuiet: count == 0) && count == 0 && endTurn() { return }
+            if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return }
         }
         // Still busy: continue after whatever else waits on the queue. `turnIsComing` stays set.
         queue.async { self.turn() }
@@ -317,15 +317,15 @@ package final class EventLoop: @unchecked Sendable {
         guard !pendingMultis.isEmpty else { return }
         let multis = pendingMultis.take()
         for multi in multis { multi.settle() }
-        pendingMultis.takeBack(multis)
+        pendingMultis.recycle(multis)
     }
 
     /// True if that may have produced something to do.
-    private func lookAgain(isQuiet: Bool) -> Bool {
-        guard !watchfulMultis.isEmpty, pacing.rounds.isLookDue(isQuiet: isQuiet) else { return false }
-        let multis = watchfulMultis.take()
-        let hasMoved = multis.reduce(false) { $1.lookAgain() || $0 }
-        watchfulMultis.takeBack(multis)
+    private func recheckMultis(isQuiet: Bool) -> Bool {
+        guard !multisToRecheck.isEmpty, pacing.rounds.isRecheckDue(isQuiet: isQuiet) else { return false }
+        let multis = multisToRecheck.take()
+        let hasMoved = multis.reduce(false) { $1.recheckConnections() || $0 }
+        multisToRecheck.recycle(multis)
         return hasMoved
     }
 
@@ -333,7 +333,7 @@ package final class EventLoop: @unchecked Sendable {
         guard !deliveries.isEmpty else { return }
         let round = deliveries.take()
         for delivery in round { delivery.run() }
-        deliveries.takeBack(round)
+        deliveries.recycle(round)
     }
 
     // MARK: - Process exit

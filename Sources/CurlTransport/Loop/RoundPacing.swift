@@ -17,19 +17,19 @@ struct LoopPacing {
     }
 }
 
-/// Decides in which of its rounds a busy loop polls its sockets, and lets multis look at their connections again. A pure value: the caller
+/// Decides in which of its rounds a busy loop polls its sockets, and lets multis check their connections again. A pure value: the caller
 /// supplies the time. Loop only.
 struct RoundPacing {
     private var roundsWithoutPoll = 0
     private var withoutPollSince = MonotonicTime(nanoseconds: 0)
-    private var roundsWithoutLook = 0
+    private var roundsWithoutRecheck = 0
 
     /// How many rounds in a row may skip the sockets.
     static let roundsPerPoll = 32
     /// The most nanoseconds between polls if rounds are slow.
     static let nanosecondsPerPoll: Int64 = 1_000_000
-    /// How many rounds a look is put off for: while there is enough to do, it costs more than it gains.
-    static let roundsPerLook = 32
+    /// How many rounds a recheck is put off for: while there is enough to do, it costs more than it gains.
+    static let roundsPerRecheck = 32
 
     /// For a round that leaves work due at once, and so would skip the sockets. True if they have been skipped for long enough.
     mutating func isPollDue(at now: MonotonicTime) -> Bool {
@@ -46,11 +46,11 @@ struct RoundPacing {
         roundsWithoutPoll = 0
     }
 
-    /// For a round in which multis want to look. `isQuiet` if no socket was ready.
-    mutating func isLookDue(isQuiet: Bool) -> Bool {
-        roundsWithoutLook += 1
-        guard isQuiet || roundsWithoutLook >= Self.roundsPerLook else { return false }
-        roundsWithoutLook = 0
+    /// For a round in which multis want to recheck their connections. `isQuiet` if no socket was ready.
+    mutating func isRecheckDue(isQuiet: Bool) -> Bool {
+        roundsWithoutRecheck += 1
+        guard isQuiet || roundsWithoutRecheck >= Self.roundsPerRecheck else { return false }
+        roundsWithoutRecheck = 0
         return true
     }
 }

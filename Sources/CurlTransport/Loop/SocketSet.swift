@@ -23,7 +23,7 @@ struct ReadySocket {
 
 /// What a server may send on a connection while no request is in progress.
 enum IdleTraffic {
-    /// Nothing: it would be taken for the next request's response. HTTP/1.
+    /// Nothing: it would be taken for the next request's response. HTTP/1, FTP.
     case nothing
     /// The protocol's own frames, which libcurl processes before the next request. HTTP/2.
     case frames

@@ -1,5 +1,14 @@
 import Glibc
 
+/// Makes a call again as long as signals interrupt it (EINTR), as those do whose handlers were installed without SA_RESTART. Not for `close`,
+/// which has closed the descriptor all the same.
+package func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
+    }
+}
+
 /// A saved `errno`.
 package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var code: Int32

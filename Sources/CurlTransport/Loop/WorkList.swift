@@ -11,7 +11,7 @@ struct WorkList<Element> {
         gathered.append(element)
     }
 
-    /// Everything appended so far; pass it to `takeBack` when done.
+    /// Everything appended so far; pass it to `recycle` when done.
     mutating func take() -> [Element] {
         let taken = gathered
         gathered = spare
@@ -20,7 +20,7 @@ struct WorkList<Element> {
     }
 
     /// Keeps the memory of the taken batch for the next.
-    mutating func takeBack(_ taken: consuming [Element]) {
+    mutating func recycle(_ taken: consuming [Element]) {
         taken.removeAll(keepingCapacity: true)
         spare = taken
     }

@@ -1,7 +1,7 @@
 /// The memory into which libcurl reads a response, for one request.
 ///
 /// libcurl fills up to 101 of them before it returns to the event loop, and a transfer can only be paused after that: so a body that
-/// somebody takes as it arrives goes through a small one.
+/// is consumed as it arrives goes through a small one.
 package enum ReceiveBuffer {
     /// In bytes.
     package static let small = 16 * 1024

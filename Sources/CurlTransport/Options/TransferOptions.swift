@@ -40,6 +40,8 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var waitsForMultiplexing = false
     /// Closes the connection after the transfer if that was its first, and got no response.
     package var closesUnlessAnswered = false
+    /// Without TLS, the connection speaks HTTP/2 all the same.
+    package var hasPriorKnowledge = false
     /// The time limit, in total, for connecting, including the name lookup and TLS: each of a host's addresses gets a share. nil for
     /// libcurl's default, five minutes.
     package var connectTimeout: Duration?
@@ -95,6 +97,8 @@ package struct TransferOptions: EasyOptions, Sendable {
 
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
         if let connectTimeout { try easy.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.count(of: .milliseconds(1))) }
+        // Else a response that only claims to be HTTP/2 makes libcurl send other requests on its connection at the same time.
+        if isPlainHTTP { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         if sendsBody { try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize) }
     }
 

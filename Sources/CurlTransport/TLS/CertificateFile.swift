@@ -7,12 +7,13 @@ enum CertificateFile {
 
     /// Empty if there is no such file.
     static func content(of path: String) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         return [UInt8](unsafeUninitializedCapacity: maximumSize) { buffer, count in
             while count < maximumSize {
-                let length = read(descriptor, buffer.baseAddress.map { $0 + count }, maximumSize - count)
+                let rest = buffer.baseAddress.map { $0 + count }
+                let length = uninterrupted { read(descriptor, rest, maximumSize - count) }
                 guard length > 0 else { return }
                 count += length
             }

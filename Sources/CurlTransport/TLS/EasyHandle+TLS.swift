@@ -7,6 +7,8 @@ extension EasyHandle {
         fileprivate var hooks: [any TLSHook] = []
         /// A hook's explanation of a failure for which libcurl has no text.
         var complaint: String?
+        /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may be over.
+        var session: UnsafeRawPointer?
         /// Whether the transfer's proxy speaks TLS itself.
         var hasSecureProxy = false
         /// The last handshake was with the server, through the proxy's tunnel.

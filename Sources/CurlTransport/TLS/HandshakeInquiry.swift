@@ -15,10 +15,21 @@ package struct HandshakeDecisions: Sendable {
     package var acceptedChains: [[[UInt8]]] = []
     /// Chains to trust, without asking, if verification succeeds.
     package var verifiedChains: [[[UInt8]]] = []
-    /// Decided: the server is shown the certificate if there is one, and otherwise none.
-    package var hasDecidedOnCertificate = false
+    package var identity = Identity.undecided
+
+    /// What the server is shown if it requests a certificate.
+    package enum Identity: Sendable {
+        /// The request is a question.
+        case undecided
+        /// The certificate of the connection's settings.
+        case configured
+        /// This certificate, or none.
+        case decided(ClientCertificate?)
+    }
 
     package init() {}
+
+    package var hasDecidedOnCertificate: Bool { if case .undecided = identity { false } else { true } }
 }
 
 /// Stops a transfer's handshake at a question that hasn't been decided yet, before anything of the request is sent. The transfer fails,
@@ -33,7 +44,6 @@ package final class HandshakeInquiry: @unchecked Sendable {
     private let host: String
     private let isAddress: Bool
     private let decisions: HandshakeDecisions
-    private let certificate: ClientCertificate?
     private weak var easy: EasyHandle?
     /// libcurl's time of the last handshake when the current connection was set up: it changes when that connection's handshake is done.
     private var previousHandshake: Int64 = 0
@@ -41,21 +51,18 @@ package final class HandshakeInquiry: @unchecked Sendable {
     /// The question that stopped the handshake.
     package private(set) var question: HandshakeQuestion?
 
-    /// - Parameters:
-    ///   - host: A name, or an address without brackets.
-    ///   - certificate: The one to show if the server requests one, instead of the profile's.
-    package init(host: String, decisions: HandshakeDecisions, certificate: ClientCertificate? = nil) {
+    /// - Parameter host: A name, or an address without brackets.
+    package init(host: String, decisions: HandshakeDecisions) {
         let host = CurlLibrary.numericHost(host.hasSuffix(".") ? String(host.dropLast()) : host)
         self.host = host
         var address = in6_addr()
         isAddress = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
         self.decisions = decisions
-        self.certificate = certificate
     }
 
     func apply(to easy: EasyHandle) throws(TransferFailure) {
         self.easy = easy
-        try certificate?.apply(to: easy)
+        if case .decided(let certificate?) = decisions.identity { try certificate.apply(to: easy) }
         try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         // A resumed session was verified earlier, so no question would be raised.
         try easy.set(CURLOPT_SSL_SESSIONID_CACHE, false)

@@ -1,23 +1,23 @@
 import Glibc
 
 /// The client's side of a TLS connection whose bytes others carry: what came from the server goes in with `receive`, what is to go there is
-/// taken with `takeOutput`. So TLS can begin amid a connection, as with STARTTLS (RFC 3207), and end before it does.
+/// taken with `takeOutput`. So TLS can begin in the middle of a connection, as with STARTTLS (RFC 3207), and end before it does.
 ///
-/// The server's certificate is verified, its name included, unless the settings say otherwise. Where somebody wants to be asked, nothing
+/// The server's certificate is verified, its name included, unless the settings say otherwise. Where a delegate is to be asked, nothing
 /// goes out from the server's certificate on until they have answered.
 ///
 /// Of one event loop at a time. Needs OpenSSL; see `CurlLibrary.startsTLS`.
 package final class TLSClient {
     /// How far a handshake is.
     package enum Handshake: Equatable {
-        /// The server is to say more.
+        /// More has to come from the server.
         case needsInput
-        /// It goes on after the answer: `trustServer()` or `present(_:)`, and then `shakeHands()` again.
+        /// Continues after the answer: `trustServer()` or `present(_:)`, and then `shakeHands()` again.
         case asks(HandshakeQuestion)
         case done
     }
 
-    /// What reading has brought.
+    /// The result of reading.
     package enum Reading: Equatable {
         case bytes(Int)
         case needsInput
@@ -33,9 +33,7 @@ package final class TLSClient {
         /// nil for the system's.
         package var trust: TrustStore?
         package var decisions = HandshakeDecisions()
-        /// What the server is shown if it asks, instead of the settings'.
-        package var certificate: ClientCertificate?
-        /// Whether somebody wants to be asked about certificates.
+        /// Whether there is a delegate to ask about certificates.
         package var asks = false
 
         package init(host: String) {
@@ -65,7 +63,7 @@ package final class TLSClient {
         peer.host = CurlLibrary.numericHost(peer.host)
         var address = in6_addr()
         isAddress = inet_pton(AF_INET, peer.host, &address) == 1 || inet_pton(AF_INET6, peer.host, &address) == 1
-        let certificate = peer.certificate ?? peer.settings.clientCertificate
+        let certificate = peer.settings.clientCertificate
         hasDecidedOnCertificate = !peer.asks || peer.decisions.hasDecidedOnCertificate || certificate != nil
         tls = try TLSMemoryConnection(functions) { context throws(TransferFailure) in
             try peer.setUp(context, functions)
@@ -140,7 +138,7 @@ package final class TLSClient {
 
     // MARK: - Within OpenSSL
 
-    /// 1 where the handshake may go on.
+    /// 1 if the handshake may continue.
     func verify(_ context: OpenSSL.Pointer) -> Int32 {
         var result = handshakes.verify(context)
         if result == 0, !handshakes.isLeafFor(peer.host, context, isAddress: isAddress) {
@@ -179,7 +177,7 @@ package final class TLSClient {
         return 0
     }
 
-    /// 1 where the handshake may go on, -1 where it waits.
+    /// 1 if the handshake may continue, -1 if it has to wait for an answer.
     func certificateRequested() -> Int32 {
         guard !hasDecidedOnCertificate else { return 1 }
         if !questions.contains(where: { if case .clientCertificate = $0 { true } else { false } }) {
@@ -227,7 +225,7 @@ package final class TLSClient {
 }
 
 extension CurlLibrary {
-    /// Whether TLS can begin amid a connection: it takes functions of OpenSSL's that other libraries lack.
+    /// Whether TLS can begin in the middle of a connection: it takes functions of OpenSSL's that other libraries lack.
     package static let startsTLS = TLSClientFunctions.loaded != nil && HandshakeFunctions.loaded != nil
 }
 

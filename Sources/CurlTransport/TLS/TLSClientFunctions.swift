@@ -134,7 +134,7 @@ struct TLSClientFunctions: Sendable {
         clearErrors = try Self.find("ERR_clear_error")
     }
 
-    /// The first error that OpenSSL noted, such as "error:0A000086:SSL routines::certificate verify failed"; nil where it noted none.
+    /// The first error that OpenSSL noted, such as "error:0A000086:SSL routines::certificate verify failed"; nil if there is none.
     func takeErrorText() -> String? {
         let error = nextError()
         defer { clearErrors() }

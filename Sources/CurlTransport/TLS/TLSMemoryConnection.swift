@@ -71,7 +71,7 @@ final class TLSMemoryConnection {
 
     // MARK: - The bytes that others carry
 
-    /// False where memory is short.
+    /// False if memory runs out.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return true }
         guard let count = Int32(exactly: bytes.count) else { return false }

@@ -31,7 +31,7 @@ extension EasyHandle {
     }
 
     /// OpenSSL's `SSL *`.
-    private var openSSLSession: UnsafeRawPointer? {
+    var openSSLSession: UnsafeRawPointer? {
         var pointer: UnsafeMutableRawPointer?
         guard clibcurl_easy_get_pointer(handle, CURLINFO_TLS_SSL_PTR, &pointer) == CURLE_OK,
             let information = pointer?.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee,
@@ -46,7 +46,7 @@ extension EasyHandle {
     }
 
     /// The protocol that TLS negotiated for the transfer's current connection, such as "h2" (RFC 7301); nil if unknown. Within libcurl.
-    var negotiatedProtocol: String? {
+    package var negotiatedProtocol: String? {
         openSSLSession.flatMap { SessionFunctions.loaded?.negotiatedProtocol(of: $0) }
     }
 }

@@ -28,6 +28,76 @@ struct HTTP2LostConnectionTests {
         }
     }
 
+    /// A server may end TLS and leave the connection open until the client does the same: that is one event, for all requests.
+    @Test("All requests on a connection learn that TLS has ended, and are sent again")
+    func endOfTLS() async throws {
+        let site = try TLSNginx.shared().site
+        let directory = try TemporaryDirectory()
+        let script = try directory.file("server.py", Data(Self.partingServer.utf8))
+        let (ports, process) = try LoopbackProgram.start("python3") { ports in
+            ["/usr/bin/python3", script.path, "\(ports[0])", site.certificate(.good).path, site.key(.good).path]
+        }
+        defer { process.kill() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(ports[0])/"))
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.tls.additionalTrustRoots = [.file(site.authority)]
+            // Far beyond the test's own limit.
+            $0.timeoutIntervalForRequest = 600
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(url).response?.statusCode == 200)
+        await withTaskGroup(of: Int?.self) { group in
+            for _ in 0..<3 { group.addTask { await session.load(url).response?.statusCode } }
+            for await status in group { #expect(status == 200) }
+        }
+    }
+
+    /// Answers every request but the first three that share a connection with an answered one. When these have arrived, it ends TLS.
+    private static let partingServer = """
+        import socket, ssl, sys, threading
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[2], sys.argv[3])
+        context.set_alpn_protocols(["h2"])
+
+        def frame(kind, flags, stream, payload=b""):
+            return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+        has_parted = False
+
+        def serve(connection):
+            global has_parted
+            try:
+                connection = context.wrap_socket(connection, server_side=True)
+                received = connection.makefile("rb")
+                received.read(24)
+                connection.sendall(frame(4, 0, 0))
+                while head := received.read(9):
+                    received.read(int.from_bytes(head[:3], "big"))
+                    kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+                    if kind == 4 and flags == 0:
+                        connection.sendall(frame(4, 1, 0))
+                    elif kind == 1 and (stream == 1 or has_parted):
+                        connection.sendall(frame(1, 5, stream, b"\\x88"))
+                    elif kind == 1 and stream == 7:
+                        has_parted = True
+                        connection.sendall(frame(7, 0, 0, (7).to_bytes(4, "big") + bytes(4)))
+                        # Waits for the client to do the same.
+                        connection.unwrap()
+                        return
+            except OSError:
+                pass
+
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", int(sys.argv[1])))
+        listener.listen()
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+        """
+
     private static func run(_ index: Int, _ url: URL, in session: URLSession) async -> URLError.Code? {
         do {
             switch index % 4 {

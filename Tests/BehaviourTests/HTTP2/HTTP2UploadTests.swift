@@ -10,6 +10,7 @@ struct HTTP2UploadTests {
 
     private static let content = GeneratedBody.bytes(seed: 31, length: 300_000)
     // RFC 9113 §7
+    private static let refusedStream: UInt32 = 7
     private static let cancel: UInt32 = 8
 
     private static func request(_ url: URL, method: String = "POST", streams: Bool = false) -> URLRequest {
@@ -55,6 +56,26 @@ struct HTTP2UploadTests {
         gate.open()
         #expect(await upload.text == "thanks")
         #expect(server.state.value.bodies[2] == Self.content)
+        #expect(server.state.value.connections == 1)
+    }
+
+    @Test("Data that is answered completely while it is being sent ends when it has been sent")
+    func answeredAtOnce() async throws {
+        let server = try Server(window: 1 << 20) { _ in Server.text("thanks") }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "thanks")
+        for _ in 1...10 {
+            await withTaskGroup(of: HandlerResult.self) { group in
+                for _ in 1...10 {
+                    group.addTask { await session.load(Self.request(server.url())) }
+                }
+                for await result in group {
+                    #expect(result.text == "thanks", "\(result.error?.userInfo as Any)")
+                }
+            }
+        }
         #expect(server.state.value.connections == 1)
     }
 
@@ -121,6 +142,35 @@ struct HTTP2UploadTests {
         gate.open()
         #expect(await neighbour.text == "neighbour")
         #expect(server.state.value.requests.map(\.connection) == [1, 1, 1])
+    }
+
+    @Test("One that is refused before any of it was sent is sent again from its beginning", arguments: [false, true])
+    func refused(streams: Bool) async throws {
+        let gate = Gate()
+        let server = try Server(window: 0) { request in
+            switch request.number {
+            case 1: Server.text("first")
+            case 2: [.waitFor(gate), .reset(Self.refusedStream)]
+            // libcurl needs a window to say that a stream is over.
+            default: [.grant(UInt32(Self.content.count + 1))] + Self.answered("thanks")
+            }
+        }
+        defer { server.stop() }
+        let delegate = TimelineDelegate(bodyStream: { InputStream(data: Self.content) })
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "first")
+        let request = URLRequest(server.url(), method: "POST")
+        let task =
+            streams
+            ? session.uploadTask(withStreamedRequest: request) : session.uploadTask(with: request, from: Self.content)
+        task.resume()
+        // libcurl has read some of it.
+        try await delegate.wait(for: task) { $0.name == "sent" }
+        gate.open()
+        try await delegate.success(of: task)
+        #expect(server.state.value.bodies[2] == nil)
+        #expect(server.state.value.bodies[3] == Self.content)
     }
 
     @Test("A HEAD with a body gets its head, and nothing else")

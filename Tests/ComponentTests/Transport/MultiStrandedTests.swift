@@ -34,6 +34,36 @@ struct MultiStrandedTests {
         #expect(other.body == Data("hello".utf8))
     }
 
+    @Test("When libcurl runs out of memory, every transfer ends with that, a paused one too, and the next one works")
+    func lackOfMemory() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+        defer { server.stop() }
+        let (running, paused, next) = (RecordedTransfer(), RecordedTransfer(), RecordedTransfer())
+        try await LoopRig.use { rig in
+            try await rig.start(running, MultiTests.get(server))
+            try await rig.start(paused, MultiTests.get(server))
+            try await server.waitForRequests(2)
+            try await rig.perform { multi in
+                #expect(paused.easy?.setPaused(true) == true)
+                multi.ranOutOfMemory()
+                #expect(paused.easy?.setPaused(false) == false, "libcurl isn't told to continue")
+            }
+            try await running.finished.wait()
+            try await paused.finished.wait()
+            gate.open()
+            try await rig.run(next, MultiTests.get(server))
+        }
+        for transfer in [running, paused] {
+            #expect(transfer.failure?.code == .outOfMemory)
+            #expect(transfer.failure?.systemErrno == ENOMEM)
+            #expect(transfer.finishedCount == 1)
+            #expect(!transfer.wasDisturbed)
+        }
+        #expect(next.failure == nil)
+        #expect(next.body == Data("hello".utf8))
+    }
+
     @Test("A transfer for which libcurl then names another, or takes it back, goes on", arguments: [true, false])
     func rescued(takesBack: Bool) async throws {
         let gate = Gate()

@@ -6,18 +6,22 @@ import Testing
 @Suite("What versions of libcurl get wrong")
 struct CurlQuirksTests {
     static let versions: [(version: CurlVersion, quirks: Set<String>)] = [
-        (CurlVersion(7, 71, 1), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle"]),
-        (CurlVersion(7, 76), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections"]),
+        (CurlVersion(7, 71, 1), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "missesFTPEvents"]),
+        (
+            CurlVersion(7, 76),
+            ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents"]
+        ),
         (
             CurlVersion(7, 88, 1),
             [
-                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections", "restartsPriorKnowledge",
+                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents",
+                "restartsPriorKnowledge",
             ]
         ),
         (
             CurlVersion(8, 1),
             [
-                "dropsLargeFields", "keepsTLSSessionsPerHandle", "looksThroughConnections",
+                "dropsLargeFields", "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents",
                 "sharesPriorKnowledgeWhenAnswered",
             ]
         ),

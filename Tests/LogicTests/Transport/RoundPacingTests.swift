@@ -50,12 +50,12 @@ struct RoundPacingTests {
         #expect(penalties == [0, 1, 2, 4, 8, 16, 32, 64, 64, 64, 0, 1])
     }
 
-    @Test("Multis look when all is quiet, or after some rounds")
-    func looking() {
+    @Test("Multis check their connections again when all is quiet, or after some rounds")
+    func rechecking() {
         var pacing = RoundPacing()
-        let quiet = pacing.isLookDue(isQuiet: true)
-        let due = (0..<RoundPacing.roundsPerLook).map { _ in pacing.isLookDue(isQuiet: false) }
-        let next = pacing.isLookDue(isQuiet: false)
+        let quiet = pacing.isRecheckDue(isQuiet: true)
+        let due = (0..<RoundPacing.roundsPerRecheck).map { _ in pacing.isRecheckDue(isQuiet: false) }
+        let next = pacing.isRecheckDue(isQuiet: false)
         #expect(quiet && !next && due.dropLast().allSatisfy { !$0 } && due.last == true)
     }
 }

@@ -14,7 +14,7 @@ struct WorkListTests {
         #expect(first == [1, 2])
         #expect(list.isEmpty)
         list.append(3)
-        list.takeBack(first)
+        list.recycle(first)
         #expect(list.take() == [3])
         #expect(list.take() == [])
     }
@@ -27,9 +27,9 @@ struct WorkListTests {
         list.append(2)
         let inner = list.take()
         #expect(inner == [2])
-        list.takeBack(inner)
+        list.recycle(inner)
         list.append(3)
-        list.takeBack(outer)
+        list.recycle(outer)
         #expect(list.take() == [3])
     }
 
@@ -40,7 +40,7 @@ struct WorkListTests {
             for number in 0..<100 { list.append(number) }
             let taken = list.take()
             let place = taken.withUnsafeBufferPointer(\.baseAddress)
-            list.takeBack(taken)
+            list.recycle(taken)
             return place
         }
         let places = (0..<10).map { _ in turn() }

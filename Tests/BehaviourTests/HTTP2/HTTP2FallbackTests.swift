@@ -1,0 +1,157 @@
+import CurlNetworking
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Servers that speak HTTP/2 on some connections, and HTTP/1.1 on others", .timeLimit(.minutes(1)))
+struct HTTP2FallbackTests {
+    /// libcurl would send them all on the first connection that speaks HTTP/1.1, and get their answers mixed up.
+    @Test("Requests don't share a connection that speaks HTTP/1.1")
+    func mixed() async throws {
+        let server = try Server(.oneByOne)
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/first")).response?.statusCode == 200)
+        await withTaskGroup(of: (path: String, result: HandlerResult).self) { group in
+            for path in ["/1", "/2", "/3", "/4"] { group.addTask { (path, await session.load(server.url(path))) } }
+            for await (path, result) in group {
+                #expect(result.error == nil)
+                // Over HTTP/2, the server's answers are empty.
+                #expect(["", path].contains(result.text))
+            }
+        }
+    }
+
+    @Test("A response that is broken off by a demand for HTTP/1.1 fails, and isn't continued by another")
+    func brokenOff() async throws {
+        let server = try Server(.breakingOff)
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = server.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/half"))
+        task.resume()
+        try await delegate.wait(for: task, bytes: 4)
+        // Its arrival makes the server break off the other.
+        #expect(await session.load(server.url("/next")).response?.statusCode == 200)
+        #expect(try await delegate.completion(of: task)?.code == .networkConnectionLost)
+        #expect(delegate.body(of: task) == Data("half".utf8))
+    }
+
+    /// Its first connection speaks HTTP/2, and its others HTTP/1.1. Written with Python's `ssl`, which can offer one or the other.
+    private final class Server: Sendable {
+        enum Manner: String {
+            /// Takes one request at a time over HTTP/2, and answers all but the first once three others are there over HTTP/1.1.
+            case oneByOne
+            /// Breaks off the answer to the first request when the second arrives.
+            case breakingOff
+        }
+
+        private let site: TLSSite
+        private let port: Int
+        private let directory: TemporaryDirectory
+        private let process: ChildProcess
+
+        init(_ manner: Manner) throws {
+            let site = try TLSNginx.shared().site
+            let directory = try TemporaryDirectory()
+            let script = try directory.file("server.py", Data(Self.script.utf8))
+            let (ports, process) = try LoopbackProgram.start("python3") { ports in
+                [
+                    "/usr/bin/python3", script.path, "\(ports[0])", site.certificate(.good).path, site.key(.good).path,
+                    manner.rawValue,
+                ]
+            }
+            (self.site, port, self.directory, self.process) = (site, ports[0], directory, process)
+        }
+
+        func url(_ path: String) -> URL {
+            URL(string: "https://127.0.0.1:\(port)\(path)") ?? URL(fileURLWithPath: path)
+        }
+
+        func session(delegate: (any URLSessionDelegate)? = nil) -> URLSession {
+            .forTest(delegate: delegate) {
+                $0.urlCache = nil
+                $0.curl.tls.additionalTrustRoots = [.file(site.authority)]
+            }
+        }
+
+        func stop() {
+            process.kill()
+        }
+
+        private static let script = """
+            import socket, ssl, sys, threading
+
+            one_by_one = sys.argv[4] == "oneByOne"
+            has_begun = False
+            arrivals = threading.Condition()
+            count = 0
+
+            def context(name):
+                made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                made.load_cert_chain(sys.argv[2], sys.argv[3])
+                made.set_alpn_protocols([name])
+                return made
+
+            contexts = [context("h2"), context("http/1.1")]
+
+            def wait(arrived):
+                global count
+                with arrivals:
+                    count += arrived
+                    arrivals.notify_all()
+                    while one_by_one and count < 3:
+                        arrivals.wait()
+
+            def frame(kind, flags, stream, payload=b""):
+                return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+            def speak_2(connection, received):
+                received.read(24)
+                connection.sendall(frame(4, 0, 0, bytes([0, 3, 0, 0, 0, 1 if one_by_one else 100])))
+                while head := received.read(9):
+                    received.read(int.from_bytes(head[:3], "big"))
+                    kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+                    if kind == 4 and flags == 0:
+                        connection.sendall(frame(4, 1, 0))
+                    elif kind == 1 and stream == 1 and not one_by_one:
+                        connection.sendall(frame(1, 4, 1, b"\\x88") + frame(0, 0, 1, b"half"))
+                    elif kind == 1:
+                        if one_by_one and stream > 1:
+                            wait(0)
+                        elif stream > 1:
+                            # HTTP_1_1_REQUIRED
+                            connection.sendall(frame(3, 0, 1, bytes([0, 0, 0, 13])))
+                        connection.sendall(frame(1, 5, stream, b"\\x88"))
+
+            def speak_1(connection, received):
+                while line := received.readline():
+                    while received.readline() != b"\\r\\n":
+                        pass
+                    wait(1)
+                    path = line.split(b" ")[1]
+                    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (len(path), path))
+
+            def serve(connection):
+                global has_begun
+                try:
+                    connection = contexts[has_begun].wrap_socket(connection, server_side=True)
+                    has_begun = True
+                    speak = speak_2 if connection.selected_alpn_protocol() == "h2" else speak_1
+                    speak(connection, connection.makefile("rb"))
+                except OSError:
+                    pass
+
+            listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", int(sys.argv[1])))
+            listener.listen()
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+            """
+    }
+}
