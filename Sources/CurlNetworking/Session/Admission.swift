@@ -66,7 +66,7 @@ struct Admission {
     }
 
     /// Gives `ticket` a place, or lets it wait, ahead of those with lower priority; `isAdmitted` tells which. Returns the other tickets that
-    /// may start now: a host has places that nobody was told of if libcurl has opened a connection more.
+    /// may start now: a host may have gained a place unnoticed, if libcurl has opened another connection.
     mutating func enter(_ ticket: Ticket, priority: Float) -> [Ticket] {
         lastNumber += 1
         ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)

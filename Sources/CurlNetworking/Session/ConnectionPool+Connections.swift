@@ -22,6 +22,7 @@ extension ConnectionPool {
         choice: ConnectionChoice
     ) throws(URLError) {
         guard let plan = admission.plan(for: ticket) else { return }
+        try checkSize(of: options)
         if plan.quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
             let description = "A field of the request is too large for libcurl."
             throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
@@ -30,6 +31,7 @@ extension ConnectionPool {
         options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
         options.reportsConnection = admission.isAwaited(ticket)
         options.closesUnlessAnswered = plan.sharesWhenAnswered
+        options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile
         options.connections = plan.connections
         options.usesNewConnection =
@@ -65,6 +67,16 @@ extension ConnectionPool {
         options.connections = plan.channels
     }
 
+    /// libcurl would report a lack of memory.
+    private func checkSize(of options: TransferOptions) throws(URLError) {
+        guard options.headSize > Self.largestHead else { return }
+        let url = URL(string: options.url)
+        guard options.url.utf8.count <= Self.largestHead else { throw URLError(.badURL, url, "The URL is too long.") }
+        throw URLError(.dataLengthExceedsMaximum, url, "The request's head is too large for libcurl.")
+    }
+
+    /// libcurl's buffer for a request takes 1 MiB, with the lines that libcurl adds.
+    private static let largestHead = 1000 * 1024
     private static let largestField = 300 * 1024
 
     /// libcurl's HTTP/2 library sends no head of more than 64 KiB, and yet libcurl would wait for a response.

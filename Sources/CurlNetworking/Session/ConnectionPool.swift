@@ -56,7 +56,7 @@ final class ConnectionPool: @unchecked Sendable {
             self.multi?.close()
             self.multi = nil
             self.retiredMultis += self.handshakes.takeMultis()
-            self.closeIdleRetiredMultis(all: true)
+            self.retiredMultis.closeAll()
             self.ftp.take()?.close()
             self.channels.take()?.close()
         }
@@ -67,16 +67,8 @@ final class ConnectionPool: @unchecked Sendable {
         if let multi { retiredMultis.append(multi) }
         multi = nil
         retiredMultis += handshakes.takeMultis()
-        closeIdleRetiredMultis()
+        retiredMultis.closeIdle()
         ftp?.renew()
-    }
-
-    private func closeIdleRetiredMultis(all: Bool = false) {
-        retiredMultis.removeAll { multi in
-            guard all || multi.transferCount == 0 else { return false }
-            multi.close()
-            return true
-        }
     }
 
     /// The multi handle for a new transfer.
@@ -144,7 +136,7 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Gives up the ticket's place or its wait, and starts the tickets that may start instead.
     func leave(_ ticket: Admission.Ticket) {
-        if !retiredMultis.isEmpty { closeIdleRetiredMultis() }
+        if !retiredMultis.isEmpty { retiredMultis.closeIdle() }
         endAnswerTimeout(with: ticket)
         start(admission.leave(ticket))
     }
@@ -183,5 +175,22 @@ final class ConnectionPool: @unchecked Sendable {
             index += 1
         }
         admitted.removeAll()
+    }
+}
+
+/// Multis that have been replaced.
+extension [Multi] {
+    /// Closes and removes those whose transfers have ended.
+    mutating func closeIdle() {
+        removeAll { multi in
+            guard multi.transferCount == 0 else { return false }
+            multi.close()
+            return true
+        }
+    }
+
+    mutating func closeAll() {
+        for multi in self { multi.close() }
+        removeAll()
     }
 }

@@ -6,6 +6,7 @@ import CurlTransport
 /// `@unchecked Sendable`: the variables are touched only on the loop.
 final class FTPConnections: @unchecked Sendable {
     let loop = EventLoopGroup.ftp.next()
+    let quirks = CurlQuirks.current
     private let limits: ConnectionLimits
     private var multi: Multi?
     /// Multis that finish their transfers but get no new ones.
@@ -17,7 +18,7 @@ final class FTPConnections: @unchecked Sendable {
 
     /// The multi handle for a new transfer. Loop only.
     func currentMulti() throws(TransferFailure) -> Multi {
-        closeIdle()
+        retired.closeIdle()
         if let multi { return multi }
         let multi = try Multi(loop: loop, limits: limits)
         self.multi = multi
@@ -28,7 +29,7 @@ final class FTPConnections: @unchecked Sendable {
     func renew() {
         loop.submit {
             if let multi = self.multi.take() { self.retired.append(multi) }
-            self.closeIdle()
+            self.retired.closeIdle()
         }
     }
 
@@ -36,16 +37,7 @@ final class FTPConnections: @unchecked Sendable {
     func close() {
         loop.submit {
             self.multi.take()?.close()
-            for multi in self.retired { multi.close() }
-            self.retired = []
-        }
-    }
-
-    private func closeIdle() {
-        retired.removeAll { multi in
-            guard multi.transferCount == 0 else { return false }
-            multi.close()
-            return true
+            self.retired.closeAll()
         }
     }
 }

@@ -15,15 +15,8 @@ final class HandshakeCoordinator {
         var question: HandshakeQuestion
     }
 
-    enum Identity {
-        case undecided
-        /// Decided: the server gets the certificate, or none.
-        case decided(ClientCertificate?)
-    }
-
     private struct Known {
         var decisions = HandshakeDecisions()
-        var identity = Identity.undecided
         /// A chain was accepted that had failed verification.
         var acceptsProblems = false
     }
@@ -39,11 +32,6 @@ final class HandshakeCoordinator {
 
     func decisions(for origin: Origin) -> HandshakeDecisions {
         known[origin]?.decisions ?? HandshakeDecisions()
-    }
-
-    func identity(for origin: Origin) -> ClientCertificate? {
-        guard case .decided(let identity) = known[origin]?.identity else { return nil }
-        return identity
     }
 
     /// Whether the question has been answered since it came up.
@@ -73,37 +61,23 @@ final class HandshakeCoordinator {
     func accept(_ chain: [[UInt8]], of origin: Origin, hasProblem: Bool) {
         change(origin) { known in
             if hasProblem { known.acceptsProblems = true }
-            known.decisions.acceptedChains.append(chain)
-            if known.decisions.acceptedChains.count > Self.maximumChains {
-                known.decisions.acceptedChains.removeFirst()
-            }
+            known.decisions.acceptedChains.append(chain, keeping: Self.maximumChains)
         }
     }
 
     /// Leaves it to verification.
     func verify(_ chain: [[UInt8]], of origin: Origin) {
-        change(origin) { known in
-            known.decisions.verifiedChains.append(chain)
-            if known.decisions.verifiedChains.count > Self.maximumChains {
-                known.decisions.verifiedChains.removeFirst()
-            }
-        }
+        change(origin) { $0.decisions.verifiedChains.append(chain, keeping: Self.maximumChains) }
     }
 
     func show(_ identity: ClientCertificate?, to origin: Origin) {
-        change(origin) { known in
-            known.identity = .decided(identity)
-            known.decisions.hasDecidedOnCertificate = true
-        }
+        change(origin) { $0.decisions.identity = .decided(identity) }
     }
 
     /// The server rejected the client certificate: the next task may offer a better one.
     func forgetIdentity(for origin: Origin) {
         guard known[origin] != nil else { return }
-        change(origin) { known in
-            known.identity = .undecided
-            known.decisions.hasDecidedOnCertificate = false
-        }
+        change(origin) { $0.decisions.identity = .undecided }
     }
 
     private func change(_ origin: Origin, _ change: (inout Known) -> Void) {
@@ -136,5 +110,13 @@ final class HandshakeCoordinator {
         queues[subject] = nil
         // They may run into the same question again, if the answer was for `waiter` alone.
         for other in queue { other.questionSettledElsewhere() }
+    }
+}
+
+extension Array {
+    /// Adds `element`, and drops the oldest so that no more than `maximum` are left.
+    fileprivate mutating func append(_ element: Element, keeping maximum: Int) {
+        append(element)
+        if count > maximum { removeFirst() }
     }
 }

@@ -116,7 +116,7 @@ final class SessionCore: @unchecked Sendable {
     /// The sender of messages, and the receiver of those that no task's own delegate gets.
     var sender: (session: URLSession, delegates: DelegateSet)? {
         if let sender = shared.withLock({ $0.sender }) { return sender }
-        // What is left of a dropped session are tasks of its own, which were cancelled and have yet to end.
+        // The session was dropped, but some of its own tasks, which were cancelled then, have yet to end and send their messages.
         guard shared.withLock({ $0.hiddenCount > 0 }) else { return nil }
         keepAnotherSession()
         return shared.withLock { $0.sender }
@@ -130,13 +130,21 @@ final class SessionCore: @unchecked Sendable {
     /// Called in the public object's `deinit`. Tasks that were never resumed go with the last one, and the session's own are cancelled.
     func sessionWasDropped() {
         typealias Tasks = (created: [URLSessionTask], hidden: [URLSessionTask])
-        let (another, tasks) = shared.withLock { shared -> (URLSession?, Tasks) in
+        let (another, tasks, isOver) = shared.withLock { shared -> (URLSession?, Tasks, Bool) in
             // Handed out of the lock: this may turn out to be the last reference to it.
             let another = shared.keptSession ?? shared.session
-            return (another, another == nil ? (shared.releaseCreatedTasks(), shared.hiddenTasks) : ([], []))
+            let tasks = another == nil ? (shared.releaseCreatedTasks(), shared.hiddenTasks) : ([], [])
+            return (another, tasks, shared.endIfAbandoned())
         }
         for task in tasks.hidden { task.cancel() }
+        if isOver { releaseEverything() }
         withExtendedLifetime((another, tasks)) {}
+    }
+
+    /// Nobody has the session any more, and no task will run: all that is kept of it are completed tasks, by the program.
+    private func releaseEverything() {
+        close()
+        releaseDelegate()
     }
 
     /// Makes another public object and keeps it: the program has dropped the first one, and a task needs one.
@@ -157,7 +165,7 @@ final class SessionCore: @unchecked Sendable {
         set { remoteTasks.withLock { $0 = newValue } }
     }
 
-    /// Later tasks get higher numbers. A number so high that nobody can have come to it by counting is none to count on from.
+    /// Later tasks get higher numbers. Ignores numbers too high to have been assigned one by one: counting on from those would overflow.
     func reserveTaskIdentifiers(through last: Int) {
         guard last <= 1 << 31 else { return }
         shared.withLock { $0.lastTaskIdentifier = max($0.lastTaskIdentifier, last) }
@@ -239,27 +247,29 @@ final class SessionCore: @unchecked Sendable {
 
     /// The task has completed, and its delegate or handler has been called.
     func remove(identifier: Int) {
-        let (entry, kept, finished) = shared.withLock { shared in
+        let (entry, kept, finished, isOver) = shared.withLock { shared in
             let entry = shared.tasks.removeValue(forKey: identifier)
             if case .active(let member) = entry {
                 if member.isHidden { shared.hiddenCount -= 1 } else { shared.activeCount -= 1 }
             }
             let kept = shared.activeCount == 0 ? shared.keptSession.take() : nil
-            return (entry, kept, shared.endIfFinished())
+            return (entry, kept, shared.endIfFinished(), shared.endIfAbandoned())
         }
         if let finished { becomeInvalid(finished) }
+        if isOver { releaseEverything() }
         // What these held is released without the lock.
         withExtendedLifetime((entry, kept)) {}
     }
 
     /// Called in the `deinit` of the task's public object, on any thread: takes no lock but this one.
     func forgetUnlessActive(identifier: Int) {
-        let session = shared.withLock { shared -> URLSession? in
-            guard case .released = shared.tasks[identifier] else { return nil }
+        let (finished, isOver) = shared.withLock { shared -> (URLSession?, Bool) in
+            guard case .released = shared.tasks[identifier] else { return (nil, false) }
             shared.tasks[identifier] = nil
-            return shared.endIfFinished()
+            return (shared.endIfFinished(), shared.endIfAbandoned())
         }
-        if let session { becomeInvalid(session) }
+        if let finished { becomeInvalid(finished) }
+        if isOver { releaseEverything() }
     }
 
     /// The tasks that are neither completed nor cancelled, in the order of their creation; without those of the session's own.
@@ -366,5 +376,12 @@ extension SessionCore.Shared {
         guard case .finishing(let session) = phase, tasks.isEmpty else { return nil }
         phase = .invalid
         return session
+    }
+
+    /// Ends a session that was dropped and not invalidated, and has no tasks. Returns whether it ended now.
+    fileprivate mutating func endIfAbandoned() -> Bool {
+        guard isValid, tasks.isEmpty, keptSession == nil, session == nil else { return false }
+        phase = .invalid
+        return true
     }
 }

@@ -154,6 +154,37 @@ struct ErrorTests {
         #expect(error.phase == "receiving")
     }
 
+    @Test(
+        "An upload that stops half-way fails while sending, and one whose response breaks off while receiving",
+        arguments: [false, true]
+    )
+    func uploadPhases(isStreamed: Bool) async throws {
+        let body = GeneratedBody.bytes(seed: 4, length: 30_000_000)
+        let rig = try Rig(answering: .atHead) { request in
+            switch request.path {
+            case "/stalled": .raw([.stopReading, .never])
+            case "/permitted": .raw([.stopReading, .bytes("HTTP/1.1 100 Continue\r\n\r\n"), .never])
+            case "/reset": .raw([.waitForBody, .reset])
+            default: .raw([.stopReading, .bytes("HTTP/1.1 200 OK\r\nContent-Le"), .never])
+            }
+        } configure: {
+            $0.timeoutIntervalForRequest = 1
+        }
+        defer { rig.stop() }
+        func phase(_ path: String, _ body: Data, expects: Bool = false) async throws -> String? {
+            var request = URLRequest(rig.url(path), method: "PUT")
+            if isStreamed { request.httpBodyStream = InputStream(data: body) } else { request.httpBody = body }
+            if expects { request.setValue("100-continue", forHTTPHeaderField: "Expect") }
+            return try #require(await rig.session.load(request).error).phase
+        }
+        #expect(try await phase("/stalled", body) == "sending")
+        #expect(try await phase("/stalled", body, expects: true) == "sending")
+        #expect(try await phase("/permitted", body) == "sending")
+        #expect(try await phase("/permitted", body, expects: true) == "sending")
+        #expect(try await phase("/reset", Data("hello".utf8)) == "sending")
+        #expect(try await phase("/answered", body) == "receiving")
+    }
+
     @Test("A request without a URL, or with another scheme, is refused before anything is done")
     func refusedRequests() async throws {
         let error = try await failure(try #require(URL(string: "gopher://127.0.0.1/")))

@@ -97,6 +97,22 @@ struct EndlessServerTests {
         #expect(server.requestCount == 21)
     }
 
+    @Test("Trailer after trailer: the task fails, unless nobody wants the body")
+    func trailers() async throws {
+        let trailers = String(repeating: "A: b\r\n", count: 60_000)
+        let rig = try Rig { request in
+            if request.path == "/end" { return .text("end") }
+            let head = request.path == "/" ? "200 OK" : "302 Found\r\nLocation: /end"
+            let text = "HTTP/1.1 \(head)\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\(trailers)\r\n"
+            return .raw([.bytes(text)])
+        }
+        defer { rig.stop() }
+        let error = await rig.session.load(rig.url("/")).error
+        #expect(error?.code == .badServerResponse)
+        #expect(error?.localizedDescription.contains("trailers") == true)
+        #expect(await rig.session.load(rig.url("/redirect")).text == "end")
+    }
+
     @Test("Kept connections that are dead whenever they are used: a task tries again, and gives up")
     func deadConnections() async throws {
         let rig = try Rig { request in

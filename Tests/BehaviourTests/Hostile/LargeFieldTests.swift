@@ -15,6 +15,27 @@ struct LargeFieldTests {
         #expect(await rig.session.load(URLRequest(rig.url("/"))).error?.code == .badServerResponse)
     }
 
+    @Test("A URL that is too long for libcurl is a bad one, and nothing is sent", arguments: [1_100_000, 8_100_000])
+    func url(length: Int) async throws {
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let error = await rig.session.load(rig.url("/" + String(repeating: "x", count: length))).error
+        #expect(error?.code == .badURL)
+        #expect(error?.localizedDescription.contains("too long") == true)
+        #expect(rig.server.connectionCount == 0)
+    }
+
+    @Test("Fields that are too large for libcurl together fail the task, and nothing is sent")
+    func fields() async throws {
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/"))
+        let value = String(repeating: "x", count: 110_000)
+        for number in 0..<10 { request.setValue(value, forHTTPHeaderField: "X-\(number)") }
+        #expect(await rig.session.load(request).error?.code == .dataLengthExceedsMaximum)
+        #expect(rig.server.connectionCount == 0)
+    }
+
     @Test("A request's field of 400 KiB is sent whole, or the task fails where libcurl can't")
     func request() async throws {
         let value = String(repeating: "x", count: 400 * 1024)

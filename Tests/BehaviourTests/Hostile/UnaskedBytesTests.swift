@@ -29,6 +29,56 @@ struct UnaskedBytesTests {
         #expect(rig.server.requestCount == 10)
     }
 
+    @Test(
+        "A response whose length isn't one number is refused, and its connection closed",
+        arguments: ["2, 50", "2a", "+2", "2\r\n 0"]
+    )
+    func noLength(length: String) async throws {
+        let rig = try Rig { request in
+            request.path == "/first"
+                ? .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nok")]) : .text("second")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/first")).error?.code == .badServerResponse)
+        #expect(await rig.session.load(rig.url("/second")).text == "second")
+        #expect(rig.server.connectionCount == 2)
+    }
+
+    @Test("Answers that only claim to be HTTP/2, and could be to any request, are refused")
+    func claimedVersion() async throws {
+        let rig = try Rig {
+            .raw([.bytes("HTTP/2 200\r\nContent-Length: \($0.path.utf8.count)\r\n\r\n\($0.path)")])
+        } configure: {
+            $0.urlCache = nil
+        }
+        defer { rig.stop() }
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<60 {
+                group.addTask {
+                    #expect(await rig.session.load(rig.url("/\(number)")).error?.code == .badServerResponse)
+                }
+            }
+        }
+        try await rig.server.waitUntilNoConnections()
+    }
+
+    @Test(
+        "So they are over TLS, unless it has agreed on HTTP/2",
+        arguments: [[], ["-alpn", "http/1.1"]]
+    )
+    func claimedVersion(options: [String]) async throws {
+        let server = try await TalkingTLSServer(options)
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        async let first = session.load(server.url)
+        try await server.waitForRequest()
+        server.say("HTTP/2 200\nContent-Length: 6\n\nfirst")
+        #expect(await first.error?.code == .badServerResponse)
+    }
+
     @Test("They close the connection where they come later, without another request")
     func idle() async throws {
         let gate = Gate()

@@ -41,6 +41,25 @@ struct SessionDropTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("Completed tasks that the program keeps hold neither its delegate nor its connections")
+    func keptTasks() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let released = Gate()
+        var tasks: [URLSessionTask] = []
+        do {
+            let session = URLSession.forTest(delegate: ReleaseProbe(released))
+            await withCheckedContinuation { continuation in
+                let task = session.dataTask(with: server.url("/")) { _, _, _ in continuation.resume() }
+                tasks.append(task)
+                task.resume()
+            }
+        }
+        try await released.wait()
+        try await server.waitUntilNoConnections()
+        #expect(tasks.map(\.state) == [.completed])
+    }
+
     @Test("Nothing of it is left: no descriptor, no thread, no object")
     func nothingLeft() async {
         await #expect(processExitsWith: .success) {

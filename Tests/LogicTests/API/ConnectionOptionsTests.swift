@@ -1,4 +1,5 @@
 import CurlTransport
+import Foundation
 import Testing
 
 @testable import CurlNetworking
@@ -8,6 +9,8 @@ struct ConnectionOptionsTests {
     typealias Change = @Sendable (inout CurlOptions) -> Void
 
     static let bad: [(option: String, change: Change)] = [
+        ("temporaryDirectory", { if let url = URL(string: "https://h/tmp") { $0.temporaryDirectory = url } }),
+        ("temporaryDirectory", { if let url = URL(string: "/tmp") { $0.temporaryDirectory = url } }),
         ("maximumConnections", { $0.maximumConnections = 0 }),
         ("maximumKeptConnections", { $0.maximumKeptConnections = 0 }),
         ("maximumStreamsPerConnection", { $0.maximumStreamsPerConnection = -1 }),
