@@ -37,6 +37,34 @@ struct FTPServerFaultTests {
         #expect(!server.commands.contains { $0.hasPrefix("DELE") })
     }
 
+    @Test(
+        "A method that FTP doesn't have fails before anything is sent",
+        arguments: ["DELETE", "PATCH", "OPTIONS", "A B"]
+    )
+    func otherMethod(method: String) async throws {
+        let server = try ScriptedFTPServer(Self.content)
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(URLRequest(server.url(), method: method)).error
+        #expect(error?.code == .badURL)
+        #expect(error?.localizedDescription.contains("FTP") == true)
+        #expect(server.commands == [])
+    }
+
+    @Test("A URL that is too long for libcurl fails before anything is sent", arguments: [70_000, 8_100_000])
+    func longURL(length: Int) async throws {
+        let server = try ScriptedFTPServer(Self.content)
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = server.url().appendingPathComponent(String(repeating: "x", count: length))
+        let error = await session.load(url).error
+        #expect(error?.code == .badURL)
+        #expect(error?.localizedDescription.contains("too long") == true)
+        #expect(server.commands == [])
+    }
+
     @Test("A server that never confirms the end holds up neither other tasks nor its own task's cancellation")
     func silentEnd() async throws {
         let gate = Gate()
@@ -168,6 +196,69 @@ struct FTPServerFaultTests {
         defer { session.invalidateAndCancel() }
         #expect(await session.load(ftp.url()).data == Self.content)
         #expect(ftp.commands.contains("PASV"))
+    }
+
+    @Test("A kept connection that the server ends meanwhile, as it does after a while, fails no task")
+    func endedMeanwhile() async throws {
+        let gate = Gate()
+        let ftp = try ScriptedFTPServer(Self.content) { $0 == "226" ? .replyAndLater("421 Timeout.", gate) : nil }
+        defer { ftp.stop() }
+        defer { gate.open() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).data == Self.content)
+        gate.open()
+        #expect(await session.load(ftp.url()).data == Self.content)
+        #expect(ftp.connectionCount == 2)
+    }
+
+    @Test(
+        "A kept connection that the server gives up when it gets a command fails no task, uploads included",
+        arguments: [ScriptedFTPServer.Answer.hangUp, .reply("421 Timeout.")]
+    )
+    func givenUp(answer: ScriptedFTPServer.Answer) async throws {
+        let openings = Watched(0)
+        let ftp = try ScriptedFTPServer(Self.content) { command in
+            guard command == "EPSV" else { return nil }
+            // The first command of the second task.
+            return openings.update {
+                $0 += 1; return $0
+            } == 2 ? answer : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { _ = try await session.upload(for: URLRequest(url: ftp.url()), from: Data("stored".utf8)) }
+        #expect(ftp.stored == Array(repeating: Data("stored".utf8), count: 2))
+        #expect(ftp.connectionCount == 2)
+    }
+
+    @Test("A server that ends the session is no time-out, and its words are in the error")
+    func dismissal() async throws {
+        let ftp = try ScriptedFTPServer(Self.content) {
+            $0.hasPrefix("USER") ? .reply("421 Too many connections") : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(ftp.url()).error
+        #expect(error?.code == .networkConnectionLost)
+        #expect(error?.localizedDescription.contains("421 Too many connections") == true)
+        #expect(ftp.connectionCount == 1)
+    }
+
+    @Test("What looks like HTTP among a server's replies is no head")
+    func falseHead() async throws {
+        let ftp = try ScriptedFTPServer(Self.content) {
+            $0 == "PWD"
+                ? .reply("257-Look:\r\nHTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n257 \"/\"") : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: ftp.url())
+        #expect(data == Self.content)
+        #expect(!(response is HTTPURLResponse))
     }
 
     @Test("A connection is used again, also by uploads")

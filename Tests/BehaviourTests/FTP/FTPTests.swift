@@ -72,6 +72,7 @@ struct FTPTests {
         defer { session.invalidateAndCancel() }
         let (data, response) = try await session.data(from: server.url("/upload/"))
         #expect(String(decoding: data, as: UTF8.self).contains(name))
+        #expect(response.mimeType == "text/plain")
         #expect(response.expectedContentLength == -1)
     }
 

@@ -19,6 +19,10 @@ struct FTPReplies {
     private var openReply: Int?
     private var proxy: HeadParser?
     private var isComplete = false
+    /// Whether the server has answered a command.
+    private(set) var hasAnswer = false
+    /// The reply with which the server has ended the session; nil if it hasn't.
+    private(set) var farewell: String?
 
     init(offset: Int64 = 0, comesAtEnd: Bool = false) {
         self.offset = offset
@@ -26,14 +30,16 @@ struct FTPReplies {
     }
 
     /// Takes one or more lines: after a pause, libcurl delivers everything that arrived meanwhile at once.
-    mutating func consume(lines: UnsafeRawBufferPointer) -> HeadParser.Event {
-        if proxy != nil || (!isComplete && lines.starts(with: "HTTP/".utf8)) {
+    ///
+    /// - Parameter isProxys: Whether a proxy says them, over HTTP.
+    mutating func consume(lines: UnsafeRawBufferPointer, isProxys: Bool) -> HeadParser.Event {
+        if proxy != nil || (isProxys && !isComplete && lines.starts(with: "HTTP/".utf8)) {
             let event = (proxy ?? HeadParser()).consuming(lines, into: &proxy)
             if case .complete = event { isComplete = true }
             return event
         }
         var rest = lines[...]
-        while !isComplete, !rest.isEmpty {
+        while !rest.isEmpty {
             let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
             let event = consume(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
             guard case .incomplete = event else { return event }
@@ -44,7 +50,10 @@ struct FTPReplies {
 
     private mutating func consume(line: UnsafeRawBufferPointer) -> HeadParser.Event {
         guard let (code, text) = reply(in: line) else { return .incomplete }
+        if code == 421 { farewell = "\(code) \(text)" } else { hasAnswer = true }
         switch code {
+        case _ where isComplete:
+            break
         case 125, 150:
             guard !comesAtEnd else { return .incomplete }
             if size == nil { size = Self.announcedSize(text) }
@@ -121,7 +130,7 @@ struct FTPReplies {
         return Int64(digits)
     }
 
-    /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7); nil for what is no date.
+    /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7); nil if it isn't a date.
     static func httpDate(_ text: String) -> String? {
         let digits = Array(text.utf8.prefix { $0 != UInt8(ascii: ".") })
         guard digits.count == 14, digits.allSatisfy(\.isASCIIDigit) else { return nil }

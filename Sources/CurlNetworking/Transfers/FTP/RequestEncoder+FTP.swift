@@ -2,8 +2,11 @@ import CurlTransport
 import Foundation
 
 extension RequestEncoder {
-    /// A request with a body stores it, HEAD queries the file's attributes, and everything else fetches the file from `offset` on. Header
-    /// fields are ignored.
+    /// In bytes: libcurl sends no command that is longer than 64 KiB, and would report a lack of memory.
+    private static let longestFTPURL = 60 * 1024
+
+    /// A request with a body stores it, HEAD queries the file's attributes, and GET fetches the file from `offset` on. Header fields are
+    /// ignored.
     static func ftpOptions(
         for request: URLRequest,
         body: (any RequestBody)?,
@@ -11,7 +14,12 @@ extension RequestEncoder {
         replyTimeout: Duration
     ) throws(URLError) -> FTPOptions {
         guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        let method = request.httpMethod ?? "GET"
+        guard ["GET", "HEAD", "PUT", "POST"].contains(method) else {
+            throw URLError(.badURL, url, "FTP has no method \(method.debugDescription).")
+        }
         let (text, credentials) = try separateCredentials(from: url)
+        guard text.utf8.count <= longestFTPURL else { throw URLError(.badURL, url, "The URL is too long.") }
         // Each goes into a line of its own: a line break would turn the rest into commands.
         if let credentials,
             (credentials.user + credentials.password).unicodeScalars.contains(where: { $0.value < 0x20 })
@@ -22,7 +30,7 @@ extension RequestEncoder {
         if let body {
             direction = .upload(body.length.map { .known($0) } ?? .chunked)
         } else {
-            direction = request.httpMethod == "HEAD" ? .attributes : .download(offset: offset)
+            direction = method == "HEAD" ? .attributes : .download(offset: offset)
         }
         var options = FTPOptions(url: text, direction: direction)
         options.credentials = credentials

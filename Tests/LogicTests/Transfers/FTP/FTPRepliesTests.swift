@@ -5,10 +5,10 @@ import Testing
 
 @Suite("FTP's replies, read as a head")
 struct FTPRepliesTests {
-    private func head(_ replies: inout FTPReplies, _ lines: String...) -> ResponseHead? {
+    private func head(_ replies: inout FTPReplies, isProxys: Bool = false, _ lines: String...) -> ResponseHead? {
         var found: ResponseHead?
         for line in lines {
-            let event = Data((line + "\r\n").utf8).withUnsafeBytes { replies.consume(lines: $0) }
+            let event = Data((line + "\r\n").utf8).withUnsafeBytes { replies.consume(lines: $0, isProxys: isProxys) }
             if case .complete(let head) = event { found = head }
         }
         return found
@@ -91,9 +91,28 @@ struct FTPRepliesTests {
     @Test("An HTTP proxy's head is read as what it is")
     func proxy() {
         var replies = FTPReplies(offset: 5)
-        let head = head(&replies, "HTTP/1.1 206 Partial Content", "Content-Range: bytes 5-9/10", "")
+        let head = head(&replies, isProxys: true, "HTTP/1.1 206 Partial Content", "Content-Range: bytes 5-9/10", "")
         #expect(head?.version == "HTTP/1.1")
         #expect(head?.status == 206)
+    }
+
+    @Test("Only a proxy speaks HTTP")
+    func noProxy() {
+        var replies = FTPReplies()
+        #expect(head(&replies, "HTTP/1.1 200 OK", "Content-Length: 5", "") == nil)
+        #expect(head(&replies, "213 7", "150 Opening")?.contentLength == 7)
+    }
+
+    @Test("A farewell is no answer, and counts whenever it comes")
+    func farewell() {
+        var replies = FTPReplies()
+        #expect(head(&replies, "421 Timeout.") == nil)
+        #expect(replies.farewell == "421 Timeout.")
+        #expect(!replies.hasAnswer)
+        replies = FTPReplies()
+        #expect(head(&replies, "213 7", "150 Opening", "421 Going down") != nil)
+        #expect(replies.farewell == "421 Going down")
+        #expect(replies.hasAnswer)
     }
 
     @Test(
