@@ -59,6 +59,28 @@ struct RedirectBodyTests {
         #expect(delegate.redirects.value.count == (asksDelegate ? 1 : 0))
     }
 
+    @Test(
+        "Data goes to a delegate's other method as well, unless that is GET or HEAD",
+        arguments: ["PATCH", "GET", "HEAD"]
+    )
+    func otherMethod(method: String) async throws {
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            var request = redirect.request
+            request.httpMethod = method
+            redirect.answer(request)
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("arrived")
+        }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/from"), method: "POST")
+        _ = try await rig.session.upload(for: request, from: Data("hello".utf8))
+        let last = try #require(rig.server.requests.last)
+        #expect(last.method == method)
+        #expect(last.text == (method == "PATCH" ? "hello" : ""))
+        #expect(last.header("Content-Length") == (method == "PATCH" ? "5" : nil))
+    }
+
     @Test("A connection outlives a redirect whose body was empty, or was sent", arguments: ["", "hello"])
     func connections(body: String) async throws {
         let rig = try Rig { $0.path == "/from" ? .redirect(to: "/to") : .text("arrived") }

@@ -42,6 +42,29 @@ struct RedirectDelegateTests {
         #expect(task.currentRequest?.url == rig.url("/to?x=1#part"))
     }
 
+    @Test(
+        "A changed request's stream is sent, whatever body came before",
+        arguments: ["none", "data", "stream"],
+        [302, 307]
+    )
+    func stream(before: String, status: Int) async throws {
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            var request = redirect.request
+            request.httpMethod = "PUT"
+            request.httpBodyStream = InputStream(data: Data("new".utf8))
+            redirect.answer(request)
+        })
+        let rig = try Rig(Self.server(status: status), delegate: delegate)
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/from"), method: before == "none" ? "GET" : "POST")
+        if before == "data" { request.httpBody = Data("old".utf8) }
+        if before == "stream" { request.httpBodyStream = InputStream(data: Data("old".utf8)) }
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("PUT /to new".utf8))
+    }
+
     @Test("A changed request is sent instead")
     func changed() async throws {
         let server = try Self.server()

@@ -15,12 +15,12 @@ extension URLCredentialStorage {
     }
 
     private func stored(like space: URLProtectionSpace) -> URLProtectionSpace? {
-        allCredentials.keys.first { $0.says(theSameAs: space) }
+        allCredentials.keys.first { $0.hasSameValues(as: space) }
     }
 }
 
 extension URLProtectionSpace {
-    func says(theSameAs other: URLProtectionSpace) -> Bool {
+    func hasSameValues(as other: URLProtectionSpace) -> Bool {
         host.isEqualIgnoringASCIICase(to: other.host) && port == other.port && shownRealm == other.shownRealm
             && isProxy() == other.isProxy() && plainProtocol == other.plainProtocol
             && (authenticationMethod == other.authenticationMethod

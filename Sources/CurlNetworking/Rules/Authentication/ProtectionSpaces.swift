@@ -74,7 +74,7 @@ struct ProtectionSpaces: Sendable {
 
     /// Sets a credential for the space. `digest` is the challenge that it answers. A credential that is known already keeps its nonce, so that
     /// no count is used twice.
-    mutating func name(_ credential: Credential, for space: ProtectionSpace, digest: DigestChallenge?) {
+    mutating func set(_ credential: Credential, for space: ProtectionSpace, digest: DigestChallenge?) {
         guard self[space]?.credential != credential else { return }
         if known[space.origin] == nil, known.count >= Self.maximumOrigins { known = [:] }
         var entry = Known(credential: credential, isProven: false, digest: digest)
@@ -99,7 +99,7 @@ struct ProtectionSpaces: Sendable {
     }
 
     /// The credential was accepted at `url`.
-    mutating func prove(_ credential: Credential, for space: ProtectionSpace, at url: URL) {
+    mutating func noteAcceptance(of credential: Credential, for space: ProtectionSpace, at url: URL) {
         guard var entry = self[space], entry.credential == credential else { return }
         let prefixes = Self.prefixes(of: space, entry.digest, at: url)
         if !entry.isProven {

@@ -50,7 +50,7 @@ enum CacheFields {
 
     static func confirmation(of head: ResponseHead, by update: ResponseHead) -> Confirmation {
         guard let tag = update["ETag"], tag != head["ETag"] else { return .updates }
-        // Where there is none to compare, a weak one says no more than the date that was sent.
+        // Without a stored tag to compare, a weak one says no more than the date that was sent.
         guard let stored = head["ETag"] else { return tag.isWeakTag ? .updates : .contradicts }
         guard stored.opaqueTag == tag.opaqueTag else { return .contradicts }
         return tag.isWeakTag ? .updates : .keeps

@@ -18,7 +18,7 @@ enum CacheStorability {
         return isExplicit || CacheFreshness.isHeuristic(head.status)
     }
 
-    /// Whether neither `head` nor its directives forbid it to everybody.
+    /// Whether neither `head` nor its directives forbid it to every cache, shared or private.
     static func permitsStoring(_ head: ResponseHead, _ directives: CacheDirectives) -> Bool {
         !directives.contains("no-store") && !CacheVariant.names(of: head).contains("*")
             // Otherwise it is unknown which fields may be stored.

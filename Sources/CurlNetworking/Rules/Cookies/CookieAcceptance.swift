@@ -13,7 +13,7 @@ struct CookieAcceptance {
         var positions: [[String]: Int] = [:]
         for field in fields {
             guard let cookie = SetCookieParser.parse(field, now: now), let domain = domain(of: cookie, from: target),
-                keepsPromise(of: cookie, domain: domain, from: target)
+                isSetSecurely(cookie, domain: domain, from: target)
             else { continue }
             let new = Accepted(cookie: cookie, domain: domain, path: cookie.path ?? target.defaultPath)
             let position = positions[[domain, new.path, cookie.name], default: accepted.count]
@@ -70,7 +70,7 @@ struct CookieAcceptance {
     // MARK: - Security
 
     /// Whether the cookie was set as its `Secure` attribute and the prefix of its name require (RFC 6265bis §5.7).
-    private func keepsPromise(of cookie: ParsedCookie, domain: String, from target: CookieTarget) -> Bool {
+    private func isSetSecurely(_ cookie: ParsedCookie, domain: String, from target: CookieTarget) -> Bool {
         guard target.isSecure || !cookie.isSecure else { return false }
         let name = cookie.name.lowercased()
         if name.hasPrefix("__secure-") { return cookie.isSecure }

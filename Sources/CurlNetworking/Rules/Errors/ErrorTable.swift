@@ -165,6 +165,13 @@ extension URLError {
         return URLError(code, userInfo: userInfo.merging(names) { $1 })
     }
 
+    /// An error about a file as one about a request to `url`, which names the file.
+    func forRequest(to url: URL?) -> URLError {
+        guard let url, let file = failingURL else { return self }
+        let info = changingURL { _ in url }.userInfo.merging([NSFilePathErrorKey: file.path]) { $1 }
+        return URLError(code, userInfo: info)
+    }
+
     /// A copy that also carries a download's resume data.
     func with(resumeData: Data) -> URLError {
         URLError(code, userInfo: userInfo.merging([NSURLSessionDownloadTaskResumeData: resumeData]) { $1 })

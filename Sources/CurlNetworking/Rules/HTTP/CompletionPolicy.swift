@@ -22,6 +22,10 @@ enum CompletionPolicy {
         guard let head else { return failure ?? TransferFailure.noHead }
         // If an unwanted body is cut short, by us or by the server, the task still succeeds.
         guard let failure, circumstances.isWanted, !circumstances.endsWithHead else { return nil }
+        // libcurl was kept from sending an answered request again, for which it has dropped the body of one of these responses.
+        if failure.code == .abortedByCallback {
+            return [407, 417].contains(head.status) ? nil : .brokenOff
+        }
         // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream].contains(failure.code)
         return isCutOff && length(after: head) == circumstances.deliveredCount ? nil : failure
@@ -40,6 +44,13 @@ extension TransferFailure {
     static let noHead = TransferFailure(
         code: .gotNothing,
         text: "The server closed the connection before the response's head was complete.",
+        phase: .receiving
+    )
+
+    /// An HTTP/2 server has reset the stream within its response, with the error HTTP_1_1_REQUIRED (RFC 9113 §7).
+    static let brokenOff = TransferFailure(
+        code: .http2Stream,
+        text: "The server broke off its response and demanded HTTP/1.1.",
         phase: .receiving
     )
 }

@@ -3,14 +3,15 @@ import Foundation
 /// Assembles a response's head from the lines that libcurl delivers.
 ///
 /// libcurl has checked the syntax of HTTP/1, and turns HTTP/2's fields into lines. Informational responses (1xx) also end with an empty line
-/// and are collected separately. Lines after the head are trailers, which are ignored.
+/// and are collected separately. Lines after the head are trailers, which are counted and ignored.
 struct HeadParser {
     private var head: ResponseHead?
     private(set) var isComplete = false
     /// The informational responses since the caller last emptied this.
     var informational: [ResponseHead] = []
 
-    /// In bytes, for all heads together. libcurl's own limit is 300 KiB for each since 8.3.
+    /// In bytes, for all heads together, and again for the trailers. libcurl's own limit is 300 KiB for each head since 8.3; it keeps all
+    /// trailers in memory.
     static let maximumSize = 300 * 1024
     /// In each head. Only a hostile server sends nearly as many, and a field costs far more memory and time than its bytes.
     static let maximumFields = 5000
@@ -21,7 +22,7 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, with too many fields, or with contradicting lengths of the body.
+        /// Too large, with too many fields, or without one length of the body; or too large trailers.
         case malformed
         /// Without a status line.
         case unparsable
@@ -30,7 +31,7 @@ struct HeadParser {
     /// Usually called with one line; with several if libcurl held them back while it was paused.
     mutating func consume(lines: UnsafeRawBufferPointer) -> Event {
         size += lines.count
-        guard size - allowance <= Self.maximumSize else { return isComplete ? .incomplete : .malformed }
+        guard size - allowance <= Self.maximumSize else { return .malformed }
         var rest = lines
         while !isComplete, !rest.isEmpty {
             let end = rest.position(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.count
@@ -45,10 +46,10 @@ struct HeadParser {
         let isContinuation = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
         let line = line.trimmed
         if isContinuation {
-            fold(line)
+            return fold(line)
         } else if line.isEmpty {
             return finish()
-        } else if line[0] == UInt8(ascii: "H"), let statusLine = Self.statusLine(line) {
+        } else if head == nil, line[0] == UInt8(ascii: "H"), let statusLine = Self.statusLine(line) {
             head = statusLine
         } else {
             return append(line)
@@ -64,6 +65,7 @@ struct HeadParser {
             return .incomplete
         }
         isComplete = true
+        size = 0
         self.head = nil
         return head.hasContradictingLengths ? .malformed : .complete(head)
     }
@@ -82,10 +84,13 @@ struct HeadParser {
         return head
     }
 
-    /// An obsolete line folding (RFC 9112 §5.2) continues the value above.
-    private mutating func fold(_ line: UnsafeRawBufferPointer) {
-        guard let last = head?.fields.indices.last else { return }
+    /// An obsolete line folding (RFC 9112 §5.2) continues the value above. libcurl doesn't find a transfer coding there, and would take the
+    /// chunks for the body.
+    private mutating func fold(_ line: UnsafeRawBufferPointer) -> Event {
+        guard let last = head?.fields.indices.last else { return .incomplete }
         head?.fields[last].value += " " + line.fieldValue
+        return head?.fields[last].name.isEqualIgnoringASCIICase(to: "Transfer-Encoding") == true
+            ? .malformed : .incomplete
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {

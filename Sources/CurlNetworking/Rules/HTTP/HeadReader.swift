@@ -5,7 +5,7 @@ struct HeadReader {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, with too many fields, or with contradicting lengths of the body.
+        /// Too large, with too many fields, or without one length of the body.
         case malformed
         /// What comes is no response.
         case unparsable

@@ -15,7 +15,7 @@ struct MessageBody {
         case bytes(UInt64?)
         /// In the line that begins a chunk; with the size so far, nil before the first digit.
         case chunkSize(UInt64?)
-        /// In the rest of that line, which nobody needs.
+        /// In the rest of that line, which is ignored.
         case chunkExtension(UInt64)
         case chunk(UInt64)
         /// The line end after a chunk.
@@ -29,7 +29,7 @@ struct MessageBody {
     /// Of what surrounds the chunks, since the last one that had bytes.
     private var overhead = 0
 
-    /// In bytes: chunk extensions and trailers are kept by nobody, but mustn't go on for ever.
+    /// In bytes: chunk extensions and trailers aren't kept, but mustn't go on for ever.
     private static let mostOverhead = 100 * 1024
 
     /// The body after `head`, the answer to a request with `method`.
@@ -61,7 +61,7 @@ struct MessageBody {
         }
     }
 
-    /// Removes from `input` what belongs to the message, up to the next bytes of the body and with them. nil where `input` has no more.
+    /// The next bytes of the body; nil if `input` has no more. Removes from `input` everything of the message up to their end.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(Violation) -> UnsafeRawBufferPointer? {
         while !input.isEmpty {
             switch state {

@@ -20,6 +20,10 @@ enum RedirectPolicy {
             return .fail(URLError(.redirectToNonExistentLocation, base, "The redirect to \"\(location)\" is no URL."))
         }
         guard let from = Origin(base), let to = Origin(target) else {
+            if let scheme = Scheme(target), scheme.isHTTP, !scheme.isUnixSocket {
+                let text = "The redirect to \"\(location)\" names no server."
+                return .fail(URLError(.redirectToNonExistentLocation, base, text))
+            }
             return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
         }
         // Other servers must not make the program talk to processes on this machine.

@@ -23,11 +23,11 @@ enum ReplayPolicy {
             return !circumstances.hasHeard && [.sending, .receiving].contains(failure.phase)
         }
         switch failure.code {
-        // libcurl tried to send it again, but couldn't rewind the body.
+        // libcurl tried to send it again, but couldn't rewind the body; or it would have shared a connection that can't be shared.
         case .sendFailRewind:
             return true
         case .sendError:
-            return failure.isOnKeptConnection || isGivenUp(failure) && !circumstances.hasHeard
+            return failure.isOnKeptConnection || needsOwnConnection(failure) && !circumstances.hasHeard
         // PARTIAL_FILE is how requests without a response yet see the end of an HTTP/2 connection.
         case .http2, .partialFile, .gotNothing, .recvError:
             return failure.isOnKeptConnection && !circumstances.hasHeard
@@ -36,9 +36,9 @@ enum ReplayPolicy {
         }
     }
 
-    /// Whether libcurl gave up after five attempts of its own. If a server takes few requests on each HTTP/2 connection, some of many
-    /// concurrent ones fail every time; a connection of their own has room for them. Only libcurl's text shows this.
-    static func isGivenUp(_ failure: TransferFailure) -> Bool {
-        failure.text.hasPrefix("Connection died, tried ")
+    /// Whether the request needs a connection of its own. One reason is that libcurl gave up after five attempts of its own: if a server takes
+    /// few requests on each HTTP/2 connection, some of many concurrent ones fail every time. Only libcurl's text shows this.
+    static func needsOwnConnection(_ failure: TransferFailure) -> Bool {
+        failure.code == .sendFailRewind || failure.text.hasPrefix("Connection died, tried ")
     }
 }

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// The stock module loses them when a request is copied, and so whenever a `URLRequest` is made from an `NSMutableURLRequest`. Copies keep
 /// header fields, so properties that a property list can hold are kept in a field that is never sent. Its name differs in every process, so
-/// that nobody else can set it.
+/// that no other code can set it.
 enum RequestProperties {
     private static let prefix = "CurlNetworking-Properties-"
     private static let fieldName = prefix + UUID.random().uuidString

@@ -51,11 +51,12 @@ extension ResponseHead {
 
     /// Whether the body comes in chunks, rather than up to the end of the connection.
     var isChunked: Bool {
-        elements(of: "Transfer-Encoding").contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
+        self["Transfer-Encoding"] != nil
+            && elements(of: "Transfer-Encoding").contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
     }
 
     /// The elements of a list field (RFC 9110 §5.6.1), of all its lines.
-    private func elements(of name: String) -> [String] {
+    func elements(of name: String) -> [String] {
         fields.lazy.filter { $0.name.isEqualIgnoringASCIICase(to: name) }
             .flatMap { $0.value.split(separator: ",") }
             .map { $0.trimmingCharacters(in: .whitespaces) }

@@ -83,23 +83,28 @@ struct ResponseHead: Sendable, Equatable, Codable {
         return combinedFields.filter { !$0.key.isEqualIgnoringASCIICase(to: "Content-Length") }
     }
 
-    /// Content-Length, if it is there and a valid number.
+    /// Content-Length, if it is there, a valid number, and not overridden by chunks (RFC 9112 §6.3).
     var contentLength: Int64? {
-        self["Content-Length"].flatMap { Int64(digits: $0) }
+        guard let length = self["Content-Length"].flatMap({ Int64(digits: $0) }) else { return nil }
+        return isChunked ? nil : length
     }
 
-    /// Whether there are different lengths, so that it is unknown where the next response begins (RFC 9112 §6.3).
+    /// Whether the lengths aren't one number, so that it is unknown where the next response begins (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
-        let differ = fields.withUnsafeBufferPointer { fields in
-            guard let first = fields.index(of: "Content-Length", from: 0) else { return false }
+        let isOneNumber = fields.withUnsafeBufferPointer { fields in
+            guard let first = fields.index(of: "Content-Length", from: 0) else { return true }
+            guard fields[first].value.isDigits else { return false }
             var last = first
             while let next = fields.index(of: "Content-Length", from: last + 1) {
-                if fields[next].value != fields[first].value { return true }
+                if fields[next].value != fields[first].value { return false }
                 last = next
             }
-            return false
+            return true
         }
-        return differ && self["Transfer-Encoding"] == nil
+        if isOneNumber || isChunked { return false }
+        // The same number several times may also be one list.
+        let lengths = elements(of: "Content-Length")
+        return lengths.isEmpty || !lengths.allSatisfy { $0 == lengths[0] && $0.isDigits }
     }
 }
 
@@ -139,11 +144,15 @@ extension UnsafeBufferPointer<HeaderField> {
 }
 
 extension Int64 {
-    /// Digits only (RFC 9110 §8.6): no sign, no space.
     fileprivate init?(digits: some StringProtocol) {
-        guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        guard digits.isDigits else { return nil }
         self.init(digits)
     }
+}
+
+extension StringProtocol {
+    /// Digits only (RFC 9110 §8.6): no sign, no space.
+    fileprivate var isDigits: Bool { utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } }
 }
 
 extension String {
@@ -211,6 +220,15 @@ extension URLError {
     /// The error for a body without a head.
     static func noResponse(_ url: URL?) -> URLError {
         URLError(.badServerResponse, url, "The body is over, and there was no response.")
+    }
+
+    /// The error for `HeadParser.Event.malformed` after the head.
+    static func largeTrailers(_ url: URL?) -> URLError {
+        URLError(
+            .badServerResponse,
+            url,
+            "The response's trailers are larger than \(HeadParser.maximumSize / 1024) KiB."
+        )
     }
 
     /// The error for `HeadParser.Event.malformed`.

@@ -25,7 +25,7 @@ struct TaskBudget: Equatable, Sendable {
     /// of it has arrived.
     static let bytesPerInformationalByte: Int64 = 128
 
-    /// So many, and one more for each so many bytes that the task has gained.
+    /// `count`, and one more for every `bytesForOneMore` bytes that the task has sent or received.
     struct Allowance: Equatable, Sendable {
         let count: Int64
         let bytesForOneMore: Int64

@@ -11,6 +11,8 @@ struct HostPattern: Hashable, Sendable {
 
     private let name: Name
     private let port: Int?
+    /// The host as it was written, in the form used in `Origin`, if the pattern names a single one.
+    let host: String?
 
     /// nil unless `text` has one of the forms documented in `CurlOptions.HostTable`.
     init?(_ text: String) {
@@ -22,13 +24,13 @@ struct HostPattern: Hashable, Sendable {
             self.port = nil
         }
         if host == "*" {
-            name = .any
+            (name, self.host) = (.any, nil)
         } else if host.hasPrefix("*.") {
             guard let domain = Self.canonical(String(host.dropFirst(2))) else { return nil }
-            name = .below("." + domain)
+            (name, self.host) = (.below("." + Self.withoutRoot(domain)), nil)
         } else {
             guard let host = Self.canonical(String(host)) else { return nil }
-            name = .exactly(host)
+            (name, self.host) = (.exactly(Self.withoutRoot(host)), host)
         }
     }
 
@@ -41,9 +43,16 @@ struct HostPattern: Hashable, Sendable {
     /// The host in the form used in `Origin`.
     private static func canonical(_ host: String) -> String? {
         guard !host.contains(where: { "*/?#@\\%".contains($0) }),
-            let origin = URL(string: "http://\(host)/").flatMap(Origin.init), origin.port == 80
+            let origin = URL(string: "http://\(host)/").flatMap(Origin.init), origin.port == 80,
+            origin.host != ".", !origin.host.hasSuffix("..")
         else { return nil }
         return origin.host
+    }
+
+    /// "example.com." is the same host as "example.com": an entry for one of them, which may have keys that the server must have, would
+    /// otherwise be avoided by the other.
+    private static func withoutRoot(_ host: String) -> String {
+        host.hasSuffix(".") ? String(host.dropLast()) : host
     }
 
     func matches(_ origin: Origin) -> Bool {
@@ -51,15 +60,12 @@ struct HostPattern: Hashable, Sendable {
         switch name {
         case .any: return true
         // A path isn't a domain name.
-        case .below where origin.isUnixSocket: return false
-        case .below(let domain): return origin.host.hasSuffix(domain) && origin.host.count > domain.count
-        case .exactly(let host): return origin.host == host
+        case .below where origin.isUnixSocket, .exactly where origin.isUnixSocket: return false
+        case .below(let domain):
+            let host = Self.withoutRoot(origin.host)
+            return host.hasSuffix(domain) && host.count > domain.count
+        case .exactly(let host): return Self.withoutRoot(origin.host) == host
         }
-    }
-
-    /// The host, if the pattern names a single one.
-    var host: String? {
-        if case .exactly(let host) = name { host } else { nil }
     }
 
     /// Of two patterns that match an origin, the one with the greater rank takes precedence.
@@ -79,6 +85,7 @@ struct HostRules: Sendable {
 
     init(_ table: CurlOptions.HostTable) {
         rules = table.patterns
+            .sorted()
             .compactMap { text in HostPattern(text).map { ($0, table[text]) } }
             .sorted { $0.0.rank > $1.0.rank }
     }

@@ -19,7 +19,7 @@ struct UploadCourse: Equatable, Sendable {
     enum Verdict: Equatable, Sendable {
         /// The answer, or the error, is the task's.
         case deliver
-        /// The same, and the server has all of the upload, of so many bytes.
+        /// The same, and the server has the whole upload; its length in bytes.
         case deliverComplete(Int64)
         /// Ask how much the server has.
         case ask
@@ -53,12 +53,12 @@ struct UploadCourse: Equatable, Sendable {
     private(set) var length: Int64?
     /// How much of the body the transport has been given, at most: by this task, and by earlier ones that have left resume data.
     private(set) var sent: Int64 = 0
-    /// How many bytes the task has handed over, whatever servers say of them. None counts twice, not even where the upload begins anew: it
-    /// never exceeds the length of the body.
+    /// How many bytes the task has sent, whatever servers say about them. None counts twice, even if the upload starts over: so this never
+    /// exceeds the length of the body.
     private(set) var gained: Int64 = 0
-    /// Where in the body the last of them was.
+    /// The offset after the last of them.
     private var furthest: Int64 = 0
-    /// Where in the body the current request was, when it last sent something.
+    /// The offset after the last byte that the current request has sent.
     private var reached: Int64 = 0
     /// How much a request may append, in bytes; nil for any number.
     private var limit: Int64?
@@ -92,8 +92,8 @@ struct UploadCourse: Equatable, Sendable {
         (self.acknowledged, self.sent) = (acknowledged, max(acknowledged, sent))
     }
 
-    /// The transport has been given so many bytes of the current request's body. Returns where in the whole the rest begins that it sends; nil if
-    /// it doesn't send a rest.
+    /// The transport has been given `count` bytes of the current request's body. Returns the offset in the whole body at which that request
+    /// began; nil if it sends the whole.
     mutating func noteSent(_ count: Int64) -> Int64? {
         var start: Int64?
         if case .appending(let rest) = stage { start = rest.offset }
@@ -192,7 +192,7 @@ struct UploadCourse: Equatable, Sendable {
         }
         guard let offset = head.uploadOffset else { return fail(.noOffset) }
         if let length, offset > length { return fail(.offsetBeyondEnd(offset)) }
-        // Where the end isn't known, nothing else bounds what a server can claim.
+        // If the end isn't known, nothing else bounds what a server can claim.
         if length == nil, offset > sent { return fail(.offsetBeyondSent(offset)) }
         if offset < acknowledged { return fail(.offsetWentBack(offset, from: acknowledged)) }
         if let length, let announced = head.uploadLength, announced != length { return fail(.contradiction) }
@@ -203,7 +203,7 @@ struct UploadCourse: Equatable, Sendable {
             beginPlain()
             return .deliverComplete(offset)
         }
-        // A redirect that was followed has led to where it is now.
+        // A redirect has led to the resource's new URL.
         if let resource, let url, url != resource.url {
             self.resource = UploadResource(url: url, version: resource.version)
         }

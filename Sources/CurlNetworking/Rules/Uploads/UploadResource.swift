@@ -9,8 +9,8 @@ struct UploadResource: Codable, Equatable, Sendable {
         (self.url, self.version) = (url, version)
     }
 
-    /// The one that `head` offers in response to a request for `base`; nil for none. One at another origin isn't made use of: unlike a redirect
-    /// there, nobody is asked whether the body may go to it.
+    /// The one that `head` offers in response to a request for `base`; nil for none. One at another origin isn't used: unlike with a redirect,
+    /// no delegate is asked whether the body may go there.
     init?(offeredBy head: ResponseHead, to base: URL) {
         guard head.status == 104, let version = head.uploadVersion, let location = head["Location"],
             let url = URL(string: location, relativeTo: base)?.absoluteURL, let origin = Origin(base)

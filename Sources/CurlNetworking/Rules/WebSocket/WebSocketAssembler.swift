@@ -175,9 +175,7 @@ struct WebSocketAssembler: ~Copyable {
         }
         guard frame.isFinal, !skipsMessages else { return nil }
         if message?.isCompressed == true {
-            try Self.tail.withUnsafeBytes { tail in
-                Result { () throws(WebSocketViolation) in try inflate(tail) }
-            }.get()
+            try Self.tail.withBytes { tail throws(WebSocketViolation) in try inflate(tail) }
             do throws(DecodingFailure) {
                 try inflater?.endMessage()
             } catch {

@@ -49,12 +49,12 @@ struct WebSocketCloseHandshake: Equatable {
 
     private(set) var state = State.open
     /// How long the server may take to answer our close frame and, before that is sent, to take anything.
-    let patience: Duration
+    let closeTimeout: Duration
     /// How long the server may take to close the connection.
-    let lingering: Duration
+    let disconnectTimeout: Duration
 
-    init(patience: Duration, lingering: Duration) {
-        (self.patience, self.lingering) = (patience, lingering)
+    init(closeTimeout: Duration, disconnectTimeout: Duration) {
+        (self.closeTimeout, self.disconnectTimeout) = (closeTimeout, disconnectTimeout)
     }
 
     /// Whether messages that arrive still count.
@@ -82,12 +82,12 @@ struct WebSocketCloseHandshake: Equatable {
         switch (state, event) {
         case (.open, .closeSoon):
             state = .draining
-            return [.wait(patience)]
+            return [.wait(closeTimeout)]
         case (.draining, .timeIsUp(afterProgress: true)):
-            return [.wait(patience)]
+            return [.wait(closeTimeout)]
         case (.open, .close(let closing)), (.draining, .close(let closing)):
             state = .closing(closing)
-            return [.send(closing), .wait(patience)]
+            return [.send(closing), .wait(closeTimeout)]
         case (.open, .received(let closing)), (.draining, .received(let closing)):
             // The answer repeats the status (§5.5.1).
             return leave(.closed(closing), sending: WebSocketClosing(closing.code))
@@ -123,7 +123,7 @@ struct WebSocketCloseHandshake: Equatable {
 
     private mutating func leave(_ ending: Ending, sending closing: WebSocketClosing? = nil) -> [Action] {
         state = .leaving(ending)
-        return (closing.map { [.send($0)] } ?? []) + [.wait(lingering)]
+        return (closing.map { [.send($0)] } ?? []) + [.wait(disconnectTimeout)]
     }
 
     private mutating func finish(_ ending: Ending) -> [Action] {

@@ -12,6 +12,19 @@ enum WebSocketMessage: Equatable, Sendable {
         case .binary(let data): data.count
         }
     }
+
+    /// Of its first frame.
+    var opcode: WebSocketFrameHeader.Opcode {
+        if case .text = self { .text } else { .binary }
+    }
+
+    /// Calls `body` with the payload: a text's is its UTF-8.
+    func withPayload<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        switch self {
+        case .text(var text): text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        case .binary(let data): data.withUnsafeBytes(body)
+        }
+    }
 }
 
 /// The content of a close frame (RFC 6455 §5.5.1).

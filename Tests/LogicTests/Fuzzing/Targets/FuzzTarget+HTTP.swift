@@ -12,9 +12,9 @@ extension FuzzTarget {
             readEverything(in: head)
         },
         FuzzTarget("ftp-replies") { bytes in
-            for offset: Int64 in [0, 1000] {
+            for (offset, isProxys) in [(0, false), (1000, false), (0, true)] as [(Int64, Bool)] {
                 var replies = FTPReplies(offset: offset)
-                _ = replies.consume(lines: bytes)
+                _ = replies.consume(lines: bytes, isProxys: isProxys)
                 guard let head = replies.finish(isRefused: false) else { continue }
                 precondition([200, 206, 416].contains(head.status))
                 readEverything(in: head)

@@ -35,12 +35,12 @@ struct ProtectionSpacesTests {
     func proof() throws {
         var spaces = ProtectionSpaces()
         let space = try Self.space()
-        spaces.name(Self.credential, for: space, digest: nil)
+        spaces.set(Self.credential, for: space, digest: nil)
         #expect(spaces[space]?.credential == Self.credential)
         #expect(try !Self.finds(spaces, "http://example.com/a"))
-        spaces.prove(Self.other, for: space, at: try Sample.url("http://example.com/a"))
+        spaces.noteAcceptance(of: Self.other, for: space, at: try Sample.url("http://example.com/a"))
         #expect(try !Self.finds(spaces, "http://example.com/a"), "another one's success proves nothing")
-        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/a"))
+        spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com/a"))
         #expect(try Self.finds(spaces, "http://example.com/a"))
         spaces.forget(Self.other, for: space)
         #expect(spaces[space] != nil)
@@ -54,12 +54,12 @@ struct ProtectionSpacesTests {
         let url = try Sample.url("http://example.com/")
         let most = ProtectionSpaces.maximumSpaces
         let first = try Self.space(realm: "first")
-        spaces.name(Self.credential, for: first, digest: nil)
+        spaces.set(Self.credential, for: first, digest: nil)
         for number in 0..<(10 * most) {
             let space = try Self.space(realm: "\(number)")
-            spaces.name(Self.credential, for: space, digest: nil)
-            spaces.prove(Self.credential, for: space, at: url)
-            spaces.prove(Self.credential, for: first, at: url)
+            spaces.set(Self.credential, for: space, digest: nil)
+            spaces.noteAcceptance(of: Self.credential, for: space, at: url)
+            spaces.noteAcceptance(of: Self.credential, for: first, at: url)
         }
         let kept = try (0..<(10 * most)).filter { try spaces[Self.space(realm: "\($0)")] != nil }
         #expect(kept == Array((9 * most + 1)..<(10 * most)))
@@ -73,8 +73,8 @@ struct ProtectionSpacesTests {
         let realms = (0..<20).map { "\($0)" } + ["3", "17", "3"]
         for realm in realms {
             let space = try Self.space(realm: realm)
-            spaces.name(Self.credential, for: space, digest: nil)
-            spaces.prove(Self.credential, for: space, at: url)
+            spaces.set(Self.credential, for: space, digest: nil)
+            spaces.noteAcceptance(of: Self.credential, for: space, at: url)
             #expect(try spaces.space(for: url, at: Self.origin(), party: .server) == space)
         }
     }
@@ -83,11 +83,11 @@ struct ProtectionSpacesTests {
     func manyOrigins() throws {
         var spaces = ProtectionSpaces()
         let first = try Self.space()
-        spaces.name(Self.credential, for: first, digest: nil)
+        spaces.set(Self.credential, for: first, digest: nil)
         for number in 1...ProtectionSpaces.maximumOrigins {
             let origin = first.origin.at("h\(number)", port: 80)
             let space = ProtectionSpace(party: .server, origin: origin, realm: "r", scheme: .basic)
-            spaces.name(Self.credential, for: space, digest: nil)
+            spaces.set(Self.credential, for: space, digest: nil)
             #expect(spaces[space] != nil)
         }
         #expect(spaces[first] == nil)
@@ -97,8 +97,12 @@ struct ProtectionSpacesTests {
     func basicPaths() throws {
         var spaces = ProtectionSpaces()
         let space = try Self.space()
-        spaces.name(Self.credential, for: space, digest: nil)
-        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/docs/index.html?q=/x/"))
+        spaces.set(Self.credential, for: space, digest: nil)
+        spaces.noteAcceptance(
+            of: Self.credential,
+            for: space,
+            at: try Sample.url("http://example.com/docs/index.html?q=/x/")
+        )
         for path in ["/docs/", "/docs/test.doc", "/docs/a/b?page=1"] {
             #expect(try Self.finds(spaces, "http://example.com\(path)"), "\(path)")
         }
@@ -108,10 +112,10 @@ struct ProtectionSpacesTests {
         ] {
             #expect(try !Self.finds(spaces, url), "\(url)")
         }
-        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/img/a.png"))
+        spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com/img/a.png"))
         #expect(try Self.finds(spaces, "http://example.com/img/b.png"))
         #expect(try Self.finds(spaces, "http://example.com/docs/"))
-        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com"))
+        spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com"))
         #expect(try Self.finds(spaces, "http://example.com/anywhere"))
     }
 
@@ -119,9 +123,9 @@ struct ProtectionSpacesTests {
     func manyPaths() throws {
         var spaces = ProtectionSpaces()
         let space = try Self.space()
-        spaces.name(Self.credential, for: space, digest: nil)
+        spaces.set(Self.credential, for: space, digest: nil)
         for number in 0..<200 {
-            spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/\(number)/x"))
+            spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com/\(number)/x"))
         }
         #expect((spaces[space]?.prefixes.count ?? 0) <= 64)
         #expect(try Self.finds(spaces, "http://example.com/150/y"))
@@ -132,8 +136,8 @@ struct ProtectionSpacesTests {
         var spaces = ProtectionSpaces()
         let (outer, inner) = (try Self.space(realm: "outer"), try Self.space(realm: "inner"))
         for (space, path) in [(outer, "/"), (inner, "/a/b/")] {
-            spaces.name(Self.credential, for: space, digest: nil)
-            spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com\(path)"))
+            spaces.set(Self.credential, for: space, digest: nil)
+            spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com\(path)"))
         }
         func found(_ path: String) throws -> String? {
             try spaces.space(for: Sample.url("http://example.com\(path)"), at: Self.origin(), party: .server)?.realm
@@ -146,13 +150,13 @@ struct ProtectionSpacesTests {
     func digestDomain() throws {
         var spaces = ProtectionSpaces()
         let space = try Self.space(.digest)
-        spaces.name(Self.credential, for: space, digest: try Self.digest("n"))
-        spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/a/b"))
+        spaces.set(Self.credential, for: space, digest: try Self.digest("n"))
+        spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com/a/b"))
         #expect(try Self.finds(spaces, "http://example.com/elsewhere"))
         var limited = ProtectionSpaces()
         let domain = "/in http://example.com/also http://evil.example/"
-        limited.name(Self.credential, for: space, digest: try Self.digest("n", domain: domain))
-        limited.prove(Self.credential, for: space, at: try Sample.url("http://example.com/x"))
+        limited.set(Self.credential, for: space, digest: try Self.digest("n", domain: domain))
+        limited.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com/x"))
         #expect(try Self.finds(limited, "http://example.com/in/a"))
         #expect(try Self.finds(limited, "http://example.com/also"))
         #expect(try !Self.finds(limited, "http://example.com/x"))
@@ -165,9 +169,9 @@ struct ProtectionSpacesTests {
             var spaces = ProtectionSpaces()
             let space = try Self.space(.digest)
             let domain = (0..<count).map { "/\($0)/" }.joined(separator: " ")
-            spaces.name(Self.credential, for: space, digest: try Self.digest("n", domain: domain))
+            spaces.set(Self.credential, for: space, digest: try Self.digest("n", domain: domain))
             for _ in 1...2 {
-                spaces.prove(Self.credential, for: space, at: try Sample.url("http://example.com/x"))
+                spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com/x"))
             }
             return spaces[space]?.prefixes
         }
@@ -181,15 +185,15 @@ struct ProtectionSpacesTests {
     func counting() throws {
         var spaces = ProtectionSpaces()
         let space = try Self.space(.digest)
-        spaces.name(Self.credential, for: space, digest: try Self.digest("a"))
+        spaces.set(Self.credential, for: space, digest: try Self.digest("a"))
         #expect((1...3).map { _ in spaces.countDigest(space) } == [1, 2, 3])
-        spaces.name(Self.credential, for: space, digest: try Self.digest("b"))
+        spaces.set(Self.credential, for: space, digest: try Self.digest("b"))
         #expect(spaces[space]?.digest?.nonce == "a", "the same credential goes on with the nonce it has")
         spaces.renew(space, try Self.digest("a"))
         #expect(spaces.countDigest(space) == 4)
         spaces.renew(space, try Self.digest("b"))
         #expect(spaces.countDigest(space) == 1)
-        spaces.name(Self.other, for: space, digest: try Self.digest("c"))
+        spaces.set(Self.other, for: space, digest: try Self.digest("c"))
         #expect(spaces[space]?.digest?.nonce == "c")
         #expect(spaces.countDigest(space) == 1)
     }

@@ -28,6 +28,14 @@ struct CompletionPolicyTests {
         #expect(code(.recvError, after: nil) == .recvError)
     }
 
+    @Test("It has if libcurl was kept from sending a refused request again, and not if the response was broken off")
+    func repeated() {
+        #expect(code(.abortedByCallback, after: head(417, length: "9")) == nil)
+        #expect(code(.abortedByCallback, after: head(407, length: "9")) == nil)
+        #expect(code(.abortedByCallback, after: head(length: "9")) == .http2Stream)
+        #expect(code(.abortedByCallback, after: nil) == .abortedByCallback)
+    }
+
     @Test("It has if nothing but the head was wanted")
     func unwanted() {
         #expect(code(.partialFile, after: head(length: "9"), .init(isWanted: false)) == nil)

@@ -32,12 +32,16 @@ struct HeadParserTests {
     }
 
     @Test(
-        "Several lengths are one if they are the same, else the head is malformed",
+        "Several lengths are one if they are the same number, else the head is malformed",
         arguments: [
             (["Content-Length: 2", "content-length: 2"], false), (["Content-Length: 2", "Content-Length: 3"], true),
             (["Content-Length: 3", "A: b", "CONTENT-LENGTH: 2"], true),
             (["Content-Length: 2", "Content-Length: 2", "Content-Length: 3"], true),
             (["Content-Length: 2", "Content-Length: 3", "Transfer-Encoding: chunked"], false),
+            (["Content-Length: 2", "Content-Length: 3", "Transfer-Encoding: identity"], true),
+            (["Content-Length: 2, 2", "Content-Length: 2"], false), (["Content-Length: 2, 3"], true),
+            (["Content-Length: 2", " 3"], true), (["Content-Length: 2a"], true), (["Content-Length: +2"], true),
+            (["Content-Length: ,"], true), (["Content-Length: 99999999999999999999"], false),
         ]
     )
     func lengths(fields: [String], isMalformed: Bool) {
@@ -151,6 +155,11 @@ struct HeadParserTests {
         #expect(try Self.fields(" lost", "A: b") == [HeaderField(name: "A", value: "b")])
     }
 
+    @Test("A folded transfer coding is malformed: libcurl doesn't find it")
+    func foldedTransferCoding() {
+        #expect(Self.parse(["HTTP/1.1 200 OK", "Transfer-Encoding:", " chunked", ""]).isMalformed)
+    }
+
     @Test("A folded line of nothing but white space does not end the head")
     func emptyFolding() throws {
         #expect(
@@ -158,9 +167,12 @@ struct HeadParserTests {
         )
     }
 
-    @Test("A field that begins like a status line is a field")
+    @Test("A field that begins like a status line is a field, and one that could be one, too")
     func misleadingName() throws {
         #expect(try Self.fields("HTTP: 200", "Host: x", "H: y").map(\.name) == ["HTTP", "Host", "H"])
+        let head = try #require(Self.parse(["HTTP/1.1 204 No", "A: b", "HTTP/1.1 200 : OK", ""]).heads.first)
+        #expect(head.status == 204)
+        #expect(head.fields.map(\.name) == ["A", "HTTP/1.1 200"])
     }
 
     @Test("A line without a colon is dropped")
@@ -206,6 +218,15 @@ struct HeadParserTests {
         #expect(Self.parse(hints).isMalformed)
     }
 
+    @Test("Trailers are limited like a head, by themselves")
+    func hugeTrailers() {
+        let half = "A: " + String(repeating: "x", count: 200 * 1024)
+        #expect(!Self.parse(["HTTP/1.1 200 OK", half, "", half, ""]).isMalformed)
+        let result = Self.parse(["HTTP/1.1 200 OK", ""] + Array(repeating: "A: b", count: 60_000))
+        #expect(result.isMalformed)
+        #expect(result.heads.map(\.status) == [200])
+    }
+
     @Test("A large head within the limit is taken")
     func large() throws {
         let fields = (0..<2000).map { "X-\($0): " + String(repeating: "x", count: 100) }
@@ -245,7 +266,8 @@ struct HeadParserTests {
                     )
                 }
             }
-            lines += ["HTTP/1.1 200 OK\r\n", "\r\n"].map { Array($0.utf8) }
+            // Ends whichever head has begun.
+            lines += ["\r\n", "HTTP/1.1 200 OK\r\n", "\r\n"].map { Array($0.utf8) }
             let result = Self.parse(lines, with: &parser)
             #expect(result.heads.count == 1)
             #expect(parser.isComplete)

@@ -130,9 +130,10 @@ struct RedirectPolicyTests {
         #expect(try Self.failure(Self.decision(302, location, to: Sample.request())) == .unsupportedURL)
     }
 
-    @Test("A redirect to an http URL without a host fails")
-    func noHost() throws {
-        #expect(try Self.failure(Self.decision(302, "http:///path", to: Sample.request())) != nil)
+    @Test("A redirect to an http URL without a host fails", arguments: ["http:///path", "https://", "http://:80/"])
+    func noHost(location: String) throws {
+        let decision = try Self.decision(302, location, to: Sample.request())
+        #expect(Self.failure(decision) == .redirectToNonExistentLocation)
     }
 
     /// RFC 3986 §5.4.1 and §5.4.2, against `http://a/b/c/d;p?q`; without the empty reference and foreign schemes.

@@ -29,9 +29,10 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHeard: true)))
     }
 
-    @Test("Those whose body libcurl could not send again, on whichever connection", arguments: [true, false])
+    @Test("Those that libcurl could not begin again, on whichever connection", arguments: [true, false])
     func rewind(isKept: Bool) {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(.sendFailRewind, isKept: isKept), .init()))
+        #expect(ReplayPolicy.needsOwnConnection(Self.failure(.sendFailRewind, isKept: isKept)))
     }
 
     @Test("Those that libcurl has given up after attempts of its own, before a byte came back")

@@ -18,6 +18,11 @@ struct HostPatternTests {
             ("*:8443", "https://anything/", false), ("[::1]", "http://[::1]:8080/", true),
             ("[::1]:8080", "http://[::1]:8080/", true), ("[::1]:8080", "http://[::1]/", false),
             ("127.0.0.1", "http://127.0.0.1/", true), ("bücher.example", "http://xn--bcher-kva.example/", true),
+            ("api.example.com", "https://api.example.com./", true),
+            ("api.example.com.", "https://api.example.com/", true),
+            ("api.example.com.:443", "https://API.example.com./", true),
+            ("*.example.com", "https://api.example.com./", true), ("*.example.com.", "https://api.example.com/", true),
+            ("*.example.com", "https://example.com./", false), ("127.0.0.1", "http://127.0.0.1./", true),
         ]
     )
     func matches(pattern: String, url: String, expected: Bool) throws {
@@ -31,7 +36,7 @@ struct HostPatternTests {
         arguments: [
             "", "a b", "http://example.com", "example.com/path", "a.*.com", "*example.com", "**", "*.", "host:",
             "host:0",
-            "host:65536", "host:http", "::1", "user@host", "host?x", "host#x",
+            "host:65536", "host:http", "*..", "host..", "::1", "user@host", "host?x", "host#x",
         ]
     )
     func refused(pattern: String) {
@@ -52,6 +57,17 @@ struct HostPatternTests {
         }
         table["api.example.com:8443"].maximumConnections = nil
         #expect(HostRules(table).first(\.maximumConnections, for: origin) == 6)
+    }
+
+    @Test("Of two patterns for the same hosts, the first in alphabetical order has the say")
+    func twins() throws {
+        let origin = try #require(URL(string: "https://api.example.com./").flatMap { Origin($0) })
+        for _ in 0..<20 {
+            var table = CurlOptions.HostTable()
+            table["api.example.com."].publicKeyPins = ["second"]
+            table["api.example.com"].publicKeyPins = ["first"]
+            #expect(HostRules(table).first(\.publicKeyPins, for: origin) == ["first"])
+        }
     }
 
     @Test("Options that make no sense are named")
