@@ -4,7 +4,7 @@ import Foundation
 /// The cache's part in a task (RFC 9111): before the network, and instead of it.
 final class CacheStep: Step, @unchecked Sendable {
     /// How far the look-up has got.
-    private enum Look {
+    private enum Lookup {
         case none
         /// For this key; given up at the deadline.
         case underWay(String, until: Deadline)
@@ -17,7 +17,7 @@ final class CacheStep: Step, @unchecked Sendable {
     private enum Stored {
         /// The cache wasn't asked.
         case unknown
-        /// There is none that the request could use.
+        /// No stored response can be used for the request.
         case none
         /// The server is asked for a new response, or whether this one is still current; it stands in if the server is in trouble.
         case candidate(StoredResponse, isValidated: Bool)
@@ -25,7 +25,7 @@ final class CacheStep: Step, @unchecked Sendable {
         case contradicted
     }
 
-    private var look = Look.none
+    private var lookup = Lookup.none
     private var stored = Stored.unknown
     /// The request's cache demand; nil for requests whose responses aren't cached.
     private var demand: CacheDemand?
@@ -41,11 +41,11 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
         guard attempt == .first else { return .pass }
-        switch look {
+        switch lookup {
         case .underWay, .findingCookies:
             return .wait
         case .found(let found):
-            look = .none
+            lookup = .none
             return decide(on: found, host)
         case .none:
             return begin(host)
@@ -80,7 +80,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return decide(on: stored, demand, host)
         case .unknown:
             wait(for: key, host)
-            cache.look(key, for: request) { stored in
+            cache.lookUp(key, for: request) { stored in
                 host.owner.submit { self.answered(stored, key, host) }
             }
             return .wait
@@ -88,7 +88,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     private func reset() {
-        (look, stored, demand, fields, pending) = (.none, .unknown, nil, [], nil)
+        (lookup, stored, demand, fields, pending) = (.none, .unknown, nil, [], nil)
         (cookies, write) = (.busy, .none)
     }
 
@@ -105,9 +105,6 @@ final class CacheStep: Step, @unchecked Sendable {
         return demand.mayStore ? demand : nil
     }
 
-    /// The longest look-up: a cache that takes longer may be on a file system that doesn't answer.
-    private static let patience = Duration.seconds(10)
-
     private func wait(for key: String, _ host: any StepHost) {
         let deadline = Deadline { [unowned self, weak host] in
             guard let host else { return }
@@ -115,19 +112,19 @@ final class CacheStep: Step, @unchecked Sendable {
             stored = .unknown
             found(nil, host)
         }
-        look = .underWay(key, until: deadline)
-        host.pool.loop.schedule(deadline, at: host.pool.loop.now + Self.patience)
+        lookup = .underWay(key, until: deadline)
+        host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.lookupTimeout)
     }
 
     /// The cache has answered, which may no longer matter.
     private func answered(_ stored: StoredResponse?, _ key: String, _ host: any StepHost) {
-        guard case .underWay(key, let deadline) = look else { return }
+        guard case .underWay(key, let deadline) = lookup else { return }
         host.pool.loop.cancel(deadline)
         found(stored, host)
     }
 
     private func found(_ stored: StoredResponse?, _ host: any StepHost) {
-        look = .found(stored)
+        lookup = .found(stored)
         host.proceed(self)
     }
 
@@ -177,7 +174,7 @@ final class CacheStep: Step, @unchecked Sendable {
         }
         cookies = step.find(for: request, host)
         guard case .busy = cookies else { return nil }
-        look = .findingCookies(stored)
+        lookup = .findingCookies(stored)
         step.read(for: request, host) { field in
             self.cookies = .found(field)
             self.found(stored, host)
@@ -192,7 +189,7 @@ final class CacheStep: Step, @unchecked Sendable {
         for demand: CacheDemand,
         _ host: any StepHost
     ) -> RequestVerdict {
-        // Nobody would revalidate the whole for a request that wants a part.
+        // A request for a part doesn't revalidate the whole.
         if let part, decision == .use { return answer(with: part, host) }
         return demand.failsWithout ? .fail(Self.lackOfResponse(to: host.request?.url)) : ask(about: nil, [])
     }
@@ -455,8 +452,8 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     func stop(_ host: any StepHost) {
-        if case .underWay(_, let deadline) = look { host.pool.loop.cancel(deadline) }
-        look = .none
+        if case .underWay(_, let deadline) = lookup { host.pool.loop.cancel(deadline) }
+        lookup = .none
         pending = nil
     }
 }

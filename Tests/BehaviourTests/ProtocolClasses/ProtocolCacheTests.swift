@@ -1,4 +1,5 @@
 import Foundation
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -37,6 +38,26 @@ struct ProtocolCacheTests {
         guard let cache = session.configuration.urlCache else { return nil }
         CacheStores.store(over: cache).waitForWrites()
         return cache.cachedResponse(for: URLRequest(url: url))
+    }
+
+    /// Answers once a gate is open.
+    private final class StuckCache: URLCache, @unchecked Sendable {
+        let gate = Gate()
+
+        override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+            gate.waitBlocking()
+            return nil
+        }
+    }
+
+    @Test("A cache that doesn't answer keeps no class from loading")
+    func stuck() async throws {
+        let network = MockNetwork { _ in }
+        let cache = StuckCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        defer { cache.gate.open() }
+        let session = network.session(classes: [Caching.self]) { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url("/a")).text == "loaded")
     }
 
     @Test("What the class allows is stored, and given to the next object", arguments: ["/a", "/explicit", "/memory"])

@@ -51,7 +51,7 @@ final class CacheDirectory: Sendable {
     /// Reads the entry. One whose file is longer than `sizeLimit` is ignored.
     func read(_ name: String, sizeLimit: Int) -> Content {
         // Without O_NONBLOCK, opening a pipe of that name would wait for a writer.
-        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = uninterrupted { open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         // ELOOP: a symbolic link. Other errors may be temporary.
         guard descriptor >= 0 else { return errno == ELOOP ? .damaged : .none }
         defer { close(descriptor) }
@@ -86,7 +86,7 @@ final class CacheDirectory: Sendable {
     func write(_ name: String, head: [UInt8], body: Data) -> (identity: FileIdentity, growth: Int)? {
         guard isUsable else { return nil }
         let temporary = file("\(name).\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.temporarySuffix)")
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         // The lock ends with the process: whoever gets it knows that the file was abandoned.
@@ -149,7 +149,7 @@ final class CacheDirectory: Sendable {
 
     /// A process that is writing holds the lock.
     private func removeIfAbandoned(_ name: String) {
-        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = uninterrupted { open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(file(name)) }
@@ -215,7 +215,7 @@ final class CacheDirectory: Sendable {
 }
 
 extension stat {
-    /// Whether it is a file of this user's that nobody else has access to.
+    /// Whether it is a file of this user's that no other user has access to.
     fileprivate var isPrivateFile: Bool {
         st_mode & S_IFMT == S_IFREG && st_uid == geteuid() && st_mode & 0o077 == 0
     }

@@ -4,7 +4,7 @@ import Foundation
 /// What is known about a stored response without waiting for the cache.
 enum CacheFinding {
     case known(StoredResponse?)
-    /// Call `look`.
+    /// Call `lookUp`.
     case unknown
 }
 
@@ -21,7 +21,7 @@ protocol CacheStore: AnyObject, Sendable {
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding
 
     /// Asks the cache. `completion` is called on a queue of the store.
-    func look(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void)
+    func lookUp(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void)
 
     /// Stores `response` soon. If it returns true, the caller should wait: `completion` is called on a queue of the store once the response
     /// is written.
@@ -42,6 +42,9 @@ protocol CacheStore: AnyObject, Sendable {
 
 /// The stores of the caches that sessions use.
 enum CacheStores {
+    /// The longest look-up: a cache that takes longer may be on a file system that doesn't answer.
+    static let lookupTimeout = Duration.seconds(10)
+
     static func store(over cache: URLCache) -> any CacheStore {
         (cache as? CurlURLCache)?.responses ?? StockCacheStore.store(over: cache)
     }

@@ -21,13 +21,6 @@ final class ResponseCache: CacheStore {
         let date: Date
     }
 
-    fileprivate struct Look {
-        /// Called with the result.
-        var completions: [@Sendable (StoredResponse?) -> Void] = []
-        /// What was written since it began; an inner nil for a removal.
-        var written: StoredResponse??
-    }
-
     fileprivate struct State {
         var kept: LeastRecentlyUsed<Kept>
         var diskCapacity: Int
@@ -35,7 +28,7 @@ final class ResponseCache: CacheStore {
         var staged: [String: Staged] = [:]
         var stagedBytes = 0
         var lastNumber = 0
-        var looks: [String: Look] = [:]
+        var lookups = CacheLookups()
         /// The keys that weren't found since `epoch`.
         var absent: Set<String> = []
         var epoch = MonotonicTime.now
@@ -122,22 +115,19 @@ final class ResponseCache: CacheStore {
         }
     }
 
-    func look(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void) {
-        let starts = state.withLock { state in
-            state.looks[key, default: Look()].completions.append(completion)
-            return state.looks[key]?.completions.count == 1
-        }
-        if starts { readQueue.async { self.look(key) } }
+    func lookUp(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void) {
+        let starts = state.withLock { $0.lookups.add(completion, for: key) }
+        if starts { readQueue.async { self.lookUp(key) } }
     }
 
     /// On the read queue.
-    private func look(_ key: String) {
+    private func lookUp(_ key: String) {
         let found = response(for: key)
         let (response, completions) = state.withLock { state in
-            let look = state.looks.removeValue(forKey: key) ?? Look()
-            let response = state.staged[key].map(\.response) ?? look.written ?? found
+            let lookup = state.lookups.end(key, found: found)
+            let response = state.staged[key].map(\.response) ?? lookup.response
             if response == nil, state.absent.count < Self.maximumAbsent { state.absent.insert(key) }
-            return (response, look.completions)
+            return (response, lookup.completions)
         }
         for completion in completions { completion(response) }
     }
@@ -227,7 +217,7 @@ final class ResponseCache: CacheStore {
         let (isWritten, isCrowded) = state.withLock { state -> (Bool, Bool) in
             guard usesDisk(state.diskCapacity) else {
                 state.keep(response, for: key, file: nil)
-                state.looks[key]?.written = .some(response)
+                state.lookups.noteWritten(response, for: key)
                 return (false, false)
             }
             state.lastNumber += 1
@@ -256,7 +246,7 @@ final class ResponseCache: CacheStore {
                 guard state.staged[key]?.number == staged.number else { return false }
                 state.staged[key] = nil
                 state.stagedBytes -= staged.response?.cost ?? 0
-                state.looks[key]?.written = .some(staged.response)
+                state.lookups.noteWritten(staged.response, for: key)
                 // A response that doesn't fit on disk is kept in memory.
                 state.keep(staged.response, for: key, file: file)
                 return true
@@ -277,7 +267,7 @@ final class ResponseCache: CacheStore {
                 for key in Array(state.kept.keys) where state.kept.peek(key).map({ $0.date > date }) ?? false {
                     state.kept.remove(key)
                 }
-                for key in state.looks.keys { state.looks[key]?.written = .some(nil) }
+                state.lookups.noteRemovalOfAll()
             }
             disk?.removeAll(since: date)
         }

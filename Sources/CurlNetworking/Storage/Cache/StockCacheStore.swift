@@ -24,8 +24,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         var pending: [String: (number: Int, response: StoredResponse?)] = [:]
         var pendingBytes = 0
         var lastNumber = 0
-        /// The look-ups under way, by key.
-        var looks: [String: Look] = [:]
+        var lookups = CacheLookups()
         /// The keys that this process stored or found.
         var present: Set<String> = []
         /// The keys that weren't found since `epoch`, and whether the whole cache was empty.
@@ -37,27 +36,16 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         var writing = TimeBudget()
     }
 
-    fileprivate struct Look {
-        /// Called with the result.
-        var completions: [@Sendable (StoredResponse?) -> Void] = []
-        /// What was written since it began, an inner nil for a removal: the cache may have been asked before that.
-        var written: StoredResponse??
-    }
-
     /// How long other users' changes to the cache may go unnoticed.
     private static let epochLength = Duration.seconds(1)
     private static let maximumKeys = 10_000
     /// With more look-ups under way, further requests go without the cache.
-    private static let maximumLooks = 4
+    private static let maximumLookups = 4
     /// Beyond this many responses or bytes, no more are stored until some are written.
     private static let maximumPending = 64
     private static let maximumPendingBytes = 16 << 20
 
-    private static let stores = Mutex<[ObjectIdentifier: WeakStore]>([:])
-
-    private struct WeakStore {
-        weak var store: StockCacheStore?
-    }
+    private static let stores = WeakTable<ObjectIdentifier, StockCacheStore>()
 
     private init(_ cache: URLCache) {
         self.cache = cache
@@ -66,13 +54,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
 
     /// The only store for `cache`.
     static func store(over cache: URLCache) -> StockCacheStore {
-        stores.withLock { stores in
-            if let store = stores[ObjectIdentifier(cache)]?.store { return store }
-            stores = stores.filter { $0.value.store != nil }
-            let store = StockCacheStore(cache)
-            stores[ObjectIdentifier(cache)] = WeakStore(store: store)
-            return store
-        }
+        stores.object(for: ObjectIdentifier(cache)) { StockCacheStore(cache) }
     }
 
     var sizeLimit: Int {
@@ -87,30 +69,26 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
             if isInsistent || isAlwaysAsked { return .unknown }
             state.beginEpoch(at: now, after: Self.epochLength)
             if state.isEmpty || state.absent.contains(key) { return .known(nil) }
-            if state.present.contains(key) || state.looks[key] != nil { return .unknown }
-            return state.looks.count < Self.maximumLooks && state.reading.allows(at: now) ? .unknown : .known(nil)
+            if state.present.contains(key) || state.lookups.contains(key) { return .unknown }
+            return state.lookups.count < Self.maximumLookups && state.reading.allows(at: now) ? .unknown : .known(nil)
         }
     }
 
-    /// Requests for one URL that come while it is looked up share the answer to the first.
-    func look(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void) {
-        let starts = state.withLock { state in
-            state.looks[key, default: Look()].completions.append(completion)
-            return state.looks[key]?.completions.count == 1
-        }
-        if starts { readQueue.async { self.look(key, for: request) } }
+    func lookUp(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void) {
+        let starts = state.withLock { $0.lookups.add(completion, for: key) }
+        if starts { readQueue.async { self.lookUp(key, for: request) } }
     }
 
     /// On the read queue.
-    private func look(_ key: String, for request: URLRequest) {
+    private func lookUp(_ key: String, for request: URLRequest) {
         let start = MonotonicTime.now
         let found = cache.cachedResponse(for: request).flatMap { StoredResponse(fromStockCache: $0, key: key) }
         let end = MonotonicTime.now
         let (response, completions, checksEmptiness) = state.withLock { state in
             if found == nil { state.reading.spend(end - start) }
-            let look = state.looks.removeValue(forKey: key) ?? Look()
-            let response = state.pending[key].map(\.response) ?? look.written ?? found
-            return (response, look.completions, state.note(key, isPresent: response != nil))
+            let lookup = state.lookups.end(key, found: found)
+            let response = state.pending[key].map(\.response) ?? lookup.response
+            return (response, lookup.completions, state.note(key, isPresent: response != nil))
         }
         if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
             state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
@@ -164,7 +142,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
             }
             cache.removeAllCachedResponses()
             state.withLock { state in
-                for key in state.looks.keys { state.looks[key]?.written = .some(nil) }
+                state.lookups.noteRemovalOfAll()
             }
         }
     }
@@ -182,7 +160,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
                 state.writing.spend(MonotonicTime.now - start)
                 guard state.pending[key]?.number == pending.number else { return false }
                 state.pending[key] = nil
-                state.looks[key]?.written = .some(pending.response)
+                state.lookups.noteWritten(pending.response, for: key)
                 state.pendingBytes -= pending.response?.data.count ?? 0
                 return true
             }

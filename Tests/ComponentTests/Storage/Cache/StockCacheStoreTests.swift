@@ -19,10 +19,10 @@ struct StockCacheStoreTests {
         try Sample.stored(text, at: url)
     }
 
-    private static func look(_ store: StockCacheStore, _ url: String = url) async throws -> StoredResponse? {
+    private static func lookUp(_ store: StockCacheStore, _ url: String = url) async throws -> StoredResponse? {
         let request = URLRequest(url: try Sample.url(url))
         return await withCheckedContinuation { continuation in
-            store.look(url, for: request) { continuation.resume(returning: $0) }
+            store.lookUp(url, for: request) { continuation.resume(returning: $0) }
         }
     }
 
@@ -46,7 +46,7 @@ struct StockCacheStoreTests {
     func absent() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         #expect(known(store) == nil)
-        #expect(try await Self.look(store) == nil)
+        #expect(try await Self.lookUp(store) == nil)
         #expect(known(store) == "")
         #expect(known(store, isInsistent: true) == nil)
         #expect(known(store, isMuchLater: true) == nil)
@@ -55,7 +55,7 @@ struct StockCacheStoreTests {
     @Test("In an empty cache nothing is looked for")
     func empty() async throws {
         let store = StockCacheStore.store(over: Self.cache())
-        _ = try await Self.look(store)
+        _ = try await Self.lookUp(store)
         #expect(known(store, "http://example.com/other") == "")
     }
 
@@ -63,22 +63,22 @@ struct StockCacheStoreTests {
     func foreign() async throws {
         let cache = Self.cache()
         let store = StockCacheStore.store(over: cache)
-        _ = try await Self.look(store)
+        _ = try await Self.lookUp(store)
         try cache.storeCachedResponse(Self.response("x").cachedResponse, for: URLRequest(url: Sample.url(Self.url)))
         #expect(known(store) == "")
         #expect(known(store, isMuchLater: true) == nil)
-        #expect(try await Self.look(store)?.data == Data("x".utf8))
+        #expect(try await Self.lookUp(store)?.data == Data("x".utf8))
     }
 
     @Test("What is stored is there at once, and after it was written")
     func stored() async throws {
         let store = StockCacheStore.store(over: Self.cache())
-        _ = try await Self.look(store)
+        _ = try await Self.lookUp(store)
         try store.store(Self.response("x"))
-        #expect(try await Self.look(store)?.data == Data("x".utf8))
+        #expect(try await Self.lookUp(store)?.data == Data("x".utf8))
         store.waitForWrites()
         #expect(known(store) == nil)
-        let found = try #require(await Self.look(store))
+        let found = try #require(await Self.lookUp(store))
         #expect(found.data == Data("x".utf8))
         #expect(found.requested == Date(timeIntervalSince1970: 1.5))
         #expect(found.received == Date(timeIntervalSince1970: 2.25))
@@ -91,12 +91,12 @@ struct StockCacheStoreTests {
         let store = StockCacheStore.store(over: Self.cache())
         try store.store(Self.response("x"))
         try store.remove(Sample.url(Self.url + "#fragment"))
-        #expect(try await Self.look(store) == nil)
+        #expect(try await Self.lookUp(store) == nil)
         store.waitForWrites()
-        #expect(try await Self.look(store) == nil)
+        #expect(try await Self.lookUp(store) == nil)
         try store.store(Self.response("y"))
         store.removeAll()
-        #expect(try await Self.look(store) == nil)
+        #expect(try await Self.lookUp(store) == nil)
     }
 
     @Test("What is removed or replaced while it is looked for isn't found any more", arguments: ["", "all", "y"])
@@ -105,7 +105,7 @@ struct StockCacheStoreTests {
         let store = StockCacheStore.store(over: cache)
         try store.store(Self.response("x"))
         store.waitForWrites()
-        async let found = Self.look(store)
+        async let found = Self.lookUp(store)
         try await cache.hasRead.wait()
         switch change {
         case "": try store.remove(Sample.url(Self.url))
@@ -121,9 +121,9 @@ struct StockCacheStoreTests {
     func coalescing() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         for number in 1...1000 { try store.store(Self.response("\(number)")) }
-        #expect(try await Self.look(store)?.data == Data("1000".utf8))
+        #expect(try await Self.lookUp(store)?.data == Data("1000".utf8))
         store.waitForWrites()
-        #expect(try await Self.look(store)?.data == Data("1000".utf8))
+        #expect(try await Self.lookUp(store)?.data == Data("1000".utf8))
     }
 
     @Test("What shares the stock cache's key answers only its own URL")
@@ -131,8 +131,8 @@ struct StockCacheStoreTests {
         let store = StockCacheStore.store(over: Self.cache())
         try store.store(Self.response("x", Self.url + "?1"))
         store.waitForWrites()
-        #expect(try await Self.look(store, Self.url + "?2") == nil)
-        #expect(try await Self.look(store, Self.url + "?1") != nil)
+        #expect(try await Self.lookUp(store, Self.url + "?2") == nil)
+        #expect(try await Self.lookUp(store, Self.url + "?1") != nil)
     }
 
     @Test("One cache has one store, for as long as anybody uses it")
@@ -149,7 +149,7 @@ struct StockCacheStoreTests {
         let store = StockCacheStore.store(
             over: OwnCache(memoryCapacity: 1000, diskCapacity: 0, diskPath: "/dev/null/none")
         )
-        _ = try await Self.look(store)
+        _ = try await Self.lookUp(store)
         #expect(known(store) == nil)
     }
 }

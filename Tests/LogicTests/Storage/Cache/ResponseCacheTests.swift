@@ -295,7 +295,7 @@ struct ResponseCacheTests {
         let request = URLRequest(url: try Sample.url(Self.url))
         #expect(!isKnown())
         let found = await withCheckedContinuation { continuation in
-            cache.look(Self.url, for: request) { continuation.resume(returning: $0) }
+            cache.lookUp(Self.url, for: request) { continuation.resume(returning: $0) }
         }
         #expect(found == nil)
         #expect(isKnown())
