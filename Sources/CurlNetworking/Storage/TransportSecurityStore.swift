@@ -28,13 +28,9 @@ final class TransportSecurityStore: Sendable {
     private let hasHosts: Atomic<Bool>
 
     private static let queue = DispatchQueue(label: "CurlNetworking.hsts", qos: .utility)
-    private static let stores = Mutex<[String: WeakStore]>([:])
+    private static let stores = WeakTable<String, TransportSecurityStore>()
     /// In bytes. Our own files are far smaller.
     private static let largestFile = 8 << 20
-
-    private struct WeakStore {
-        weak var store: TransportSecurityStore?
-    }
 
     /// nil if the option is off.
     static func store(for option: CurlOptions.StrictTransportSecurity) -> TransportSecurityStore? {
@@ -43,15 +39,10 @@ final class TransportSecurityStore: Sendable {
         case .inMemory: return TransportSecurityStore(file: nil)
         case .file(let url):
             let path = url.standardizedFileURL.path
-            if let store = stores.withLock({ $0[path]?.store }) { return store }
+            if let store = stores[path] { return store }
             // Reads the file without the lock. Of two threads that do, the first one's store is used.
             let new = TransportSecurityStore(file: url)
-            return stores.withLock { stores in
-                if let store = stores[path]?.store { return store }
-                stores = stores.filter { $0.value.store != nil }
-                stores[path] = WeakStore(store: new)
-                return new
-            }
+            return stores.object(for: path) { new }
         }
     }
 
@@ -128,7 +119,7 @@ final class TransportSecurityStore: Sendable {
 
     /// Empty if there is no file yet.
     private static func read(_ file: URL) throws(SystemError) -> TransportSecurityHosts {
-        let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = uninterrupted { open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else {
             let error = SystemError.current
             if error.code == ENOENT { return TransportSecurityHosts() }
@@ -148,7 +139,7 @@ final class TransportSecurityStore: Sendable {
     /// Atomic, and readable by this user only, since the file shows which hosts were visited.
     private static func replace(_ file: URL, with text: String) throws(SystemError) {
         let temporary = file.path + ".\(UUID.random().uuidString).tmp"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else { throw SystemError.current }
         do throws(SystemError) {
             defer { close(descriptor) }

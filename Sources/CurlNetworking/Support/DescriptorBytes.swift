@@ -1,5 +1,27 @@
 import CurlTransport
+import Foundation
 import Glibc
+
+/// A file that is read from its beginning, open as long as this is there. Blocks for as long as the file system does.
+final class FileReader: Sendable {
+    private let descriptor: Int32
+
+    init(_ path: String) throws(SystemError) {
+        descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
+        guard descriptor >= 0 else { throw .current }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// The next `count` bytes, or what is left of the file; none at its end.
+    func read(_ count: Int) throws(SystemError) -> Data {
+        var data = Data(count: count)
+        let filled = try data.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }.get()
+        return data.prefix(filled)
+    }
+}
 
 /// Reads and writes whole pieces of files, with as many of the system's calls as that takes. Blocks for as long as the file system does.
 enum DescriptorBytes {
@@ -7,9 +29,11 @@ enum DescriptorBytes {
     static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Result<Int, SystemError> {
         var filled = 0
         while filled < buffer.count {
-            let count = Glibc.read(descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled)
+            let rest = buffer.baseAddress.map { $0 + filled }
+            let count = uninterrupted { Glibc.read(descriptor, rest, buffer.count - filled) }
+            guard count >= 0 else { return .failure(.current) }
             if count == 0 { break }
-            if count > 0 { filled += count } else if let error = failure { return .failure(error) }
+            filled += count
         }
         return .success(filled)
     }
@@ -22,13 +46,10 @@ enum DescriptorBytes {
     ) -> Result<Void, SystemError> {
         var rest = bytes
         while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count >= 0 {
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                written += Int64(count)
-            } else if let error = failure {
-                return .failure(error)
-            }
+            let count = uninterrupted { Glibc.write(descriptor, rest.baseAddress, rest.count) }
+            guard count >= 0 else { return .failure(.current) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            written += Int64(count)
         }
         return .success(())
     }
@@ -37,11 +58,5 @@ enum DescriptorBytes {
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Result<Void, SystemError> {
         var written: Int64 = 0
         return write(bytes, to: descriptor, counting: &written)
-    }
-
-    /// What the last call failed with; nil if a signal interrupted it, and it is to be made again.
-    private static var failure: SystemError? {
-        let error = SystemError.current
-        return error.code == EINTR ? nil : error
     }
 }

@@ -2,9 +2,9 @@ import CurlNetworkingLocks
 import Foundation
 
 /// Memory for large bodies that are collected whole, used again for later ones: filling pages that are fresh from the kernel costs more than receiving
-/// what goes there.
+/// the bytes that go there.
 ///
-/// What nobody needs is given back to the system: at once if more than the limit would be kept, otherwise after 5 to 10 seconds.
+/// Unneeded memory is given back to the system: at once if more than the limit would be kept, otherwise after 5 to 10 seconds.
 final class RecycledMemory: Sendable {
     /// For all sessions of the process.
     static let shared = RecycledMemory(limit: 32 << 20) { sweep in
@@ -27,7 +27,7 @@ final class RecycledMemory: Sendable {
         }
 
         deinit {
-            if let pool { pool.takeBack(space) } else { space.start.deallocate() }
+            if let pool { pool.recycle(space) } else { space.start.deallocate() }
         }
 
         var bytes: UnsafeMutableRawBufferPointer {
@@ -43,7 +43,7 @@ final class RecycledMemory: Sendable {
             return true
         }
 
-        /// Its first bytes, without a copy. To be called once, after all else: the result may be changed in place by whoever has it.
+        /// Its first bytes, without a copy. To be called once, after all else: the result's owner may change it in place.
         func data(_ count: Int) -> Data {
             Data(bytesNoCopy: space.start, count: count, deallocator: .custom { _, _ in withExtendedLifetime(self) {} })
         }
@@ -65,11 +65,11 @@ final class RecycledMemory: Sendable {
         }
     }
 
-    /// What nobody uses, of one size.
+    /// The unused blocks of one size.
     private struct Shelf: Sendable {
         /// Those at the end were used last.
         var idle: [Space] = []
-        /// The fewest that were idle since the last sweep: so many nobody needed.
+        /// The smallest number that were idle at any time since the last sweep.
         var unneeded = 0
 
         mutating func take() -> Space? {
@@ -119,7 +119,7 @@ final class RecycledMemory: Sendable {
         return Block(used ?? Space(size: size), of: self)
     }
 
-    private func takeBack(_ space: Space) {
+    private func recycle(_ space: Space) {
         let (isKept, isFirst) = state.withLock { state in
             guard state.kept + space.size <= limit else { return (false, false) }
             state.kept += space.size
@@ -136,9 +136,9 @@ final class RecycledMemory: Sendable {
         schedule { [weak self] in self?.sweep() }
     }
 
-    /// Frees what nobody has needed since the last sweep. Goes on as long as there is anything.
+    /// Frees the blocks that weren't needed since the last sweep, and schedules another sweep if any are left.
     private func sweep() {
-        let (unneeded, goesOn) = state.withLock { state in
+        let (unneeded, isScheduled) = state.withLock { state in
             var unneeded: [Space] = []
             for (size, shelf) in state.shelves {
                 unneeded += shelf.idle.prefix(shelf.unneeded)
@@ -150,6 +150,6 @@ final class RecycledMemory: Sendable {
             return (unneeded, state.isSweepScheduled)
         }
         for space in unneeded { space.start.deallocate() }
-        if goesOn { scheduleSweep() }
+        if isScheduled { scheduleSweep() }
     }
 }

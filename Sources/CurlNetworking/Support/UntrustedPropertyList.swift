@@ -1,10 +1,31 @@
 import Foundation
 
-/// Property lists that somebody else may have written.
+/// Property lists that another program may have written.
 ///
 /// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists and on numbers that aren't UTF-8; such data never
 /// reaches it. So whatever is read back is written as XML in UTF-8, and with a limit on its arrays and dictionaries.
 enum UntrustedPropertyList {
+    struct Limits {
+        /// Of the whole list.
+        let bytes: Int
+        /// The most arrays and dictionaries, and so the deepest nesting.
+        let containers: Int
+    }
+
+    /// What `decode` reads back; nil if `value` can't be encoded, or is too large.
+    static func encode(_ value: some Encodable, _ limits: Limits) -> Data? {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        guard let data = try? encoder.encode(value), data.count <= limits.bytes else { return nil }
+        return data
+    }
+
+    /// nil for data that is beyond the limits, or no `Value`.
+    static func decode<Value: Decodable>(_ data: Data, _ limits: Limits) -> Value? {
+        guard data.count <= limits.bytes, isHarmless(data, containers: limits.containers) else { return nil }
+        return try? PropertyListDecoder().decode(Value.self, from: data)
+    }
+
     /// - Parameter maximum: The most arrays and dictionaries, and so the deepest nesting.
     static func isHarmless(_ data: Data, containers maximum: Int) -> Bool {
         guard data.starts(with: "<?xml".utf8) else { return false }
@@ -32,7 +53,7 @@ enum UntrustedPropertyList {
         return (try? PropertyListSerialization.propertyList(from: data, format: nil)) as? [String: Any]
     }
 
-    /// What `dictionary` reads back; nil where a property list can't hold it, or it has more than `maximum` arrays and dictionaries.
+    /// What `dictionary` reads back; nil if a property list can't hold it, or it has more than `maximum` arrays and dictionaries.
     static func data(_ dictionary: [String: Any], containers maximum: Int) -> Data? {
         let data = try? PropertyListSerialization.data(fromPropertyList: dictionary, format: .xml, options: 0)
         return data.flatMap { isHarmless($0, containers: maximum) ? $0 : nil }

@@ -5,7 +5,7 @@ protocol CookieJar: AnyObject, Sendable {
     /// The value of the `Cookie` field for a request to `url`. Loop; never blocks for a file.
     func cookieField(for url: URL) -> CookieLookup
 
-    /// The same, also where that isn't known at once. `completion` is called on any queue.
+    /// The same, even if the storage has to be read first. `completion` is called on any queue.
     func findCookieField(for url: URL, completion: @escaping @Sendable (String?) -> Void)
 
     /// The same, after all fields passed to `store` so far have been processed.

@@ -50,18 +50,14 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     private var snapshot = CookieSnapshot()
     var pending = PendingCookieWrites()
     var waiters: [Waiter] = []
-    /// When somebody will look for waiters whose deadline has passed; nil if nobody will.
+    /// When the waiters' deadlines are checked next; nil if no check is scheduled.
     var alarm: DispatchTime?
     /// The description of stock storages for ephemeral sessions says so. All others have a file.
     private(set) lazy var isInMemory = storage.description.hasPrefix("Ephemeral")
 
     // MARK: - One for each storage
 
-    private static let stores = Mutex<[ObjectIdentifier: WeakStore]>([:])
-
-    private struct WeakStore {
-        weak var store: CookieStore?
-    }
+    private static let stores = WeakTable<ObjectIdentifier, CookieStore>()
 
     private init(_ storage: HTTPCookieStorage) {
         self.storage = storage
@@ -69,18 +65,12 @@ final class CookieStore: CookieJar, @unchecked Sendable {
 
     /// The only store for `storage`.
     static func store(over storage: HTTPCookieStorage) -> CookieStore {
-        stores.withLock { stores in
-            if let store = stores[ObjectIdentifier(storage)]?.store { return store }
-            stores = stores.filter { $0.value.store != nil }
-            let store = CookieStore(storage)
-            stores[ObjectIdentifier(storage)] = WeakStore(store: store)
-            return store
-        }
+        stores.object(for: ObjectIdentifier(storage)) { CookieStore(storage) }
     }
 
     // MARK: - Look-ups
 
-    /// `.busy` where the storage must be read first.
+    /// `.busy` if the storage must be read first.
     func cookieField(for url: URL) -> CookieLookup {
         switch shared.withLock({ $0.phase }) {
         case .unread, .comparable(onLoop: false): return .busy

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import Glibc
 import CurlNetworkingLocks
@@ -38,7 +39,7 @@ enum AbandonedFiles {
     /// Other users may have put files there: only a private file of this user is removed, symbolic links aren't followed, and nothing blocks
     /// on another process. A file that has other names, such as an agent's, keeps those.
     private static func remove(_ name: String, in directory: Int32) {
-        let file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let file = uninterrupted { openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard file >= 0 else { return }
         defer { close(file) }
         var status = stat()

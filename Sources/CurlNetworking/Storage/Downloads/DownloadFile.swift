@@ -15,8 +15,9 @@ final class DownloadFile {
     init(in directory: URL) throws(URLError) {
         AbandonedFiles.removeOnce(from: directory)
         repeat {
-            url = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
-            descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            let url = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
+            self.url = url
+            descriptor = uninterrupted { open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
             guard descriptor >= 0 else {
                 let error = SystemError.current
                 throw URLError(.cannotCreateFile, url, "The download's file could not be created: \(error).", error)
@@ -71,9 +72,8 @@ final class DownloadFile {
         defer { buffer.deallocate() }
         while offset < wanted {
             let part = Int(min(Int64(buffer.count), wanted - Int64(offset)))
-            let count = pread(source, buffer.baseAddress, part, offset)
+            let count = uninterrupted { pread(source, buffer.baseAddress, part, offset) }
             guard count > 0 else {
-                if count < 0, errno == EINTR { continue }
                 throw URLError(.cannotOpenFile, url, "The partial file could not be read.", .current)
             }
             try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -150,16 +150,16 @@ final class DownloadedFile: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Another name in `directory` for the complete file at `source`, or a copy where that is on another file system, or locked by somebody
-    /// else. Whoever has made the file removes the other name. Blocks.
+    /// Another name in `directory` for the complete file at `source`, or a copy if that is on another file system, or locked by another
+    /// process. The name at `source` is left to its owner. Blocks.
     init(linking source: URL, in directory: URL) throws(URLError) {
         AbandonedFiles.removeOnce(from: directory)
-        let opened = open(source.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        let opened = uninterrupted { open(source.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) }
         guard opened >= 0 else {
             throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)
         }
         let linked = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
-        // Locked before it has the name: others would remove it. Nobody does on file systems without locks.
+        // Locked before it has the name: otherwise another process would remove it. On file systems without locks none does.
         let isSafe = flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
         if isSafe, link(source.path, linked.path) == 0 {
             url = linked
@@ -183,7 +183,7 @@ final class DownloadedFile: Sendable {
         descriptor = try Self.duplicate(finished.descriptor, of: finished.url)
     }
 
-    /// Removes the file where that fails.
+    /// Removes the file if that fails.
     private static func duplicate(_ descriptor: Int32, of url: URL) throws(URLError) -> Int32 {
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard duplicate < 0 else { return duplicate }
@@ -196,15 +196,15 @@ final class DownloadedFile: Sendable {
         close(descriptor)
     }
 
-    /// Hands the file over to the caller, who must move or delete it, and returns its new location. Throws where it can't get a name under which
-    /// it doesn't count as abandoned, and is deleted: others would remove it.
+    /// Hands the file over to the caller, who must move or delete it, and returns its new location. Throws, and deletes it, if it
+    /// can't be renamed so that it no longer counts as abandoned: other processes would remove it.
     func handOver() throws(URLError) -> URL {
         var (open, named) = (stat(), stat())
         let isOpen = fstat(descriptor, &open) == 0
         if isOpen, lstat(url.path, &named) != 0 || !isSame(open, named) { return url }
         if isOpen, let kept = renameToKeep(url) { return kept }
         let error = SystemError.current
-        // Nobody is told where it is.
+        // The error doesn't tell the program where it is.
         removeIfStillThere()
         throw URLError(.cannotMoveFile, url, "The download's file could not be renamed: \(error).", error)
     }
@@ -267,7 +267,7 @@ struct PartialFile: Codable, Equatable, Sendable {
     func open(in directory: URL, as form: TemporaryName = .kept) -> Int32? {
         guard form.matches(name), directory.standardizedFileURL.path == self.directory else { return nil }
         let path = directory.appendingPathComponent(name, isDirectory: false).path
-        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = uninterrupted { Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else { return nil }
         guard isUnchanged(descriptor) else {
             close(descriptor)
@@ -296,7 +296,7 @@ struct PartialFile: Codable, Equatable, Sendable {
         return max(length, Int64(status.st_size))
     }
 
-    /// Moves the file to another directory; nil where it isn't the one described any more, or can't be moved. Blocks; copies the file if that is
+    /// Moves the file to another directory; nil if it isn't the one described any more, or can't be moved. Blocks; copies the file if that is
     /// on another file system.
     func moved(from old: URL, to directory: URL) -> PartialFile? {
         guard let source = open(in: old) else { return nil }
@@ -311,8 +311,8 @@ struct PartialFile: Codable, Equatable, Sendable {
         return moved
     }
 
-    /// Moves the file to another directory under its own name, so a program that is told of it, and killed, is followed by one that finds it there.
-    /// nil as for `moved(from:to:)`. Where that is on another file system, the file is copied, and whoever has the old one deletes it. Blocks.
+    /// Moves the file to another directory under its own name: if the program is told of it and then killed, its next run finds the file there.
+    /// nil as for `moved(from:to:)`. On another file system the file is copied, and the original is left to its owner. Blocks.
     func handedOver(from old: URL, to directory: URL) -> PartialFile? {
         guard let source = open(in: old) else { return handedOverEarlier(from: old, to: directory) }
         defer { close(source) }

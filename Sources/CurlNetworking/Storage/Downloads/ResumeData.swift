@@ -13,11 +13,8 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     private static let currentVersion = 1
 
-    /// In bytes. Our resume data never comes near this size.
-    private static let maximumSize = 256 * 1024
-
-    /// The most arrays and dictionaries.
-    private static let maximumContainers = 16
+    /// Our resume data never comes near this size.
+    private static let limits = UntrustedPropertyList.Limits(bytes: 256 * 1024, containers: 16)
 
     init(
         request: StoredRequest,
@@ -38,19 +35,13 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To bytes and back
 
-    func encoded() -> Data? {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        guard let data = try? encoder.encode(self), data.count <= Self.maximumSize else { return nil }
-        return data
-    }
+    func encoded() -> Data? { UntrustedPropertyList.encode(self, Self.limits) }
 
     /// Throws unless `data` is our resume data, of this version, and plausible.
     init(decoding data: Data) throws(URLError) {
-        guard data.count <= Self.maximumSize,
-            UntrustedPropertyList.isHarmless(data, containers: Self.maximumContainers),
-            let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
-        else { throw Self.invalid("The resume data can't be read.") }
+        guard let decoded: Self = UntrustedPropertyList.decode(data, Self.limits) else {
+            throw Self.invalid("The resume data can't be read.")
+        }
         guard decoded.version == Self.currentVersion else {
             throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
         }
@@ -88,13 +79,13 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To another directory
 
-    /// The same data for a partial file that is moved from `source` to `directory`; nil where it is no resume data of ours, or the file isn't there:
+    /// The same data for a partial file that is moved from `source` to `directory`; nil if it isn't our resume data, or the file isn't there:
     /// the data is untrusted, and may name a file of another program's. Blocks; copies the file where `directory` is on another file system.
     static func moved(_ data: Data, from source: URL, to directory: URL) -> Data? {
         replacingFile(of: data, in: source, directory) { $0.moved(from: $1, to: directory) }
     }
 
-    /// The same, however often it is asked for as long as nobody has deleted the file: see `PartialFile.handedOver`.
+    /// The same, however often it is asked for, until the file is deleted: see `PartialFile.handedOver`.
     static func handedOver(_ data: Data, from source: URL, to directory: URL) -> Data? {
         replacingFile(of: data, in: source, directory) { $0.handedOver(from: $1, to: directory) }
     }

@@ -3,8 +3,8 @@ import Glibc
 
 /// The body of an interrupted upload, or where it is, until another task continues with it.
 ///
-/// Resume data is untrusted. If it could name any file, or say where one goes, whoever can write some could have this user's files sent to a
-/// server of theirs. So it contains the bytes, or the name of a private file that says both: see `KeptUpload`.
+/// Resume data is untrusted. If it could name any file, or say where one goes, an attacker who can write some could have this user's files
+/// sent to any server. So it contains the bytes, or the name of a private file that says both: see `KeptUpload`.
 enum KeptBody: Codable, Equatable, Sendable {
     case bytes(Data)
     /// The private file contains a `KeptUpload`.
@@ -45,7 +45,7 @@ enum KeptBody: Codable, Equatable, Sendable {
         self = .file(try upload.write(in: directory))
     }
 
-    /// Whether it may be that of an upload of so many bytes.
+    /// Whether it may be the body of an upload of `length` bytes.
     func isPlausible(length: Int64?) -> Bool {
         switch self {
         case .bytes(let data): data.count <= Self.mostBytes && Int64(data.count) == length

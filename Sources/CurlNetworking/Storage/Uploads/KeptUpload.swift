@@ -21,11 +21,8 @@ struct KeptUpload: Codable, Equatable, Sendable {
     let destination: UploadDestination
     let body: Body
 
-    /// In bytes: the longest path and two long URLs, in XML.
-    private static let maximumSize = 256 * 1024
-
-    /// The most arrays and dictionaries.
-    private static let maximumContainers = 16
+    /// Room for the longest path and two long URLs, in XML.
+    private static let limits = UntrustedPropertyList.Limits(bytes: 256 * 1024, containers: 16)
 
     init(destination: UploadDestination, body: Body) {
         (self.destination, self.body) = (destination, body)
@@ -38,22 +35,19 @@ struct KeptUpload: Codable, Equatable, Sendable {
         var description = Data(count: Int(file.length))
         let filled = description.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }
         guard case .success(description.count) = filled,
-            UntrustedPropertyList.isHarmless(description, containers: Self.maximumContainers),
-            let decoded = try? PropertyListDecoder().decode(Self.self, from: description)
+            let decoded: Self = UntrustedPropertyList.decode(description, Self.limits)
         else { return nil }
         self = decoded
     }
 
     /// Whether a file with this description, which is untrusted, may be one of ours.
     static func isPlausible(_ file: PartialFile) -> Bool {
-        file.isGrowing == nil && (1...Int64(maximumSize)).contains(file.length)
+        file.isGrowing == nil && (1...Int64(limits.bytes)).contains(file.length)
     }
 
     /// Blocks.
     func write(in directory: URL) throws(URLError) -> PartialFile {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        guard let description = try? encoder.encode(self), description.count <= Self.maximumSize else {
+        guard let description = UntrustedPropertyList.encode(self, Self.limits) else {
             throw URLError(.cannotWriteToFile, destination.request, "The upload can't be described.")
         }
         return try Self.write(description, as: .upload, in: directory)
@@ -63,7 +57,7 @@ struct KeptUpload: Codable, Equatable, Sendable {
     static func write(_ data: Data, as form: TemporaryName, in directory: URL) throws(URLError) -> PartialFile {
         let file = try DownloadFile(in: directory)
         do throws(URLError) {
-            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+            try data.withBytes { bytes throws(URLError) in try file.write(bytes) }
         } catch {
             file.remove()
             throw error

@@ -17,11 +17,8 @@ struct UploadResumeData: Codable, Equatable, Sendable {
 
     private static let currentVersion = 2
 
-    /// In bytes: a body as large as it may be, in Base64, and a request.
-    private static let maximumSize = 512 * 1024
-
-    /// The most arrays and dictionaries.
-    private static let maximumContainers = 16
+    /// Room for a body as large as it may be, in Base64, and a request.
+    private static let limits = UntrustedPropertyList.Limits(bytes: 512 * 1024, containers: 16)
 
     init(
         request: StoredRequest,
@@ -39,19 +36,13 @@ struct UploadResumeData: Codable, Equatable, Sendable {
         self.body = body
     }
 
-    func encoded() -> Data? {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        guard isPlausible, let data = try? encoder.encode(self), data.count <= Self.maximumSize else { return nil }
-        return data
-    }
+    func encoded() -> Data? { isPlausible ? UntrustedPropertyList.encode(self, Self.limits) : nil }
 
     /// Throws unless `data` is our resume data, of this version, and plausible.
     init(decoding data: Data) throws(URLError) {
-        guard data.count <= Self.maximumSize,
-            UntrustedPropertyList.isHarmless(data, containers: Self.maximumContainers),
-            let decoded = try? PropertyListDecoder().decode(Self.self, from: data)
-        else { throw Self.invalid("The upload's resume data can't be read.") }
+        guard let decoded: Self = UntrustedPropertyList.decode(data, Self.limits) else {
+            throw Self.invalid("The upload's resume data can't be read.")
+        }
         guard decoded.version == Self.currentVersion else {
             throw Self.invalid("The version \(decoded.version) of the upload's resume data is not supported.")
         }
@@ -82,7 +73,7 @@ struct UploadResumption: Sendable {
     let acknowledged: Int64
     let sent: Int64
     let length: Int64?
-    /// nil where the body isn't ours to keep.
+    /// nil if the body is only the program's.
     let kept: Kept?
     let content: KeptBody.Content
 
