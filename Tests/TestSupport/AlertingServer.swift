@@ -22,15 +22,7 @@ package final class AlertingServer: Sendable {
                 + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path]
                 + ["-Verify", "1", "-verify_return_error", "-CAfile", site.authority.path] + options
         )
-        var port: Int?
-        while port == nil, let line = await process.line() {
-            guard line.hasPrefix("ACCEPT ") else { continue }
-            port = line.split(separator: ":").last.flatMap { Int($0) }
-        }
-        guard let port, let url = URL(string: "https://127.0.0.1:\(port)/") else {
-            throw ChildProcess.Failure(description: "openssl s_server didn't start")
-        }
-        self.url = url
+        url = try await process.urlOfOpenSSLServer()
     }
 
     /// A session that trusts the server.

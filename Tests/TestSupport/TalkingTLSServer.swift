@@ -14,15 +14,7 @@ package final class TalkingTLSServer: Sendable {
             ["openssl", "s_server", "-accept", "127.0.0.1:0"]
                 + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path] + options
         )
-        var port: Int?
-        while port == nil, let line = await process.line() {
-            guard line.hasPrefix("ACCEPT ") else { continue }
-            port = line.split(separator: ":").last.flatMap { Int($0) }
-        }
-        guard let port, let url = URL(string: "https://127.0.0.1:\(port)/") else {
-            throw ChildProcess.Failure(description: "openssl s_server didn't start")
-        }
-        self.url = url
+        url = try await process.urlOfOpenSSLServer()
     }
 
     /// Returns when the head of a request has arrived.
@@ -58,7 +50,7 @@ package final class TalkingTLSServer: Sendable {
         process.kill(SIGSTOP)
     }
 
-    package func goOn() {
+    package func resume() {
         process.kill(SIGCONT)
     }
 
@@ -72,5 +64,19 @@ package final class TalkingTLSServer: Sendable {
             $0.useOneConnection()
             $0.curl.tls.trustRoots = [.file(site.authority)]
         }
+    }
+}
+
+extension ChildProcess {
+    /// The URL of `openssl s_server`, which this is, once it is listening.
+    func urlOfOpenSSLServer() async throws -> URL {
+        while let line = await line() {
+            guard line.hasPrefix("ACCEPT ") else { continue }
+            guard let port = line.split(separator: ":").last.flatMap({ Int($0) }),
+                let url = URL(string: "https://127.0.0.1:\(port)/")
+            else { continue }
+            return url
+        }
+        throw Failure(description: "openssl s_server didn't start")
     }
 }

@@ -6,7 +6,7 @@ import Foundation
 enum ChallengeAnswerers {
     enum Answerer: Sendable {
         /// Neither implements a method: don't ask again.
-        case nobody
+        case neither
         case session
         case task
     }

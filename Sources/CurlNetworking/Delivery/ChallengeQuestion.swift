@@ -19,53 +19,60 @@ struct ChallengeAnswer: Sendable {
 
 /// Takes a delegate's answer: from the completion handler or, in the older style, as the challenge's `sender`.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
-    private let handler: Mutex<(@Sendable (ChallengeAnswer) -> Void)?>
-    /// Asks the task's method, if the session's delegate turns out to have none.
-    private let alternative = Mutex<(@Sendable () -> Void)?>(nil)
-    /// Who is being asked, as far as known.
-    private let asked = Mutex(ChallengeAnswerers.Answerer.session)
+    private let state: Mutex<State>
+
+    private struct State {
+        /// nil once the question is answered or withdrawn.
+        var handler: (@Sendable (ChallengeAnswer) -> Void)?
+        /// Asks the task's method, if the session's delegate turns out to have none. Retains the session, so it is dropped with the handler.
+        var alternative: (@Sendable () -> Void)?
+        /// Who is being asked, as far as known.
+        var asked = ChallengeAnswerers.Answerer.session
+
+        mutating func end() -> State {
+            defer { (handler, alternative) = (nil, nil) }
+            return self
+        }
+    }
 
     init(_ handler: @escaping @Sendable (ChallengeAnswer) -> Void) {
-        self.handler = Mutex(handler)
+        state = Mutex(State(handler: handler))
     }
 
     func answer(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
-        let handler = handler.withLock { $0.take() }
-        // Dropped because it retains the session.
-        let alternative = alternative.withLock { $0.take() }
-        withExtendedLifetime(alternative) {}
-        let asked = asked.withLock { $0 }
+        // What it held is released without the lock.
+        let state = state.withLock { $0.end() }
         // The answer came through the challenge's sender after all, not from the delegate's method.
-        let answerer = asked == .nobody && disposition != .performDefaultHandling ? .task : asked
-        handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
+        let answerer = state.asked == .neither && disposition != .performDefaultHandling ? .task : state.asked
+        state.handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
     }
 
     /// No delegate implements a method: the default handling that follows isn't a delegate's answer.
     func noteMissingMethods() {
-        noteAsking(.nobody)
+        noteAsking(.neither)
     }
 
     /// `answerer` is being asked now.
     func noteAsking(_ answerer: ChallengeAnswerers.Answerer) {
-        asked.withLock { $0 = answerer }
+        state.withLock { $0.asked = answerer }
     }
 
     /// The question is withdrawn: later answers are ignored.
     func withdraw() {
-        let dropped = (handler.withLock { $0.take() } != nil, alternative.withLock { $0.take() })
+        let dropped = state.withLock { $0.end() }
         withExtendedLifetime(dropped) {}
     }
 
-    var isWithdrawn: Bool { handler.withLock { $0 == nil } }
+    var isWithdrawn: Bool { state.withLock { $0.handler == nil } }
 
     /// What to do if the session's delegate declines.
     func setAlternative(_ alternative: @escaping @Sendable () -> Void) {
-        self.alternative.withLock { $0 = alternative }
+        state.withLock { $0.alternative = alternative }
     }
 
     /// The session's delegate doesn't implement its method. False if there is no one else to ask, or they were asked already.
     func sessionDelegateDeclines() -> Bool {
-        guard let alternative = alternative.withLock({ $0.take() }) else { return false }
+        guard let alternative = state.withLock({ $0.alternative.take() }) else { return false }
         alternative()
         return true
     }

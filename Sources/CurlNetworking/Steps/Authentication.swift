@@ -11,7 +11,7 @@ struct Authentication {
         var toBeStored: URLCredential?
         /// The session's other tasks may use it.
         var isShared: Bool
-        /// The nonce of a credential that isn't shared; for others the session keeps it.
+        /// The nonce that the task alone uses; nil for the session's. A credential that isn't shared always has one.
         var digest: DigestChallenge?
         var digestCount: UInt32 = 0
     }
@@ -38,10 +38,18 @@ struct Authentication {
         var offers: [AuthenticationOffer]
         /// The space being asked about or waited for.
         var space: ProtectionSpace?
-        var proposed: Credential?
+        /// What the default handling uses.
+        var proposed: Use?
 
         func space(of offer: AuthenticationOffer) -> ProtectionSpace {
             ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme)
+        }
+
+        /// Whether the request may be sent with a credential that nobody has chosen for it: not in another's name, if its URL names a user,
+        /// nor with another password than the URL's.
+        func admits(_ credential: Credential) -> Bool {
+            guard party == .server, let named = request.url?.credential else { return true }
+            return credential == named || named.password.isEmpty && credential.user == named.user
         }
     }
 
@@ -107,11 +115,14 @@ struct Authentication {
     /// A server that finds every nonce stale must be rejecting the credential for another reason.
     private static let maximumRenewals = 2
 
+    /// The session goes on with the nonce of the task that first finds the old one stale. Others, and a task whose new one is stale too, go
+    /// on with the one they were given: a server may take each only once, or a few times.
     private mutating func renew(_ sent: Sent, _ digest: DigestChallenge, _ spaces: inout ProtectionSpaces) {
         var use = sent.use
-        if use.isShared {
-            // Another task may already have a newer one.
-            if spaces[use.space]?.digest?.nonce == sent.nonce { spaces.renew(use.space, digest) }
+        let sharedNonce = spaces[use.space]?.digest?.nonce
+        if use.isShared, renewals == 1, sharedNonce == sent.nonce || sharedNonce == digest.nonce {
+            use.digest = nil
+            spaces.renew(use.space, digest)
         } else {
             (use.digest, use.digestCount) = (digest, 0)
         }
@@ -151,6 +162,7 @@ struct Authentication {
             } else if var digest = spaces[sent.use.space]?.digest {
                 digest.nonce = nonce
                 spaces.renew(sent.use.space, digest)
+                uses[party]?.digest = nil
             }
         }
     }
@@ -159,7 +171,7 @@ struct Authentication {
 
     var hasSentSomething: Bool { hasSentURLCredential || tunnelCredential != nil || !sent.isEmpty }
 
-    /// A proxy's are none of the response's business.
+    /// Credentials for a proxy don't count: the response doesn't depend on them.
     var hasSentServerCredentials: Bool { hasSentURLCredential || sent[.server] != nil }
 
     /// Makes `options` send each party what is known for it, and notes what that was.
@@ -204,8 +216,8 @@ struct Authentication {
         case .basic:
             options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
         case .digest:
-            guard let digest = use.isShared ? spaces[use.space]?.digest : use.digest else { return nil }
-            let count = use.isShared ? spaces.countDigest(use.space) : use.digestCount &+ 1
+            guard let digest = use.digest ?? spaces[use.space]?.digest else { return nil }
+            let count = use.digest == nil ? spaces.countDigest(use.space) : use.digestCount &+ 1
             uses[use.space.party]?.digestCount = count
             let target = DigestChallenge.Request(
                 method: options.method,

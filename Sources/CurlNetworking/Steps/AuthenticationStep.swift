@@ -69,18 +69,15 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
         state = authentication
         if verdict == .sendAgain { return .follow(request) }
-        let held = HeldResponse()
-        state?.challenged = Authentication.Challenged(
-            held: held,
+        let challenged = Authentication.Challenged(
+            held: HeldResponse(),
             request: request,
             party: party,
             origin: origin,
             response: try received.head.response(to: request),
             offers: offers
         )
-        // Outside of libcurl.
-        host.owner.submit { self.tryNextOffer(of: held, host) }
-        return .hold(held)
+        return .hold(hold(challenged, host))
     }
 
     /// Whether the proxy has refused a tunnel for lack of a credential, and there may be one.
@@ -99,9 +96,9 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         _ = host.session.authenticationCoordinator.withSpaces {
             authentication.noteRefusal(by: .proxy, origin, offers, url, &$0)
         }
-        let held = HeldResponse()
-        authentication.challenged = Authentication.Challenged(
-            held: held,
+        state = authentication
+        let challenged = Authentication.Challenged(
+            held: HeldResponse(),
             request: request,
             party: .proxy,
             origin: origin,
@@ -109,9 +106,15 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             isInTunnel: true,
             offers: offers
         )
-        state = authentication
+        return .hold(hold(challenged, host))
+    }
+
+    /// Looks for a credential once libcurl has returned.
+    private func hold(_ challenged: Authentication.Challenged, _ host: any StepHost) -> HeldResponse {
+        let held = challenged.held
+        state?.challenged = challenged
         host.owner.submit { self.tryNextOffer(of: held, host) }
-        return .hold(held)
+        return held
     }
 
     /// The response is no challenge: the credentials sent with its request are valid.
@@ -124,7 +127,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             // On a tunnel that already existed, nothing was sent.
             if party == .proxy, let tunnel = received.tunnel, tunnel.head == nil { continue }
             let use = sent.use
-            coordinator.withSpaces { $0.prove(use.credential, for: use.space, at: url) }
+            coordinator.withSpaces { $0.noteAcceptance(of: use.credential, for: use.space, at: url) }
             guard let object = use.toBeStored, let storage = host.session.settings.credentialStorage else { continue }
             state?.uses[party]?.toBeStored = nil
             let space = use.space.forDelegate
@@ -141,8 +144,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         else { return }
         let space = ProtectionSpace(party: .proxy, origin: origin, realm: offer.realm, scheme: .basic)
         host.session.authenticationCoordinator.withSpaces { spaces in
-            spaces.name(credential, for: space, digest: nil)
-            spaces.prove(credential, for: space, at: url)
+            spaces.set(credential, for: space, digest: nil)
+            spaces.noteAcceptance(of: credential, for: space, at: url)
         }
     }
 
@@ -188,7 +191,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         guard let state else { return nil }
         if let own = state.uses[space.party], own.space == space, !state.refuses(own.credential, space) { return own }
         guard let known = host.session.authenticationCoordinator.withSpaces({ $0[space] }),
-            !state.refuses(known.credential, space)
+            !state.refuses(known.credential, space), state.challenged?.admits(known.credential) ?? true
         else { return nil }
         return Authentication.Use(space: space, credential: known.credential, isShared: true)
     }
@@ -231,9 +234,12 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     ) {
         guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
         var proposal: URLCredential?
-        if let object, let credential = Credential(object), state?.refuses(credential, space) == false {
+        if let object, let credential = Credential(object), state?.refuses(credential, space) == false,
+            challenged.admits(credential)
+        {
             proposal = object
-            state?.challenged?.proposed = credential
+            let isShared = object.persistence != .none
+            state?.challenged?.proposed = Authentication.Use(space: space, credential: credential, isShared: isShared)
         } else {
             state?.challenged?.proposed = nil
         }
@@ -273,7 +279,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             else { return deliverChallenge(host) }
             use(credential, object, for: space, host)
         case .performDefaultHandling:
-            if let proposed = challenged.proposed { return use(proposed, nil, for: space, host) }
+            if let proposed = challenged.proposed { return self.answer(with: proposed, host) }
             // Programs often don't know these schemes, and the server offers Basic as well.
             if space.scheme.isOfConnection { skipOffer(host) } else { deliverChallenge(host) }
         case .cancelAuthenticationChallenge:
@@ -284,7 +290,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
     }
 
-    /// `object` is the delegate's; nil for a proposal.
+    /// `object` is the delegate's; nil for a proxy's own credential.
     private func use(
         _ credential: Credential,
         _ object: URLCredential?,
@@ -307,7 +313,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         var use = use
         if use.isShared {
             host.session.authenticationCoordinator.withSpaces {
-                $0.name(use.credential, for: use.space, digest: offer.digest)
+                $0.set(use.credential, for: use.space, digest: offer.digest)
             }
         } else {
             use.digest = offer.digest

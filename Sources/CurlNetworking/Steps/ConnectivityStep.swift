@@ -46,7 +46,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         let isFirst = lastFailure == nil
         lastFailure = error
         self.host = host
-        let deadline = Deadline { [unowned self] in goOn() }
+        let deadline = Deadline { [unowned self] in retry() }
         state = .waiting(deadline)
         let loop = host.pool.loop
         loop.schedule(deadline, at: loop.now + backoff.delay(jitter: .random(in: 0...1)))
@@ -57,10 +57,10 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     /// The host may be reachable now.
     func networkChanged() {
         backoff.reset()
-        goOn()
+        retry()
     }
 
-    private func goOn() {
+    private func retry() {
         guard case .waiting = state, let host else { return }
         stop(host)
         host.proceed(self)

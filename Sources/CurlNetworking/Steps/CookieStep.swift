@@ -22,7 +22,7 @@ final class CookieStep: Step, @unchecked Sendable {
         self.own = own
     }
 
-    /// Where the session's settings say that there are cookies, the task's own count.
+    /// The task's own jar, if it has one, or else the session's; nil if the session uses no cookies.
     private func jar(_ store: CookieStore?) -> (any CookieJar)? {
         store.map { own ?? $0 }
     }

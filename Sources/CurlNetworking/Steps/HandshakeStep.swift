@@ -25,7 +25,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     // MARK: - Before the handshake
 
-    /// While somebody is being asked about the host, another handshake would only lead to the same question. The request that is to open the
+    /// While a delegate is being asked about the host, another handshake would only lead to the same question. The request that is to open the
     /// next connection waits for the answer, and the others for that connection, which they can share.
     func complete(_ host: any StepHost) -> CompletionVerdict {
         guard pending == nil else { return .wait }
@@ -47,14 +47,12 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         else { return }
         let coordinator = host.pool.handshakes.existing(of: decider)?.coordinator
         var decisions = coordinator?.decisions(for: origin) ?? HandshakeDecisions()
-        if host.session.settings.tls.hasIdentity(origin, host.session.settings.hosts) {
-            decisions.hasDecidedOnCertificate = true
+        if !decisions.hasDecidedOnCertificate,
+            host.session.settings.tls.hasIdentity(origin, host.session.settings.hosts)
+        {
+            decisions.identity = .configured
         }
-        plan.options?.inquiry = HandshakeInquiry(
-            host: origin.host,
-            decisions: decisions,
-            certificate: coordinator?.identity(for: origin)
-        )
+        plan.options?.inquiry = HandshakeInquiry(host: origin.host, decisions: decisions)
         plan.decider = decider
     }
 
@@ -71,12 +69,12 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         return ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
     }
 
-    /// nil if there is nobody to ask. While it isn't known which of two delegates answers, the task's own is assumed.
+    /// nil if there is no delegate to ask. While it isn't known which of two delegates answers, the task's own is assumed.
     private func decider(_ host: any StepHost) -> HandshakeDecider? {
         let delegates = askedDelegates(host)
         guard delegates.session != nil || delegates.own != nil else { return nil }
         switch (ChallengeAnswerers.answerer(of: delegateTypes(host)), delegates.own) {
-        case (.nobody, _): return nil
+        case (.neither, _): return nil
         case (.session, _), (_, nil): return .session
         case (.task, let own?), (nil, let own?): return .task(own)
         }
@@ -122,7 +120,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
         guard self.pending === pending else { return }
         ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
-        // The decision belongs to whoever turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
+        // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
         // handshake.
         let coordinator = decider(host).map { host.pool.handshakes.scope(of: $0).coordinator }
         let (origin, question) = (pending.subject.origin, pending.subject.question)

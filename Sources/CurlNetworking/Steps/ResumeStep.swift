@@ -58,7 +58,7 @@ final class ResumeStep: Step, @unchecked Sendable {
     ) {
         switch copy {
         case .failure(let error):
-            preparation = .failed(error)
+            preparation = .failed(error.forRequest(to: resumeData.request.urlRequest.url))
         case .success(let copy):
             preparation = .done
             if host.isOver {

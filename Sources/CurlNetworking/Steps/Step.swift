@@ -137,7 +137,7 @@ protocol StepHost: TransferDelegate, Sendable {
     /// The step's own transfer has reported a redirect, and is over.
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step)
     func fail(_ error: URLError)
-    /// The server has all of the task's body, of `length` bytes, whoever has sent it.
+    /// The server has all of the task's body, `length` bytes, including what earlier tasks have sent.
     func noteUploaded(_ length: Int64)
     /// Asks the server, independently of the task, whether the stored response to the current request is still current (RFC 5861 §3). False
     /// if that isn't possible.
@@ -156,7 +156,7 @@ protocol StepOwner: AnyObject, Sendable {
     var delegates: DelegateSet { get }
     /// The task's own delegate only.
     var ownDelegates: DelegateSet { get }
-    /// Whether a delegate is to hear what happens to the task, whoever gets its result.
+    /// Whether a delegate is told what happens to the task, even if a handler or a Swift task gets the result.
     var isWatched: Bool { get }
     /// Whether the delegate gets the task's result.
     var tellsDelegateOfResult: Bool { get }

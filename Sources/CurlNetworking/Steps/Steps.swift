@@ -158,7 +158,7 @@ extension Steps {
     struct Facts {
         /// Its begin date lies in the future.
         var isPutOff = false
-        /// Someone may want to be asked about connections.
+        /// A delegate may have to be asked about connections.
         var hasDelegate = false
         /// Even without a cache: the cache policy has an effect all the same.
         var needsCacheStep = false

@@ -2,8 +2,9 @@ import Foundation
 
 /// Finds the stream for a request's body: a stream can be read only once.
 ///
-/// The request's own stream serves the first transfer; for later ones the delegate is asked. A streamed upload asks the delegate for the
-/// first one too, and falls back to the request's own stream if the delegate has none.
+/// The request's own stream serves the first transfer, as does that of a request which the delegate has put in a redirect's place; for later
+/// ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's own stream if the
+/// delegate has none.
 final class StreamStep: Step, @unchecked Sendable {
     private enum State {
         /// The next request needs one.
@@ -37,7 +38,9 @@ final class StreamStep: Step, @unchecked Sendable {
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
         var offset: Int64 = 0
         switch part(of: host.request, host) {
-        case .whole: guard host.owner.body.isKept(by: host.request, after: host.steps.redirect) else { return .pass }
+        case .whole:
+            let isKept = host.owner.body.isKept(by: host.request, after: host.steps.redirect)
+            guard isKept || unspentStream(of: host.request, host) != nil else { return .pass }
         case .none: return .pass
         case .rest(let rest):
             guard rest.length != 0 else { return .pass }
@@ -75,7 +78,9 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     private func unspentStream(of request: URLRequest?, _ host: any StepHost) -> InputStream? {
-        spent != nil || host.redirectCount > 0 ? nil : request?.httpBodyStream
+        guard let stream = request?.httpBodyStream, stream !== spent else { return nil }
+        guard host.owner.body.hasBegunWith(stream) else { return stream }
+        return spent == nil && host.redirectCount == 0 ? stream : nil
     }
 
     /// The delegate's answer; only the first counts.

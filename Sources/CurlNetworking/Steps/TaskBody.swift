@@ -25,9 +25,17 @@ struct TaskBody: Sendable {
         if case .request = source { false } else { true }
     }
 
+    /// An upload task's data or file takes the place of a stream that its request has.
     var isStream: Bool {
-        if case .stream = source { true } else { originalRequest?.httpBodyStream != nil }
+        switch source {
+        case .stream: true
+        case .request: originalRequest?.httpBodyStream != nil
+        case .data, .file: false
+        }
     }
+
+    /// Whether it is the stream of the task's original request.
+    func hasBegunWith(_ stream: InputStream) -> Bool { originalRequest?.httpBodyStream === stream }
 
     var isInRequest: Bool {
         if case .request = source { true } else { false }
@@ -66,9 +74,12 @@ struct TaskBody: Sendable {
         return request
     }
 
-    /// Whether `request` still has the body: a redirect that turned a POST into a GET has dropped it.
+    /// Whether `request` still has the body: a redirect that turned a POST into a GET has dropped it. A delegate may have chosen another
+    /// method.
     func isKept(by request: URLRequest?, after redirects: RedirectStep) -> Bool {
-        redirects.count == 0 || (!redirects.hasLeftBody && request?.httpMethod == originalRequest?.httpMethod)
+        guard redirects.count > 0 else { return true }
+        let method = request?.httpMethod ?? "GET"
+        return !redirects.hasLeftBody && (method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method))
     }
 
     /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `StreamStep` has found; `wake` makes its
@@ -92,6 +103,11 @@ struct TaskBody: Sendable {
         case .request, .data, .file, .stream: break
         }
         if let data = request.httpBody { return DataBody(data) }
+        // The delegate has answered a redirect with it.
+        if isInRequest, !isStream, let stream = request.httpBodyStream {
+            let length = Self.announcedLength(of: request)
+            return StreamedBody(stream, length: length, url: request.url, becameReadable: wake())
+        }
         // Methods that imply a body send the length of an empty one (RFC 9110 §8.6).
         return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
     }

@@ -4,10 +4,10 @@ import Foundation
 /// Resumes an upload whose connection was lost, if the server has offered that, and continues one that was interrupted earlier. Only upload
 /// tasks have it.
 final class UploadStep: Step, @unchecked Sendable {
-    /// What keeps the next question from being asked at once.
+    /// The delay before the server is asked for its offset again.
     private enum Pause {
         case none
-        /// It comes when the step is asked about the request.
+        /// Begins when the step is asked about the request.
         case due(Duration)
         /// Ends with the deadline.
         case underWay(Deadline)
@@ -22,11 +22,11 @@ final class UploadStep: Step, @unchecked Sendable {
     let resumption: UploadResumption?
     /// The file with the body, as it was when the upload began.
     private(set) var file: UploadedFile?
-    /// There is a response after which the upload is over for good: nothing of it is kept.
+    /// The upload has its final response: it can't be resumed, and nothing is kept for that.
     private(set) var isAnswered = false
     private var pause = Pause.none
-    /// How much the server had when it was last asked.
-    private var questioned: Int64 = 0
+    /// How much the server had when it was last asked for its offset, in bytes.
+    private var lastOffset: Int64 = 0
     /// nil after progress: then the next attempt is made at once.
     private var backoff: RetryBackoff?
 
@@ -50,12 +50,12 @@ final class UploadStep: Step, @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Begins with the question how much the server has of what an earlier task has sent.
+    /// Begins by asking the server how much it has of what an earlier task has sent.
     func beginResumed(_ host: any StepHost) throws(URLError) {
         guard case .plain = course.stage, creation == nil, let resumption, let request = host.request else { return }
         creation = request
         guard var resource = resumption.resource else { return }
-        // The step for that has seen the upload's own request.
+        // `TransportSecurityStep` has already secured the upload's own URL.
         if let url = try host.session.settings.transportSecurity?.secured(resource.url) {
             resource = UploadResource(url: url, version: resource.version)
         }
@@ -120,8 +120,8 @@ final class UploadStep: Step, @unchecked Sendable {
         plan.options?.replaceHeaders(offered.creationFields(length: body.length))
     }
 
-    /// Whether the offer to resume may be added: not to methods that have a meaning of their own in the protocol, nor where the program speaks
-    /// the protocol itself, by fields of the request or of the session.
+    /// Whether the offer to resume may be added: not to methods that have a meaning of their own in the protocol, nor if the program speaks the
+    /// protocol itself, with fields of the request or of the session.
     private static func maySend(_ request: URLRequest, _ lines: [String]) -> Bool {
         !["GET", "HEAD", "DELETE", "OPTIONS", "CONNECT", "TRACE"].contains(request.httpMethod ?? "GET")
             && !lines.contains(where: UploadField.isOfProtocol)
@@ -154,13 +154,13 @@ final class UploadStep: Step, @unchecked Sendable {
             return next(like: received.request).map { .follow($0) } ?? .pass
         case .ask:
             try host.budget.spendResumption(of: url, at: course.gained)
-            delayNextQuestion()
+            delayNextOffsetRequest()
             return next(like: received.request).map { .follow($0) } ?? .pass
         }
     }
 
-    /// After a lost connection asks how much the server has. What another step acts on is left to it: a kept connection that was dead before
-    /// the request was sent, and a host that can't be reached, if the task may wait for that.
+    /// After a lost connection, asks the server for its offset. Leaves to other steps what they handle: a kept connection that was dead before
+    /// the request was sent, and an unreachable host if the task may wait for that.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !host.owner.isCancelled else {
             return .pass
@@ -173,19 +173,19 @@ final class UploadStep: Step, @unchecked Sendable {
             (try? host.budget.spendResumption(of: request.url, at: course.gained)) != nil,
             course.lost() == .ask, let next = next(like: request)
         else { return .pass }
-        delayNextQuestion()
+        delayNextOffsetRequest()
         return .follow(next)
     }
 
-    /// The first question after progress is asked at once.
-    private func delayNextQuestion() {
+    /// The first request for the offset after progress is sent at once.
+    private func delayNextOffsetRequest() {
         if hasProgressed { backoff = nil }
-        questioned = course.acknowledged
+        lastOffset = course.acknowledged
         guard backoff != nil else { return backoff = RetryBackoff() }
         if let delay = backoff?.delay(jitter: .random(in: 0...1)) { pause = .due(delay) }
     }
 
-    private var hasProgressed: Bool { course.acknowledged > questioned && course.acknowledged <= course.sent }
+    private var hasProgressed: Bool { course.acknowledged > lastOffset && course.acknowledged <= course.sent }
 
     /// The protocol's next request, with the fields of `request`.
     private func next(like request: URLRequest) -> URLRequest? {
@@ -198,15 +198,15 @@ final class UploadStep: Step, @unchecked Sendable {
 
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
         let status = (response.response as? HTTPURLResponse)?.statusCode ?? 200
-        // An answer to the question is none to the upload.
+        // The response to a HEAD, which only asks for the offset, isn't the upload's own.
         isAnswered =
             response.head?.isUploadComplete == true
             || response.request?.httpMethod != "HEAD" && Self.isLast(status)
         return sink
     }
 
-    /// Whether an upload with this response is over for good. After others, of the server or of something on the way, the program may want to try
-    /// again with the same resume data: later, or with other credentials.
+    /// Whether a response with this status ends the upload for good. After others, from the server or an intermediary, the program may want to
+    /// try again with the same resume data: later, or with other credentials.
     private static func isLast(_ status: Int) -> Bool {
         (200..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)
     }
@@ -221,18 +221,18 @@ final class UploadStep: Step, @unchecked Sendable {
 }
 
 extension TransferOptions {
-    /// Removes what the session adds to all requests and what is about an upload's own: its body is another's here, or there is none.
+    /// Removes the fields that describe the body of the upload's own request, where the session adds them: this request has another body, or none.
     fileprivate mutating func removeBodyFields(notOf request: URLRequest) {
         let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
         headers.removeAll { line in
             let name = line.fieldName.lowercased()
-            // Without a line of it, libcurl writes its own.
+            // Without a line for "Expect", libcurl adds its own.
             return name != "expect" && UploadField.describesBody(name) && !own.contains(name)
         }
     }
 }
 
-/// Makes the question how much the server has the first request of a resumed upload, unless a protocol class has loaded that: it got the whole.
+/// Makes a resumed upload begin with the request for the server's offset, unless a protocol class loads the upload: that gets the whole body.
 final class ResumedUploadStep: Step {
     private let upload: UploadStep
 

@@ -155,7 +155,25 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("A URL's own credential answers a Digest challenge, with nobody to ask")
+    @Test("Where each nonce is taken once, tasks that run at once use one each")
+    func manyOnce() async throws {
+        let guardian = DigestGuard(takesNoncesOnce: true)
+        let server = try guardian.server()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: Self.answering)
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<3 {
+            await withTaskGroup(of: Int?.self) { group in
+                for _ in 0..<40 { group.addTask { await session.load(server.url("/")).response?.statusCode } }
+                for await status in group { #expect(status == 200) }
+            }
+        }
+        #expect(delegate.challenges.value.count == 1)
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
+    @Test("A URL's own credential answers a Digest challenge, with nobody to ask, and no other URL's")
     func urlCredential() async throws {
         let guardian = DigestGuard()
         let server = try guardian.server()
@@ -167,6 +185,8 @@ struct AuthenticationDigestTests {
         #expect(server.requests[0].header("Authorization")?.hasPrefix("Basic") == true)
         #expect(server.requests[1].header("Authorization")?.hasPrefix("Digest") == true)
         #expect(server.requestCount == 2)
+        #expect(await session.load(server.url("/x")).response?.statusCode == 401)
+        #expect(server.requestCount == 3)
     }
 
     @Test("Digest is preferred to Basic, and SHA-256 to MD5")

@@ -176,6 +176,27 @@ struct AuthenticationMemoryTests {
         #expect(server.requestCount == 4)
     }
 
+    @Test("A request whose URL names a user isn't sent in another's name", arguments: [true, false])
+    func otherUser(isInStorage: Bool) async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            guard asked.challenge.failureResponse?.url?.user() == nil else {
+                return asked.answer(.performDefaultHandling, nil)
+            }
+            asked.answer(.useCredential, .right())
+        })
+        let session = URLSession.forTest(delegate: delegate) { configuration in
+            if isInStorage { configuration.urlCredentialStorage?.setDefaultCredential(.right(), for: server.space()) }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).response?.statusCode == 200)
+        let other = try #require(URL(string: "http://other:secret@127.0.0.1:\(server.port)/"))
+        #expect(await session.load(other).response?.statusCode == 401)
+        #expect(server.shown == [nil, Guard.token(), Guard.token("other")])
+        #expect(delegate.challenges.value.last?.challenge.proposedCredential == nil)
+    }
+
     @Test("A credential that has become wrong is forgotten, and asked for anew")
     func changed() async throws {
         let isChanged = Watched(false)

@@ -100,4 +100,21 @@ struct AuthenticationNTLMTests {
         #expect(result.text == "closed")
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
+
+    @Test("Where libcurl can't go on with a server's step, that is the response", arguments: ["closed", ""])
+    func brokenConversation(body: String) async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .right() : nil)
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let token = Self.kind(request) == nil ? "" : " bm90aGluZw=="
+            return .text(body, status: 401).header("WWW-Authenticate", "NTLM\(token)")
+        }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
+        #expect(result.response?.statusCode == 401)
+        #expect(result.text == body)
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
+    }
 }

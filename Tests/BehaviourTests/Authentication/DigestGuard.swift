@@ -22,18 +22,22 @@ final class DigestGuard: Sendable {
     private let isSession: Bool
     /// Each answer names the nonce for the next request.
     private let namesNext: Bool
+    /// A nonce is stale once it was used.
+    private let takesNoncesOnce: Bool
 
     /// - Parameter challenge: What stands behind the nonce in each challenge.
     init(
         _ challenge: String = #"qop="auth", opaque="o,p""#,
         usesSHA256: Bool = false,
         isSession: Bool = false,
-        namesNext: Bool = false
+        namesNext: Bool = false,
+        takesNoncesOnce: Bool = false
     ) {
         self.challenge = challenge
         digest = usesSHA256 ? .sha256 : .md5
         self.isSession = isSession
         self.namesNext = namesNext
+        self.takesNoncesOnce = takesNoncesOnce
     }
 
     func server() throws -> LoopbackServer {
@@ -50,8 +54,9 @@ final class DigestGuard: Sendable {
             let field = AuthenticationField.challenges(in: [shown]).first, let nonce = field.parameters["nonce"]
         else { return refuse(isStale: false) }
         guard isRight(field.parameters, nonce, request) else { return refuse(isStale: false) }
-        if Int(nonce.dropFirst()) ?? 0 < state.value.oldest { return refuse(isStale: true) }
-        note(field.parameters, nonce)
+        guard Int(nonce.dropFirst()) ?? 0 >= state.value.oldest, note(field.parameters, nonce) else {
+            return refuse(isStale: true)
+        }
         let response = LoopbackServer.Response.text("open \(request.method) \(request.text)")
         return namesNext ? response.header("Authentication-Info", #"nextnonce="n\#(newNonce())""#) : response
     }
@@ -65,15 +70,17 @@ final class DigestGuard: Sendable {
             && parts["username"] == "user"
     }
 
-    /// A count that comes twice would be a replay.
-    private func note(_ parts: [String: String], _ nonce: String) {
+    /// A count that comes twice would be a replay. False if the nonce was used before, and may not be.
+    private func note(_ parts: [String: String], _ nonce: String) -> Bool {
         state.update { state in
             let last = state.counts[nonce] ?? 0
+            if takesNoncesOnce, last > 0 { return false }
             if let count = parts["nc"].flatMap({ Int($0, radix: 16) }) {
                 if count != last + 1 { state.mistakes.append("nonce \(nonce) has count \(count) after \(last)") }
                 if parts["opaque"] != "o,p" { state.mistakes.append("opaque is \(parts["opaque"] ?? "missing")") }
             }
             state.counts[nonce] = last + 1
+            return true
         }
     }
 

@@ -33,6 +33,7 @@ struct TLSFailureTests {
         #expect(error.certificateProblem == testCase.problem)
         #expect(error.curlText?.contains(testCase.words) == true, "\(error.curlText ?? "")")
         #expect(error.curlCode == .peerFailedVerification)
+        #expect(error.phase == "securing")
         #expect(try await nginx.requests(to: path) == 0)
     }
 

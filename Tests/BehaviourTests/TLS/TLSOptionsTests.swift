@@ -5,16 +5,18 @@ import Testing
 
 @Suite("How connections are encrypted", .timeLimit(.minutes(1)))
 struct TLSOptionsTests {
-    private func load(_ port: TLSNginx.Port, _ configure: (URLSessionConfiguration) -> Void) async throws
-        -> HandlerResult
-    {
+    private func load(
+        _ port: TLSNginx.Port,
+        host: String = "127.0.0.1",
+        _ configure: (URLSessionConfiguration) -> Void
+    ) async throws -> HandlerResult {
         let nginx = try TLSNginx.shared()
         let session = URLSession.forTest { configuration in
             configuration.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
             configure(configuration)
         }
         defer { session.invalidateAndCancel() }
-        return await session.load(nginx.url(port))
+        return await session.load(nginx.url(port, host: host))
     }
 
     // MARK: - Versions
@@ -82,6 +84,21 @@ struct TLSOptionsTests {
     }
 
     // MARK: - Pins
+
+    @Test("A dot at the end of the host's name avoids no pin")
+    func pinsOfAbsoluteName() async throws {
+        let pin = try TLSNginx.shared().site.goodPin()
+        let other = "sha256//" + Data(repeating: 7, count: 32).base64EncodedString()
+        func load(_ pin: String) async throws -> HandlerResult {
+            try await self.load(.showing(.good), host: "localhost.") {
+                $0.curl.hosts["localhost"].names.addresses = ["127.0.0.1"]
+                $0.curl.hosts["localhost"].publicKeyPins = [pin]
+            }
+        }
+        let good = try await load(pin)
+        #expect(good.response?.statusCode == 200, "\(String(describing: good.error))")
+        #expect(try await load(other).error?.certificateProblem == .otherPublicKey)
+    }
 
     @Test("A pinned key is let in, and no other")
     func pins() async throws {
