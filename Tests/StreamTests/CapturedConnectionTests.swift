@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import CurlNetworking
+@testable import CurlNetworkingLoopbackServer
 @testable import CurlTransport
 
 @Suite("Captured connections", .enabled(if: CurlLibrary.startsTLS), .timeLimit(.minutes(1)))
@@ -103,6 +104,56 @@ struct CapturedConnectionTests {
         try await Self.onThread { begins.wait() }
         connection.closeReading()
         #expect(try await text == nil)
+    }
+
+    /// A captured connection over TCP in plain text, and the other side's socket.
+    private static func plain() throws -> (near: CapturedConnection, far: Int32) {
+        let listener = try Sockets.listen(host: "127.0.0.1", port: 0, backlog: 1)
+        defer { close(listener) }
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr()
+        var length = socklen_t(MemoryLayout<sockaddr>.size)
+        guard getsockname(listener, &address, &length) == 0, connect(socket, &address, length) == 0 else {
+            throw POSIXError(.ECONNREFUSED)
+        }
+        _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
+        return (try #require(CapturedConnection(socket, nil, surplus: Data())), accept(listener, nil, nil))
+    }
+
+    /// Writes a byte. True if that fails.
+    private static func failsToWrite(_ connection: CapturedConnection) -> Bool {
+        if case .failed = [1].withUnsafeBytes({ connection.write($0) }) { true } else { false }
+    }
+
+    /// Waits until the other side's reset has arrived.
+    private static func awaitReset(_ connection: CapturedConnection) {
+        var entry = pollfd(fd: connection.descriptor, events: 0, revents: 0)
+        poll(&entry, 1, -1)
+    }
+
+    @Test("A reset isn't taken for the end of the bytes, even if a write has met it first")
+    func resetMetByWrite() throws {
+        let (connection, far) = try Self.plain()
+        Sockets.reset(far)
+        Self.awaitReset(connection)
+        #expect(Self.failsToWrite(connection))
+        #expect(throws: URLError.self) { try Self.read(connection) }
+        connection.closeReading()
+        #expect(try Self.read(connection) == nil)
+    }
+
+    @Test("The end of the bytes remains the end if the other side refuses what is written after it")
+    func refusalAfterEnd() throws {
+        let (connection, far) = try Self.plain()
+        close(far)
+        // Once the end has arrived, the other side's answer to a byte is a reset.
+        var entry = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&entry, 1, -1) == 1)
+        #expect(!Self.failsToWrite(connection))
+        Self.awaitReset(connection)
+        #expect(Self.failsToWrite(connection))
+        #expect(try Self.read(connection) == nil)
     }
 
     // Whether the reader is faster than the closing is a matter of luck: so it is tried again and again.

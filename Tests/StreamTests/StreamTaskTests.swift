@@ -194,12 +194,9 @@ struct StreamTaskTests {
 
     @Test("A read that times out leaves its bytes to the next, and the stream goes on")
     func readTimeout() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        let task = rig.task
         try await task.write("ab")
         #expect(try await task.text(1) == "a")
         await #expect { _ = try await task.readData(ofMinLength: 5, maxLength: 9, timeout: 0.05) } throws: {
@@ -231,12 +228,9 @@ struct StreamTaskTests {
 
     @Test("A suspended task reads nothing until it goes on")
     func suspend() async throws {
-        let server = try LoopbackServer.echo()
-        defer { server.stop() }
-        let session = URLSession.forTest()
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
+        let rig = try EchoRig()
+        defer { rig.stop() }
+        let task = rig.task
         try await task.write("a")
         #expect(try await task.text(1) == "a")
         task.suspend()
@@ -247,7 +241,7 @@ struct StreamTaskTests {
         }
         // The loop has seen the read when it has seen what came after it.
         task.write(Data("b".utf8), timeout: 0) { _ in }
-        _ = await session.connections
+        _ = await rig.session.connections
         #expect(result.value == nil)
         task.resume()
         try await result.wait { $0 == "b" }

@@ -75,6 +75,11 @@ final class ChannelRig: @unchecked Sendable {
         }
     }
 
+    /// As if libcurl had said so.
+    func runOutOfMemory() async {
+        _ = try? await onLoop { [self] in multi?.ranOutOfMemory() }
+    }
+
     func close() async {
         await perform { $0.close() }
         if ownsMulti { await closeMulti() }

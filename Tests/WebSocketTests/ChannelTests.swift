@@ -56,6 +56,19 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("When libcurl runs out of memory, an open channel fails, once, and its connection is closed")
+    func lackOfMemory() async throws {
+        let server = try LoopbackServer(conversation: Self.echo)
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        await rig.perform { $0.setReading(true) }
+        await rig.runOutOfMemory()
+        try await rig.recorder.failed.wait()
+        #expect(rig.recorder.failure?.code == .outOfMemory)
+        try await server.waitUntilNoConnections()
+        await rig.close()
+    }
+
     @Test("A connection that can't be made is reported once, with libcurl's code")
     func refused() async throws {
         let port = try LoopbackServer.unusedPort()
@@ -119,7 +132,7 @@ struct ChannelTests {
         await rig.send(Data("GET / HTTP/1.1\r\n\r\n".utf8))
         #expect(await rig.perform { $0.unsentCount } == 18)
         #expect(await rig.rounds(upTo: 1000) < 1000)
-        server.goOn()
+        server.resume()
         try await server.waitForRequest()
         #expect(await rig.perform { $0.unsentCount } == 0)
         await rig.close()

@@ -101,7 +101,7 @@ struct DelegateMessenger {
         of response: URLResponse?,
         answer: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) -> Bool {
-        guard let response, let (dataTask, delegate) = dataTaskAndDelegate, !isDeaf(delegate, to: .response) else {
+        guard let response, let (dataTask, delegate) = dataTaskAndDelegate, !lacks(delegate, .response) else {
             answer(.allow)
             return false
         }
@@ -146,7 +146,7 @@ struct DelegateMessenger {
             delegate.urlSession(session, task: task, willBeginDelayedRequest: request) { first.give(($0, $1)) }
         case .willCache(let stored, let answer):
             guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
-            guard !isDeaf(delegate, to: .caching) else {
+            guard !lacks(delegate, .caching) else {
                 answer(stored.proposal)
                 return false
             }
@@ -166,14 +166,14 @@ struct DelegateMessenger {
     }
 
     func tell(_ metrics: TaskMetrics) -> Bool {
-        guard let delegate = delegates.task, !isDeaf(delegate, to: .metrics) else { return false }
+        guard let delegate = delegates.task, !lacks(delegate, .metrics) else { return false }
         delegate.urlSession(session, task: task, didFinishCollecting: URLSessionTaskMetrics(metrics))
         return true
     }
 
     /// Whether `delegate` is the session's and has no such method: then a call would reach none of the program's code and still cost an
     /// operation. A task's own delegate passes on what it lacks.
-    private func isDeaf(_ delegate: any URLSessionDelegate, to method: MissingMethods.Method) -> Bool {
+    private func lacks(_ delegate: any URLSessionDelegate, _ method: MissingMethods.Method) -> Bool {
         MissingMethods.contains(method, of: delegate) && delegate === session.core.delegates.session
     }
 

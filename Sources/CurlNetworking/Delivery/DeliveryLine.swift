@@ -36,7 +36,7 @@ struct DeliveryLine<Element> {
     }
 
     /// A turn is over. True if the caller must schedule another.
-    mutating func goesOn() -> Bool {
+    mutating func endTurn() -> Bool {
         isScheduled = !isEmpty
         return isScheduled
     }

@@ -63,7 +63,7 @@ final class DeliveryQueue: Sendable {
             }
             if delivery.run() { ready.withLock { $0.append(delivery) } }
         }
-        if ready.withLock({ $0.goesOn() }) { addOperation(runNext) }
+        if ready.withLock({ $0.endTurn() }) { addOperation(runNext) }
     }
 }
 

@@ -90,8 +90,10 @@ extension HopMetrics {
     var responseStart: Date? { source == .network ? date(statistics?.responseStarted) : response == nil ? nil : start }
 
     var responseEnd: Date? {
-        guard responseStart != nil else { return nil }
-        return source == .network ? date(statistics?.total) : end
+        guard let responseStart else { return nil }
+        guard source == .network else { return end }
+        // Two clocks have been read.
+        return date(statistics?.total).map { max(responseStart, $0) }
     }
 
     private func date(_ time: Duration?) -> Date? {

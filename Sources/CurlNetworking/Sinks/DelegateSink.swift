@@ -41,7 +41,7 @@ final class DelegateSink: Sink, @unchecked Sendable {
         guard case .undecided(let parts, let isComplete) = body else { return }
         body = .divided(parts)
         for piece in pieces {
-            try piece.withUnsafeBytes { bytes in Result { () throws(URLError) in try deliver(bytes, of: parts) } }.get()
+            try piece.withBytes { bytes throws(URLError) in try deliver(bytes, of: parts) }
         }
         if isComplete { complete() }
     }

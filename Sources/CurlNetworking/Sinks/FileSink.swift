@@ -40,16 +40,23 @@ final class FileSink: Sink {
         originalRequest = request
         resumeData = nil
         if let response { note(response) }
-        let file = try DownloadFile(in: directory)
+        let file = try makeFile()
         do throws(URLError) {
             for piece in pieces {
-                try piece.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+                try piece.withBytes { bytes throws(URLError) in try file.write(bytes) }
             }
         } catch {
             file.remove()
-            throw error
+            throw error.forRequest(to: url)
         }
         self.file = file
+    }
+
+    /// The URL that errors are about.
+    private var url: URL? { acceptedHead?.request.url ?? originalRequest?.url }
+
+    private func makeFile() throws(URLError) -> DownloadFile {
+        do throws(URLError) { return try DownloadFile(in: directory) } catch { throw error.forRequest(to: url) }
     }
 
     /// The bytes in the file; nil if there is none yet.
@@ -66,7 +73,7 @@ final class FileSink: Sink {
         partValidator = nil
         guard let file = file.take() else { return }
         file.remove()
-        self.file = try DownloadFile(in: directory)
+        self.file = try makeFile()
     }
 
     // MARK: - Sink
@@ -75,7 +82,7 @@ final class FileSink: Sink {
 
     func makeRoom(for response: AcceptedResponse) throws(URLError) {
         note(response)
-        if file == nil { file = try DownloadFile(in: directory) }
+        if file == nil { file = try makeFile() }
     }
 
     private func note(_ response: AcceptedResponse) {
@@ -85,7 +92,7 @@ final class FileSink: Sink {
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         unsettled += Int64(bytes.count)
-        try file?.write(bytes)
+        do throws(URLError) { try file?.write(bytes) } catch { throw error.forRequest(to: url) }
     }
 
     func settle() {
@@ -96,9 +103,13 @@ final class FileSink: Sink {
 
     func finish() throws(URLError) -> Outcome {
         guard let file = file.take() else { return .delivered }
-        let finished = try file.finish()
-        removeSupersededFile()
-        return .file(finished)
+        do throws(URLError) {
+            let finished = try file.finish()
+            removeSupersededFile()
+            return .file(finished)
+        } catch {
+            throw error.forRequest(to: url)
+        }
     }
 
     func abandon(after error: URLError, isKept: Bool) -> Data? {

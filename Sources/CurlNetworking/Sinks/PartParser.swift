@@ -34,16 +34,17 @@ struct PartParser {
         case ended
     }
 
-    /// Two hyphens and the boundary.
-    private let delimiter: [UInt8]
+    /// Two hyphens and the boundary. Until one has come, also the boundary alone if it begins with two hyphens.
+    private var delimiters: [[UInt8]]
     private var state = State.preamble
     /// Bytes that may be the beginning of a boundary.
     private var held: [UInt8]
 
-    /// nil where `contentType`, the value of a `Content-Type` field, is another type or has no boundary.
+    /// nil if `contentType`, the value of a `Content-Type` field, is another type or has no boundary.
     init?(contentType: String) {
         guard let boundary = Self.boundary(in: contentType) else { return nil }
-        delimiter = Array((boundary.hasPrefix("--") ? "" : "--").utf8) + Array(boundary.utf8)
+        delimiters = [Array("--\(boundary)".utf8)]
+        if boundary.hasPrefix("--") { delimiters.append(Array(boundary.utf8)) }
         // The first boundary may be at the very beginning.
         held = [.lineFeed]
     }
@@ -78,9 +79,9 @@ struct PartParser {
         case .body:
             return findDelimiter(&rest) { body in if !body.isEmpty { events.append(.body(Array(body))) } }
         case .bodyStart:
-            guard let isDelimiter = begins(rest, with: delimiter) else { return false }
-            state = isDelimiter ? .boundaryLine : .body
-            if isDelimiter { rest = rest.dropFirst(delimiter.count) }
+            guard let length = delimiterLength(at: rest) else { return false }
+            state = length > 0 ? .boundaryLine : .body
+            rest = rest.dropFirst(length)
             return true
         case .boundaryLine:
             return skipBoundaryLine(&rest)
@@ -109,18 +110,18 @@ struct PartParser {
             index = lineFeed + 1
             let hasReturn = lineFeed > rest.startIndex && rest[lineFeed - 1] == .carriageReturn
             let end = hasReturn ? lineFeed - 1 : lineFeed
-            switch begins(rest[index...], with: delimiter) {
-            case true?:
-                take(rest[..<end])
-                rest = rest[(index + delimiter.count)...]
-                state = .boundaryLine
-                return true
+            switch delimiterLength(at: rest[index...]) {
             case nil:
                 take(rest[..<end])
                 rest = rest[end...]
                 return false
-            case false?:
+            case 0?:
                 break
+            case let length?:
+                take(rest[..<end])
+                rest = rest[(index + length)...]
+                state = .boundaryLine
+                return true
             }
         }
         let end = rest.last == .carriageReturn ? rest.endIndex - 1 : rest.endIndex
@@ -129,10 +130,15 @@ struct PartParser {
         return false
     }
 
-    /// nil if there are too few `bytes` to decide.
-    private func begins(_ bytes: ArraySlice<UInt8>, with pattern: [UInt8]) -> Bool? {
-        guard bytes.prefix(pattern.count).elementsEqual(pattern.prefix(bytes.count)) else { return false }
-        return bytes.count >= pattern.count ? true : nil
+    /// The length of the delimiter that `bytes` begin with, 0 if they begin with none, nil if there are too few to decide. The first to come
+    /// is the server's.
+    private mutating func delimiterLength(at bytes: ArraySlice<UInt8>) -> Int? {
+        for delimiter in delimiters where bytes.prefix(delimiter.count).elementsEqual(delimiter.prefix(bytes.count)) {
+            guard bytes.count >= delimiter.count else { return nil }
+            if delimiters.count > 1 { delimiters = [delimiter] }
+            return delimiter.count
+        }
+        return 0
     }
 
     /// Two hyphens after a boundary end the parts; anything else in its line is ignored.
@@ -180,7 +186,7 @@ struct PartParser {
         }
     }
 
-    /// Lines that are no fields are left out.
+    /// Lines that aren't fields are left out.
     private static func fields(in head: ArraySlice<UInt8>) -> [HeaderField] {
         head.split(separator: .lineFeed).compactMap { line in
             guard let colon = line.firstIndex(of: .colon) else { return nil }

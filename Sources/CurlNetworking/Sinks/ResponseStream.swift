@@ -1,14 +1,14 @@
 import CurlTransport
 import Foundation
 
-/// The body of a response whose data task has become a stream task: kept, within bounds, until somebody reads it.
+/// The body of a response whose data task has become a stream task: kept, within bounds, until the program reads it.
 ///
 /// It takes the body as a sink, and gives it to the port's readers as what carries the port's bytes. Loop only.
 final class ResponseStream: Sink {
     private enum Body {
         case incoming
         case complete
-        /// Nobody reads it.
+        /// No longer read.
         case dropped
     }
 
@@ -77,7 +77,7 @@ extension ResponseStream: StreamCarrier {
         serve()
     }
 
-    /// There never was anything to write to.
+    /// A response can't be written to.
     func closeWriting() {}
 
     func begin(_ transition: StreamPort.Queue.Transition) {
@@ -91,10 +91,10 @@ extension ResponseStream: StreamCarrier {
         }
     }
 
-    /// None takes any time.
+    /// Transitions fail at once.
     func transitionTimedOut() {}
 
-    /// All of it has been read, or nobody wants the rest.
+    /// All of it has been read, or the program wants no more.
     func end() {
         buffer.removeAll()
         body = .dropped

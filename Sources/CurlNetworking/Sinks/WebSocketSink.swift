@@ -1,4 +1,4 @@
-/// A web socket's messages don't come this way, and nobody reads the body of an answer that opens none.
+/// Drops the body: a web socket's messages don't come this way, and the body of a response that opens no web socket isn't delivered.
 final class WebSocketSink: Sink {
     func receive(_ bytes: UnsafeRawBufferPointer) {}
 }

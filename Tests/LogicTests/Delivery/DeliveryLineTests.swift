@@ -14,11 +14,11 @@ struct DeliveryLineTests {
         #expect(line.add([1, 2]) == true)
         #expect(line.add([3]) == false, "a turn is scheduled already")
         #expect(Self.turn(&line, shared: false) == [1])
-        #expect(line.goesOn() == true)
+        #expect(line.endTurn() == true)
         #expect(Self.turn(&line, shared: false) == [2])
-        #expect(line.goesOn() == true)
+        #expect(line.endTurn() == true)
         #expect(Self.turn(&line, shared: false) == [3])
-        #expect(line.goesOn() == false)
+        #expect(line.endTurn() == false)
         #expect(line.isEmpty)
         #expect(line.add([4]) == true, "the line had ended")
     }
@@ -28,7 +28,7 @@ struct DeliveryLineTests {
         var line = DeliveryLine<Int>()
         #expect(line.add([]) == false)
         #expect(Self.turn(&line, shared: true) == [])
-        #expect(line.goesOn() == false)
+        #expect(line.endTurn() == false)
     }
 
     @Test("Neighbours that can share a turn do; those after another that can't, don't")
@@ -36,7 +36,7 @@ struct DeliveryLineTests {
         var line = DeliveryLine<Int>()
         _ = line.add([2, 4, 6, 7, 8, 9])
         var turns: [[Int]] = []
-        repeat { turns.append(line.next { $0.isMultiple(of: 2) }) } while line.goesOn()
+        repeat { turns.append(line.next { $0.isMultiple(of: 2) }) } while line.endTurn()
         #expect(turns == [[2, 4, 6], [7], [8], [9]])
     }
 
@@ -47,7 +47,7 @@ struct DeliveryLineTests {
         #expect(Self.turn(&line, shared: true) == [2])
         #expect(line.add([4]) == false)
         line.append(2)
-        #expect(line.goesOn() == true)
+        #expect(line.endTurn() == true)
         #expect(Self.turn(&line, shared: true) == [4, 2])
     }
 
@@ -58,7 +58,7 @@ struct DeliveryLineTests {
         let turn = Self.turn(&line, shared: true)
         _ = line.add([4])
         line.putBack(turn[1...])
-        #expect(line.goesOn() == true)
+        #expect(line.endTurn() == true)
         #expect(Self.turn(&line, shared: true) == [2, 3, 4])
     }
 }

@@ -67,6 +67,12 @@ struct PartParserTests {
             "--frame\r\n\r\na\r\n--frame\r\n\r\nb", "Multipart/X-Mixed-Replace;charset=x; Boundary=\"--frame\"",
             [["", "a"], ["", "b"]]
         ),
+        (
+            "----frame\r\n\r\na\r\n--frame\r\n----frame\r\n\r\nb\r\n----frame--",
+            "multipart/x-mixed-replace; boundary=--frame", [["", "a\r\n--frame"], ["", "b"]]
+        ),
+        ("------\r\n\r\na\r\n--------", "multipart/x-mixed-replace; boundary=----", [["", "a"]]),
+        ("----\r\n\r\na\r\n------", "multipart/x-mixed-replace; boundary=----", [["", "a"]]),
         ("--frame\r\n\r\n--frame\r\n\r\nb", mixedReplace, [["", ""], ["", "b"]]),
         ("--frame\r\nno field\r\n: 1\r\nX: \u{1}\r\nY:2\r\n\r\na", mixedReplace, [["Y: 2", "a"]]),
         ("--frame\r\n\r\na\r\n--fra", mixedReplace, [["", "a\r\n--fra"]]),

@@ -12,7 +12,7 @@ struct WebSocketCloseHandshakeTests {
     private let away = WebSocketClosing(1001, Data("bye".utf8))
     private let violation = WebSocketViolation(.invalidPayload, "bad")
 
-    private func make() -> Handshake { Handshake(patience: .seconds(10), lingering: .seconds(1)) }
+    private func make() -> Handshake { Handshake(closeTimeout: .seconds(10), disconnectTimeout: .seconds(1)) }
 
     @Test("The server closes: its status is repeated, and it hangs up")
     func byServer() {

@@ -26,6 +26,9 @@ final class CapturedConnection: @unchecked Sendable {
         var surplus: Data
         /// The end or error that looking for bytes has found; nothing is read after it.
         var ending: Result?
+        /// The reset that a write in plain text has met. The system reports it only once; after that a read finds the end, as if the other
+        /// side had sent everything.
+        var reset: URLError?
         /// A thread waits in `read`: bytes that arrive go to it.
         var isAwaited = false
         let tls: TLSClient?
@@ -155,7 +158,11 @@ extension CapturedConnection.State {
             return .count(count)
         }
         if let ending { return ending }
-        guard let tls else { return Self.receive(into: buffer, from: descriptor) }
+        guard let tls else {
+            let result = Self.receive(into: buffer, from: descriptor)
+            if case .end = result, let reset { return .failed(reset) }
+            return result
+        }
         do throws(TransferFailure) {
             return try read(tls, into: buffer, from: descriptor)
         } catch {
@@ -180,11 +187,9 @@ extension CapturedConnection.State {
             }
             switch record.withUnsafeMutableBytes({ Self.receive(into: $0, from: descriptor) }) {
             case .count(let count):
-                try record.withUnsafeBytes { bytes in
-                    Swift.Result { () throws(TransferFailure) in
-                        try tls.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-                    }
-                }.get()
+                try record.withBytes { bytes throws(TransferFailure) in
+                    try tls.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                }
             case .end: throw .truncatedTLS
             case let other: return other
             }
@@ -207,7 +212,11 @@ extension CapturedConnection.State {
         written: inout Int?
     ) -> CapturedConnection.Result? {
         guard !isWriteClosed else { return .failed(StreamFailure.writeClosed.error(about: nil)) }
-        guard let tls else { return Self.send(bytes, to: descriptor) }
+        guard let tls else {
+            let result = Self.send(bytes, to: descriptor)
+            if case .failed(let error) = result, error.isReset { reset = error }
+            return result
+        }
         guard let flushed = flush(to: descriptor) else { return nil }
         if case .failed = flushed { return flushed }
         let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.recordSize))
@@ -258,5 +267,12 @@ extension CapturedConnection.State {
         let error = SystemError.current
         guard error.code != EAGAIN, error.code != EINTR else { return nil }
         return .failed(URLError(.networkConnectionLost, nil, "The connection is lost: \(error).", error))
+    }
+}
+
+extension URLError {
+    /// Whether the other side reset the connection before it had ended it: after its end, the system's error would be EPIPE.
+    fileprivate var isReset: Bool {
+        (errorUserInfo[NSUnderlyingErrorKey] as? NSError)?.code == Int(ECONNRESET)
     }
 }

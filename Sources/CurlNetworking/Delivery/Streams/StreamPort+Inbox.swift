@@ -53,7 +53,8 @@ extension StreamPort {
             // Handed over without a copy, unless that would keep much more memory than there are bytes.
             guard let start = buffer.baseAddress, count > capacity / 2 else {
                 defer { buffer.deallocate() }
-                return Data(buffer[..<count])
+                // Of the slice itself it would take three times as long.
+                return Data(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
             return Data(bytesNoCopy: start, count: count, deallocator: .custom { memory, _ in memory.deallocate() })
         }

@@ -77,7 +77,7 @@ final class StreamPort: @unchecked Sendable {
     private var queue: Queue
     private var deadline: Deadline?
     private var isServing = false
-    /// The streams belong to the program now: nobody is told of the task's end.
+    /// The streams belong to the program now: readers and writers aren't told of the task's end.
     private(set) var wasCaptured = false
 
     /// - Parameter writes: Whether there is anything to write to.
@@ -93,7 +93,7 @@ final class StreamPort: @unchecked Sendable {
             return inbox.add(wish, for: owner)
         }
         if let answer { return answer() }
-        // Without the owner, which the program may have dropped by then, nobody would be told.
+        // The program may have dropped the task by then; the owner is needed to answer the caller.
         owner.submit { withExtendedLifetime(owner) { self.takeWishes() } }
     }
 
@@ -151,7 +151,7 @@ final class StreamPort: @unchecked Sendable {
         change { $0.setPaused(isPaused, at: $1) }
     }
 
-    /// The task is over, or its streams were captured: everybody who waits is told so.
+    /// The task is over, or its streams were captured: all waiting reads and writes fail.
     func fail(_ failure: StreamFailure) {
         carrier = nil
         change { queue, _ in queue.fail(failure) }

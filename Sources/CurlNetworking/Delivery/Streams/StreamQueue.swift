@@ -21,7 +21,7 @@ struct StreamQueue<Reader, Writer> {
         case begin(Transition)
         /// The transition has taken too long.
         case timeOutTransition
-        /// Both directions are closed, and everybody has been told: the task is over.
+        /// Both directions are closed, and the delegate and all callers have been told: the task is over.
         case end
     }
 
@@ -34,7 +34,7 @@ struct StreamQueue<Reader, Writer> {
         case awaited
         case open
         case inTransition
-        /// In both directions, and everybody concerned has been told.
+        /// In both directions, and the delegate and all callers have been told.
         case closed
         /// Nothing is carried out any more.
         case over(StreamFailure)
@@ -104,7 +104,7 @@ struct StreamQueue<Reader, Writer> {
     /// The task is suspended or continues. While it is suspended, nothing is read or written, and the time-outs stand still.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
         ends.setPaused(isPaused, at: now)
-        goOn(at: now)
+        advance(at: now)
     }
 
     private mutating func add(
@@ -112,7 +112,7 @@ struct StreamQueue<Reader, Writer> {
         at now: MonotonicTime
     ) {
         operations.append(operation)
-        goOn(at: now)
+        advance(at: now)
     }
 
     // MARK: - What happens to the connection
@@ -120,7 +120,7 @@ struct StreamQueue<Reader, Writer> {
     mutating func opened(at now: MonotonicTime) {
         guard case .awaited = connection else { return }
         connection = .open
-        goOn(at: now)
+        advance(at: now)
     }
 
     /// The current transition is over. After a capture, nothing is read or written any more.
@@ -128,7 +128,7 @@ struct StreamQueue<Reader, Writer> {
         guard case .inTransition = connection else { return }
         connection = .open
         ends.limitTransition(to: nil, at: now)
-        goOn(at: now)
+        advance(at: now)
     }
 
     /// Limits the rest of the current transition; nil for no time-out.
@@ -143,11 +143,11 @@ struct StreamQueue<Reader, Writer> {
         return read.maximum - read.bytes.count
     }
 
-    /// What arrives after the end, such as plain text after the other side has ended TLS, isn't read by anybody.
+    /// What arrives after the end, such as plain text after the other side has ended TLS, is dropped.
     mutating func received(_ bytes: Data, at now: MonotonicTime) {
         guard case .open = readSide else { return }
         if surplus.isEmpty { surplus = bytes } else { surplus.append(bytes) }
-        goOn(at: now)
+        advance(at: now)
     }
 
     /// The other side sends no more.
@@ -156,7 +156,7 @@ struct StreamQueue<Reader, Writer> {
         if case .over = connection { return }
         readSide = .ended
         actions.append(.tellReadClosed)
-        goOn(at: now)
+        advance(at: now)
     }
 
     /// What to write next; nil for nothing.
@@ -169,7 +169,7 @@ struct StreamQueue<Reader, Writer> {
 
     mutating func wrote(_ count: Int, at now: MonotonicTime) {
         current.write?.count += count
-        goOn(at: now)
+        advance(at: now)
     }
 
     /// Whether a read added now would be the first, with no bytes left over from earlier ones.
@@ -202,7 +202,7 @@ struct StreamQueue<Reader, Writer> {
             ends.limitTransition(to: nil, at: now)
             actions.append(.timeOutTransition)
         }
-        goOn(at: now)
+        advance(at: now)
     }
 
     /// Everything is over: all who wait are told why, and so are later callers.
@@ -212,7 +212,7 @@ struct StreamQueue<Reader, Writer> {
         if let read = current.read.take() { actions.append(.finishRead(read.reader, .failed(failure, read.bytes))) }
         if let write = current.write.take() { actions.append(.finishWrite(write.writer, failure)) }
         ends.clear()
-        turnDownAll(failure)
+        failAll(failure)
     }
 
     // MARK: - What there is to do
@@ -229,8 +229,8 @@ struct StreamQueue<Reader, Writer> {
         }
     }
 
-    private mutating func goOn(at now: MonotonicTime) {
-        if case .over(let failure) = connection { return turnDownAll(failure) }
+    private mutating func advance(at now: MonotonicTime) {
+        if case .over(let failure) = connection { return failAll(failure) }
         guard moves else { return }
         while takeRead(at: now) {}
         while takeWrite(at: now) {}
@@ -242,7 +242,7 @@ struct StreamQueue<Reader, Writer> {
             actions.append(.begin(transition))
         case (.closed, .some):
             operations.removeTransition()
-            goOn(at: now)
+            advance(at: now)
         case (.open, nil) where isClosed:
             connection = .closed
             actions.append(.end)
@@ -368,7 +368,7 @@ struct StreamQueue<Reader, Writer> {
         actions.append(.tellWriteClosed)
     }
 
-    private mutating func turnDownAll(_ failure: StreamFailure) {
+    private mutating func failAll(_ failure: StreamFailure) {
         for operation in operations.removeAll() {
             switch operation {
             case .read(let read): actions.append(.finishRead(read.reader, .failed(failure, Data())))

@@ -2,7 +2,7 @@ import CurlTransport
 
 /// Compresses a web socket's messages, in their order: each may refer to those before it (RFC 7692 §7.2.1).
 ///
-/// `@unchecked Sendable`: used only by whoever holds the exchange's line.
+/// `@unchecked Sendable`: used only by the holder of the exchange's line.
 final class WebSocketCompressor: @unchecked Sendable {
     private let compression: WebSocketCompression
     /// nil until the first message to compress, and after zlib has failed.
@@ -22,7 +22,7 @@ final class WebSocketCompressor: @unchecked Sendable {
         begin(payload.count) ? compress(payload, isLast: true) : nil
     }
 
-    /// Begins a message of so many bytes. False if it is to be sent as it is.
+    /// Begins a message of `count` bytes. False if it is to be sent as it is.
     func begin(_ count: Int) -> Bool {
         guard mayCompress, count >= Self.leastCompressed else { return false }
         deflater =

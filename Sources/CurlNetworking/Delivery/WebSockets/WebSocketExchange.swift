@@ -97,6 +97,14 @@ final class WebSocketExchange: Sendable {
             lastNumber += 1
             return lastNumber
         }
+
+        /// Hands a message to the receiver that waits for it, if there are both: the call to make, and whether there may be more of them.
+        /// Sets `makesRoom` if the connection may read again.
+        mutating func handOver(_ makesRoom: inout Bool) -> (Delivery?, hasMore: Bool) {
+            guard let (taken, receiver) = inbox.match() else { return (nil, false) }
+            makesRoom = makesRoom || taken.makesRoom
+            return (WebSocketExchange.hand(.success(taken.message), to: receiver, owner), inbox.hasReceivers)
+        }
     }
 
     /// A call to make once the lock is released.
@@ -267,22 +275,33 @@ final class WebSocketExchange: Sendable {
 
     /// A message has arrived. `atEndOfRound` defers calls that wake other threads.
     func received(_ message: WebSocketMessage, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        state.withLock { $0.inbox.append(message) }
-        handOver(using: atEndOfRound)
+        handOver(using: atEndOfRound) { $0.inbox.append(message) }
     }
 
-    /// Hands messages to the receivers that wait for them. Any thread.
-    private func handOver(using atEndOfRound: ((@escaping Delivery) -> Void)?) {
+    /// Makes a change, and then hands messages to the receivers that wait for them. Any thread.
+    private func handOver(
+        using atEndOfRound: ((@escaping Delivery) -> Void)?,
+        after change: (inout State) -> Void = { _ in }
+    ) {
         var makesRoom = false
-        while let (taken, delivery) = state.withLock({ state in
-            state.inbox.match().map { ($0, Self.hand(.success($0.message), to: $1, state.owner)) }
-        }) {
-            makesRoom = makesRoom || taken.makesRoom
-            guard let delivery else { continue }
-            if let atEndOfRound { atEndOfRound(delivery) } else { delivery() }
+        var (delivery, hasMore) = state.withLock { state in
+            change(&state)
+            return state.handOver(&makesRoom)
+        }
+        while true {
+            if let delivery {
+                if let atEndOfRound { atEndOfRound(delivery) } else { delivery() }
+            }
+            guard hasMore else { break }
+            (delivery, hasMore) = state.withLock { $0.handOver(&makesRoom) }
         }
         // On the loop, the connection looks by itself.
         if makesRoom, atEndOfRound == nil { owner?.webSocketWishesChanged() }
+    }
+
+    /// What the connection has to know before it reads, in one go.
+    var intake: (maximumMessageSize: Int, isFull: Bool, isOverfull: Bool) {
+        state.withLock { ($0.maximumMessageSize, $0.inbox.isFull, $0.inbox.isOverfull) }
     }
 
     /// Nothing more may be read until the program has taken some messages.
@@ -292,8 +311,7 @@ final class WebSocketExchange: Sendable {
     var isOverfull: Bool { state.withLock { $0.inbox.isOverfull } }
 
     func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        state.withLock { $0.inbox.setPaused(isPaused) }
-        if !isPaused { handOver(using: atEndOfRound) }
+        handOver(using: atEndOfRound) { $0.inbox.setPaused(isPaused) }
     }
 
     /// Lets callers send their messages with `sender`, unless something is waiting to be sent.

@@ -89,6 +89,8 @@ struct WebSocketInbox {
         return Taken(message: message, makesRoom: true)
     }
 
+    var hasReceivers: Bool { !receivers.isEmpty }
+
     /// The next message and its receiver; nil if either is missing.
     mutating func match() -> (Taken, Receiver)? {
         guard !receivers.isEmpty, let taken = takeMessage(), let receiver = receivers.popFirst() else { return nil }

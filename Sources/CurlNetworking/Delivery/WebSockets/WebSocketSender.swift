@@ -18,10 +18,7 @@ final class WebSocketSender: @unchecked Sendable {
 
     /// Returns the part of the frame that the system hasn't taken: all of it after a failure, which the connection will notice as well.
     func send(_ message: WebSocketMessage) -> [UInt8] {
-        switch message {
-        case .text(var text): text.withUTF8 { send(.text, UnsafeRawBufferPointer($0)) }
-        case .binary(let data): data.withUnsafeBytes { send(.binary, $0) }
-        }
+        message.withPayload { send(message.opcode, $0) }
     }
 
     private func send(_ opcode: WebSocketFrameHeader.Opcode, _ payload: UnsafeRawBufferPointer) -> [UInt8] {
