@@ -6,7 +6,7 @@ import Glibc
 //
 //     background-helper FOLDER IDENTIFIER OUTPUT
 //
-// It reads lines: `download URL DESCRIPTION`, `pause DESCRIPTION` (which kills it when its delegate is told of the end), `post URL DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `finish`
+// It reads lines: `download URL DESCRIPTION`, `pause DESCRIPTION` (which kills it when its delegate is told of the end), `post URL DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `flush`, `finish`
 // (which lets it exit when all tasks are done). It writes lines: what its delegate is told. A download's file goes to OUTPUT, under its description.
 
 CurlBackgroundAgent.runIfStartedAsAgent()
@@ -52,6 +52,10 @@ class Listener: NSObject, @unchecked Sendable {
         totalBytesExpectedToWrite: Int64
     ) {
         say("wrote \(downloadTask.taskDescription ?? "none") \(totalBytesWritten)")
+    }
+
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        say("waiting \(task.taskDescription ?? "none")")
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -136,6 +140,9 @@ while let line = readLine() {
         task.taskDescription = file.lastPathComponent
         task.resume()
         say("resumed \(file.lastPathComponent) \(task.taskIdentifier)")
+    case "flush":
+        await withCheckedContinuation { continuation in session.flush { continuation.resume() } }
+        say("flushed")
     case "finish":
         session.finishTasksAndInvalidate()
     default:

@@ -74,8 +74,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             // There is room for the log, and not for a record with such a body.
             program.say("post \(rig.url("/")) one 300000")
             try await rig.server.waitForRequests(1)
@@ -191,8 +190,7 @@ extension BackgroundTests {
             }
             defer { rig.end() }
             // The superuser may write everywhere.
-            let program = try rig.program(user: 65534)
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram(user: 65534)
             program.say("download \(rig.url("/held")) held")
             _ = try await rig.server.request(number: 1)
             let session = try #require(rig.stateFiles.first { !$0.contains("/") })
@@ -263,8 +261,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             program.say("download \(rig.url("/")) one")
             _ = try await rig.server.request(number: 1)
             let old = try #require(rig.agentPid)

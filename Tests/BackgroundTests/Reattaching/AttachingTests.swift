@@ -13,8 +13,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/")) one")
             _ = try await rig.server.request(number: 1)
 
@@ -35,8 +34,7 @@ extension BackgroundTests {
                 request.path == "/held" ? .text("held").after([.waitFor(gate)]) : .text("hello")
             }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/held")) held")
             try await rig.server.waitForRequests(1)
             await first.crash()
@@ -47,6 +45,52 @@ extension BackgroundTests {
             gate.open()
             try await rig.delegate.success(of: held)
             #expect(rig.server.requestCount == 2)
+            try await rig.finish()
+        }
+
+        @Test("A task that waits for its host goes on with the next program's configuration")
+        func newConfigurationWhileWaiting() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            let first = try rig.program()
+            try await first.line(beginningWith: "ready")
+            // Nobody listens there.
+            first.say("download http://127.0.0.1:9/ one")
+            try await first.line(beginningWith: "waiting one")
+            await first.crash()
+
+            let session = rig.session(rig.delegate) { configuration in
+                configuration.curl.hosts["127.0.0.1:9"].names.connectTo = .init("127.0.0.1", port: rig.server.port)
+            }
+            defer { session.invalidateAndCancel() }
+            try await rig.server.waitForRequests(1)
+            #expect(rig.server.requests.first?.header("Host") == "127.0.0.1:9")
+        }
+
+        @Test("A task that waits for a place at its host goes on with the next program's configuration")
+        func newConfigurationWhileQueued() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig(configure: { $0.httpAdditionalHeaders = ["X-Program": "second"] }) { request in
+                request.path == "/held" ? .text("held").after([.waitFor(gate)]) : .text("hello")
+            }
+            defer { rig.end() }
+            let first = try await rig.readyProgram()
+            let places = URLSessionConfiguration.default.httpMaximumConnectionsPerHost
+            for number in 0..<places { first.say("download \(rig.url("/held")) held\(number)") }
+            try await rig.server.waitForRequests(places)
+            first.say("download \(rig.url("/queued")) queued")
+            first.say("flush")
+            try await first.line(beginningWith: "flushed")
+            await first.crash()
+
+            let tasks = await rig.session.allTasks
+            #expect(tasks.count == places + 1)
+            // The places are still taken.
+            try await rig.server.waitForRequests(places + 1)
+            #expect(rig.server.requests.last?.header("X-Program") == "second")
+            gate.open()
+            for task in tasks.compactMap({ $0 as? URLSessionDownloadTask }) { try await rig.delegate.success(of: task) }
+            #expect(rig.server.requestCount == places + 1)
             try await rig.finish()
         }
 
@@ -85,16 +129,14 @@ extension BackgroundTests {
         func deletedSocket() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "completed one ok")
             let pid = rig.agentPid
             try FileManager.default.removeItem(at: rig.folder.appendingPathComponent("agent.socket"))
             try await rig.waitForLog { $0.contains("made its socket anew") }
 
-            let second = try rig.program(identifier: "other")
-            try await second.line(beginningWith: "ready")
+            let second = try await rig.readyProgram(identifier: "other")
             second.say("download \(rig.url("/")) two")
             try await second.line(beginningWith: "completed two ok")
             #expect(rig.agentPid == pid)
@@ -128,8 +170,7 @@ extension BackgroundTests {
             let place = rig.directory.url.appendingPathComponent("launched")
             let command =
                 "printf %s \"$CURLNETWORKING_BACKGROUND_SESSION\" >'\(place.path).new'; mv '\(place.path).new' '\(place.path)'"
-            let program = try rig.program(identifier: "a session", launchCommand: command)
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram(identifier: "a session", launchCommand: command)
             program.say("download \(rig.url("/")) one")
             _ = try await rig.server.request(number: 1)
             await program.crash()
@@ -142,8 +183,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let program = try rig.program(launchCommand: "true")
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram(launchCommand: "true")
             program.say("download \(rig.url("/")) one")
             _ = try await rig.server.request(number: 1)
             await program.crash()
@@ -189,8 +229,7 @@ extension BackgroundTests {
                 return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
             }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             // Its delegate has no method for challenges, so the answer is the default, and the 401 the response.
             first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "completed one ok")

@@ -25,8 +25,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try rig(gate)
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "wrote one")
             await first.crash()
@@ -65,8 +64,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say(isRepeatable ? "download \(rig.url("/")) one" : "post \(rig.url("/")) one 1")
             try await rig.server.waitForRequests(1)
             await first.crash()
@@ -91,8 +89,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try rig(gate)
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/")) one")
             first.say("download \(rig.url("/")) two")
             try await first.line(beginningWith: "wrote two")
@@ -121,8 +118,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try rig(gate)
             defer { rig.end() }
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             for name in ["one", "two"] {
                 program.say("download \(rig.url("/")) \(name)")
                 try await program.line(beginningWith: "wrote \(name)")
@@ -158,8 +154,7 @@ extension BackgroundTests {
                 .text("hello").after([.waitFor(request.path == "/held" ? heldGate : gate)])
             }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/held")) held")
             first.say("download \(rig.url("/")) one")
             try await rig.server.waitForRequests(2)
@@ -211,13 +206,28 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("An agent that is killed before it listens is replaced, and its program hears nothing of it")
+        func startingAgent() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            // The agent has its lock when it comes to its log, which then opens only for somebody who reads.
+            try FileManager.default.createDirectory(at: rig.folder, withIntermediateDirectories: true)
+            let pipe = rig.folder.appendingPathComponent("agent.log")
+            try #require(mkfifo(pipe.path, 0o600) == 0)
+            let task = rig.download()
+            try await rig.wait { rig.agentPid != nil }
+            try FileManager.default.removeItem(at: pipe)
+            rig.killAgent()
+            try await rig.delegate.success(of: task)
+            try await rig.finish()
+        }
+
         @Test("Both are killed: the next program's agent goes on")
         func both() async throws {
             let gate = Gate()
             let rig = try rig(gate)
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/")) one")
             try await first.line(beginningWith: "wrote one")
             await first.crash()
@@ -234,8 +244,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try rig(gate)
             defer { rig.end() }
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             program.say("download \(rig.url("/")) one")
             try await program.line(beginningWith: "wrote one")
             program.say("pause one")
@@ -260,8 +269,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig { _ in .text("thanks").after([.waitFor(gate)]) }
             defer { rig.end() }
             _ = try rig.directory.file("letter", Data("dear".utf8))
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("upload \(rig.url("/")) \(rig.directory.url.appendingPathComponent("letter").path)")
             _ = try await rig.server.request(number: 1)
             await first.crash()

@@ -14,8 +14,7 @@ extension BackgroundTests {
         func restoration() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             for name in ["one", "two"] { program.say("post \(rig.url("/")) \(name) \(Self.length)") }
             try await rig.server.waitForRequests(2)
             await program.crash()

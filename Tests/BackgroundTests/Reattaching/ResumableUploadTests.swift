@@ -221,7 +221,7 @@ extension BackgroundTests {
             defer { rig.end() }
             let file = try #require(UploadFile(try rig.directory.file(Data("a".utf8))))
             let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-            func mayGoOn(_ kind: TaskSubmission.Kind, at location: String) throws -> Bool {
+            func mayResume(_ kind: TaskSubmission.Kind, at location: String) throws -> Bool {
                 let url = try #require(URL(string: "https://host/files"))
                 let submission = TaskSubmission(
                     key: UUID(),
@@ -233,14 +233,14 @@ extension BackgroundTests {
                     cookies: [],
                     wish: wish
                 )
-                return submission.mayGoOn(at: .init(url: try #require(URL(string: location)), version: .v6))
+                return submission.mayResume(at: .init(url: try #require(URL(string: location)), version: .v6))
             }
-            #expect(try mayGoOn(.upload(file), at: "https://host/uploads/1"))
-            #expect(try !mayGoOn(.download, at: "https://host/uploads/1"))
+            #expect(try mayResume(.upload(file), at: "https://host/uploads/1"))
+            #expect(try !mayResume(.download, at: "https://host/uploads/1"))
             for other in [
                 "https://other/uploads/1", "https://host:444/uploads/1", "http://host/uploads/1", "file:///x",
             ] {
-                #expect(try !mayGoOn(.upload(file), at: other), "\(other)")
+                #expect(try !mayResume(.upload(file), at: other), "\(other)")
             }
         }
     }

@@ -18,8 +18,7 @@ extension BackgroundTests {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("download \(rig.url("/")) one")
             // Each with a file of its own.
             try await rig.server.waitForRequests(1)

@@ -26,8 +26,7 @@ extension BackgroundTests {
             #expect(before.lines == ["\(rig.folder.path): no agent runs"])
             #expect(before.ending == .exit(0))
             #expect(rig.agentPid == nil)
-            let program = try rig.program(identifier: "a\u{1b}[31m session")
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram(identifier: "a\u{1b}[31m session")
             program.say("download \(rig.url("/one?token=x")) one")
             _ = try await rig.server.request(number: 1)
             let attached = try await run("--status", rig.folder.path)
@@ -41,12 +40,19 @@ extension BackgroundTests {
             #expect(detached.lines == ["\(rig.folder.path):", "  a[31m session: no program attached", task])
         }
 
+        @Test("A name is that of a folder in $XDG_STATE_HOME, or else in $HOME")
+        func names() async throws {
+            let named = try await run("--status", "name", environment: ["XDG_STATE_HOME": "/nowhere/state"])
+            #expect(named.lines == ["/nowhere/state/curlnetworking/name: no agent runs"])
+            let atHome = try await run("--status", "name", environment: ["XDG_STATE_HOME": "", "HOME": "/nowhere"])
+            #expect(atHome.lines == ["/nowhere/.local/state/curlnetworking/name: no agent runs"])
+        }
+
         @Test("--cancel-all works without a program, and the next one is told why its tasks have ended")
         func cancelAll() async throws {
             let rig = try BackgroundRig { _ in .never }
             defer { rig.end() }
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             program.say("download \(rig.url("/")) one")
             _ = try await rig.server.request(number: 1)
             await program.crash()
@@ -151,7 +157,7 @@ extension BackgroundTests {
             let listener = try UnixSocket.listen(StateFolder.socketName, in: folder.url)
             defer { close(listener) }
             let error = #expect(throws: URLError.self) {
-                try AgentInquiry.askIfRunning(.status, folder, patience: .zero)
+                try AgentInquiry.askIfRunning(.status, folder, timeout: .zero)
             }
             #expect(error?.localizedDescription == "The agent didn't answer.")
         }

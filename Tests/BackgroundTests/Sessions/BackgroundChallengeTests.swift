@@ -135,8 +135,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig()
             defer { rig.end() }
             let nginx = try TLSNginx.shared()
-            let program = try rig.program(holdsChallenges: true)
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram(holdsChallenges: true)
             program.say("download \(nginx.url(.showing(.unknown))) one")
             try await program.line(beginningWith: "challenge \(NSURLAuthenticationMethodServerTrust)")
             await program.crash()
@@ -206,8 +205,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig()
             defer { rig.end() }
             let nginx = try TLSNginx.shared()
-            let program = try rig.program()
-            try await program.line(beginningWith: "ready")
+            let program = try await rig.readyProgram()
             program.say("download \(nginx.url(.showing(.unknown))) one")
             let code = URLError.Code.serverCertificateHasUnknownRoot.rawValue
             try await program.line(beginningWith: "completed one \(code)")

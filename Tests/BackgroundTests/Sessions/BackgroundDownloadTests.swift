@@ -241,6 +241,7 @@ extension BackgroundTests {
             let task = rig.download()
             let error = try #require(try await rig.delegate.completion(of: task))
             #expect(error.code == .timedOut)
+            #expect(error.localizedDescription.contains("Its last attempt failed: "))
             gate.open()
             let again = rig.session.downloadTask(withResumeData: try #require(error.downloadTaskResumeData))
             again.resume()

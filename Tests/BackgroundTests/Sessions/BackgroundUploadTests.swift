@@ -95,8 +95,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig { _ in .never }
             defer { rig.end() }
             let file = try rig.directory.file("letter", Data("dear".utf8))
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
+            let first = try await rig.readyProgram()
             first.say("upload \(rig.url("/")) \(file.path)")
             _ = try await rig.server.request(number: 1)
             await first.crash()

@@ -162,6 +162,23 @@ final class BackgroundRig: Sendable {
         )
     }
 
+    /// The same, once it has its session.
+    func readyProgram(
+        identifier: String = "test",
+        launchCommand: String = "",
+        holdsChallenges: Bool = false,
+        user: uid_t? = nil
+    ) async throws -> ChildProcess {
+        let program = try program(
+            identifier: identifier,
+            launchCommand: launchCommand,
+            holdsChallenges: holdsChallenges,
+            user: user
+        )
+        try await program.line(beginningWith: "ready")
+        return program
+    }
+
     // MARK: - The agent
 
     /// The number of the process that holds the folder's lock; nil where none does.

@@ -40,7 +40,9 @@ struct FaultRun: Sendable {
         case "error" where words.count == 5:
             errors.append(line)
             let isTimeout = words[2] == NSURLErrorDomain && words[3] == "\(URLError.timedOut.rawValue)"
-            expect(!isTimeout || fault?.mayTimeOut == true, "a time-out: \(line)")
+            // A background task is tried again and again until then, and says why that failed.
+            let isExplained = fault?.mayTimeOut == true || words[4].contains("Its last attempt failed: ")
+            expect(!isTimeout || isExplained, "a time-out: \(line)")
             expect(fault?.mayFail == true, "a failure: \(line)")
         default: expect(false, line)
         }
@@ -76,10 +78,12 @@ struct FaultRun: Sendable {
         // What an error's resume data goes on with stays, and so does that where it couldn't be opened: nobody knows whose it is now.
         let isUnknown = report.hasPrefix("failed open")
         var kept: [String] = []
-        if isUnknown || errors.contains(where: { $0.hasPrefix("resume ") || $0.hasPrefix("download ") }) {
+        let resumable = errors.filter { $0.contains(" (resumable) ") }
+        if isUnknown || resumable.contains(where: { $0.hasPrefix("resume ") || $0.hasPrefix("download ") }) {
             kept.append("CurlNetworkingDownload_")
         }
-        if isUnknown || errors.contains(where: { $0.hasPrefix("paused-upload ") }) {
+        let isUpload = { (line: String) in line.hasPrefix("paused-upload ") || line.hasPrefix("interrupted-upload ") }
+        if isUnknown || resumable.contains(where: isUpload) {
             kept += ["CurlNetworkingBody_", "CurlNetworkingUpload_"]
         }
         let others = temporary.filter { name in !kept.contains { name.hasPrefix($0) } }

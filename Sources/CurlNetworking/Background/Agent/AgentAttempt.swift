@@ -13,8 +13,10 @@ final class AgentAttempt: @unchecked Sendable {
     }
 
     let task: URLSessionTask
-    /// nil as long as it may go on.
+    /// Why the attempt is being stopped; nil if it isn't.
     private(set) var stop: Stop?
+    /// Its host couldn't be reached so far.
+    var isWaitingForHost = false
     /// What the next attempt can continue from.
     var resumeData: Data?
     /// Why the agent itself had to give up.
@@ -32,6 +34,14 @@ final class AgentAttempt: @unchecked Sendable {
     init(_ task: URLSessionTask, in folder: SessionFolder) {
         self.task = task
         self.folder = folder
+    }
+
+    /// Whether it has yet to make a request, as far as can be told: it waits for its begin date, for a place at its host, or for its host to
+    /// be reachable.
+    var hasYetToBegin: Bool {
+        guard let snapshot = task.engine?.snapshot else { return false }
+        return (snapshot.counters.requests == 0 || isWaitingForHost) && snapshot.response == nil
+            && snapshot.counters.sent == 0
     }
 
     /// - Parameter resumableSize: The number of bytes from which a download is worth resuming.
@@ -61,7 +71,7 @@ final class AgentAttempt: @unchecked Sendable {
             let file: DownloadFile
             if let body { file = body } else { file = try DownloadFile(in: folder.files) }
             body = file
-            try data.withUnsafeBytes { bytes in Result { () throws(URLError) in try file.write(bytes) } }.get()
+            try data.withBytes { bytes throws(URLError) in try file.write(bytes) }
         } catch {
             failure = error
             task.cancel()
@@ -92,7 +102,7 @@ final class AgentAttempt: @unchecked Sendable {
     /// The name of the closed file, which the caller owns from then on; nil if there is none.
     func takeFile() -> String? { file.take() }
 
-    /// Removes the files that nobody has taken.
+    /// Removes the files that haven't been taken.
     func discard() {
         body.take()?.remove()
         if let file = file.take() { folder.removeFile(file) }

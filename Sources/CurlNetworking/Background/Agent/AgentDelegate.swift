@@ -49,8 +49,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
     }
 
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-        guard let task = self.session?.task(for: task) else { return }
-        self.session?.send(.event(task.key, .isWaitingForConnectivity))
+        self.session?.task(for: task)?.isWaitingForHost()
     }
 
     func urlSession(
@@ -61,7 +60,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         guard let own = self.session?.task(for: task), let url = response.url else { return }
         let fields = response.allHeaderFields.map { HeaderField(name: "\($0.key)", value: "\($0.value)") }
         let head = ResponseHead(version: "HTTP/1.1", status: response.statusCode, fields: fields)
-        own.informed(head, by: url, task)
+        own.received(informational: head, by: url, task)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import Glibc
 
@@ -20,7 +21,7 @@ struct AgentLog: Sendable {
 
     init(in folder: StateFolder) {
         let path = folder.url.appendingPathComponent(StateFolder.logName, isDirectory: false).path
-        descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        descriptor = uninterrupted { open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
     }
 
     func write(_ text: String) {

@@ -17,6 +17,8 @@ enum AgentProcess {
         static let listens: Int32 = 0
         static let cannotStart: Int32 = 71
         static let cannotUseFolder: Int32 = 73
+        /// The agent was killed before it was listening: another may be started.
+        static let wasKilled: Int32 = 75
         static let usage: Int32 = 64
     }
 
@@ -50,10 +52,9 @@ enum AgentProcess {
         }
         close(ends[1])
         var byte: UInt8 = 0
-        var count = 0
-        repeat { count = read(ends[0], &byte, 1) } while count < 0 && errno == EINTR
+        let count = uninterrupted { read(ends[0], &byte, 1) }
         // If no byte came, the agent has exited: because there is another, or because it can't run.
-        _exit(count == 1 ? Status.listens : Spawn.wait(for: pid) ?? Status.cannotStart)
+        _exit(count == 1 ? Status.listens : Spawn.wait(for: pid) ?? Status.wasKilled)
     }
 
     /// The agent.

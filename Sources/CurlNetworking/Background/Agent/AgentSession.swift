@@ -20,7 +20,7 @@ final class AgentSession: @unchecked Sendable {
     private var questions: [Int: Question] = [:]
     private var lastQuestion = 0
     /// Tasks whose progress the program has yet to be told of.
-    private var stirring: Set<UUID> = []
+    private var unreportedProgress: Set<UUID> = []
     private var isFlushScheduled = false
     /// The session that does the transfers, with the program's settings; nil while there is nothing to transfer.
     private var transfers: URLSession?
@@ -144,15 +144,19 @@ final class AgentSession: @unchecked Sendable {
         var renewed = SessionRecord(identifier: record.identifier, settings: settings)
         if settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
         renewed.hasLaunched = record.hasLaunched
-        if !settings.equals(record.settings) { retireTransfers() }
+        let isChanged = !settings.equals(record.settings)
+        if isChanged { retireTransfers() }
         record = renewed
         if !tasks.isEmpty { save() }
         log("attached by \(channel.peer.pid)")
         program = .arriving(channel, rest: orderedTasks[...])
         listTasks()
-        // Somebody is there again, who may have restored the connectivity.
+        // The user may have restored the connectivity before starting the program.
         for session in allTransfers { session.core.retryUnreachableHosts() }
-        for task in orderedTasks { task.retryNow() }
+        for task in orderedTasks {
+            if isChanged { task.renew() }
+            task.retryNow()
+        }
         changed()
     }
 
@@ -319,7 +323,7 @@ final class AgentSession: @unchecked Sendable {
 
     func noteProgress(of task: AgentTask) {
         guard isAttached else { return }
-        stirring.insert(task.key)
+        unreportedProgress.insert(task.key)
         guard !isFlushScheduled else { return }
         isFlushScheduled = true
         after(Self.progressInterval) { [weak self] in self?.flushProgress() }
@@ -327,10 +331,10 @@ final class AgentSession: @unchecked Sendable {
 
     private func flushProgress() {
         isFlushScheduled = false
-        let progress = stirring.compactMap { key in
+        let progress = unreportedProgress.compactMap { key in
             tasks[key].flatMap { $0.hasEnded ? nil : $0.progress }
         }
-        stirring = []
+        unreportedProgress = []
         if !progress.isEmpty { send(.progress(progress)) }
     }
 
@@ -374,7 +378,7 @@ final class AgentSession: @unchecked Sendable {
 
     private var allTransfers: [URLSession] { retired + [transfers].compactMap(\.self) }
 
-    /// What is being transferred goes on with the settings that it began with; what begins from now on has the program's.
+    /// Running transfers keep the settings that they began with; later ones get the program's current ones.
     private func retireTransfers() {
         guard let session = transfers.take() else { return }
         retired.append(session)
@@ -388,6 +392,12 @@ final class AgentSession: @unchecked Sendable {
 
     func task(for task: URLSessionTask) -> AgentTask? {
         running[task].flatMap { tasks[$0] }
+    }
+
+    /// Nobody wants to hear of its end.
+    func abandon(_ task: URLSessionTask) {
+        running[task] = nil
+        task.cancel()
     }
 
     func completed(_ task: URLSessionTask, _ error: (any Error)?) {

@@ -21,6 +21,8 @@ final class AgentTask: @unchecked Sendable {
     private unowned let session: AgentSession
     private var phase = Phase.idle
     private var backoff = RetryBackoff()
+    /// Of this agent's last attempt that is to be followed by another.
+    private var lastFailure: URLError?
     /// The number of the current wait for another attempt: the end of an earlier wait means nothing.
     private var wait = 0
     private var clock: TimeoutClock
@@ -171,6 +173,7 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func retry(after error: URLError, resumeData: Data?) {
+        lastFailure = error
         // Suspended when its attempt had failed already, it begins another when it is resumed.
         phase = wish.isSuspended ? .idle : .retrying
         if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
@@ -193,6 +196,15 @@ final class AgentTask: @unchecked Sendable {
         begin()
     }
 
+    /// The program has other settings: an attempt that has yet to make a request makes way for one with those.
+    func renew() {
+        guard case .running(let attempt) = phase, attempt.stop == nil, attempt.hasYetToBegin else { return }
+        session.abandon(attempt.task)
+        attempt.discard()
+        phase = .idle
+        if !wish.isSuspended { begin() }
+    }
+
     // MARK: - The clock of the time-out
 
     /// The time before the begin date doesn't count.
@@ -210,7 +222,7 @@ final class AgentTask: @unchecked Sendable {
     /// The task has run out of time.
     func expire() {
         switch phase {
-        // One that is stopping already goes on with that.
+        // An attempt that is already being stopped ends for its first reason.
         case .running(let attempt): if attempt.stop == nil { attempt.stop(.expired, keepsPartialFile: true) }
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
         case .ended: break
@@ -218,10 +230,17 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private var timedOut: URLError {
-        URLError(.timedOut, record.submission.request.url, "The task took longer than timeoutIntervalForResource.")
+        let text = "The task took longer than timeoutIntervalForResource."
+        let reason = lastFailure.map { " Its last attempt failed: \($0.localizedDescription)" } ?? ""
+        return URLError(.timedOut, record.submission.request.url, text + reason)
     }
 
     // MARK: - What the attempt tells
+
+    func isWaitingForHost() {
+        if case .running(let attempt) = phase { attempt.isWaitingForHost = true }
+        session.send(.event(key, .isWaitingForConnectivity))
+    }
 
     func wrote(_ total: Int64, of expected: Int64, _ task: URLSessionTask) {
         progress.counters.received = total
@@ -264,11 +283,11 @@ final class AgentTask: @unchecked Sendable {
 
     /// A server has sent an informational response. If it allows resuming the attempt's upload, later attempts and other agents use that:
     /// noted once for each request with the whole body, however often the server says so.
-    func informed(_ head: ResponseHead, by url: URL, _ task: URLSessionTask) {
+    func received(informational head: ResponseHead, by url: URL, _ task: URLSessionTask) {
         session.send(.event(key, .informational(head, to: URLRequest(url: url))))
         guard case .running(let attempt) = phase, attempt.task === task, head.status == 104,
             let offer = task.engine?.snapshot.uploadResource, offer != record.upload,
-            record.submission.mayGoOn(at: offer)
+            record.submission.mayResume(at: offer)
         else { return }
         stored.record.upload = offer
         save()

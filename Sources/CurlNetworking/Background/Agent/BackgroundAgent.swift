@@ -17,13 +17,13 @@ final class BackgroundAgent: @unchecked Sendable {
     /// Holds the lock for as long as the process lives.
     private let lock: Int32
     private var listener: (any DispatchSourceRead)?
-    /// Whether somebody else made the socket, and keeps it when the agent exits.
+    /// Whether systemd has made the socket, and keeps it when the agent exits.
     private var isSocketGiven = false
     private var watch: (any DispatchSourceRead)?
     private var sessions: [String: AgentSession] = [:]
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
-    /// A review with an earlier number is void, since the state has changed.
-    private var reviews = 0
+    /// A check with an earlier number is void, since the state has changed.
+    private var idleChecks = 0
     /// How long the agent stays, whatever its idle time, until the program for which it was started has connected.
     private var arrivalTime = Duration.seconds(10)
 
@@ -43,7 +43,7 @@ final class BackgroundAgent: @unchecked Sendable {
             throw .system(error.localizedDescription)
         }
         let path = folder.url.appendingPathComponent(StateFolder.lockName, isDirectory: false).path
-        lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        lock = uninterrupted { open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard lock >= 0 else { throw .system("the lock: \(SystemError.current)") }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             close(lock)
@@ -67,7 +67,7 @@ final class BackgroundAgent: @unchecked Sendable {
             }
             watchFolder()
             load()
-            review()
+            exitIfIdle()
             return .success(())
         }
         try result.get()
@@ -97,7 +97,7 @@ final class BackgroundAgent: @unchecked Sendable {
 
     private func makeSession(_ record: SessionRecord) -> AgentSession {
         let sessionFolder = SessionFolder(url: folder.session(record.identifier), log: log)
-        let session = AgentSession(record, in: sessionFolder, on: queue) { [unowned self] in review() }
+        let session = AgentSession(record, in: sessionFolder, on: queue) { [unowned self] in exitIfIdle() }
         sessions[record.identifier] = session
         return session
     }
@@ -162,19 +162,12 @@ final class BackgroundAgent: @unchecked Sendable {
     }
 
     private func checkFiles() {
-        guard access(folder.url.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else {
-            exit("its lock is gone")
-        }
-        guard !isSocketGiven, access(folder.url.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else {
-            return
-        }
+        guard exists(StateFolder.lockName) else { exit("its lock is gone") }
+        guard !isSocketGiven, !exists(StateFolder.socketName) else { return }
         // The whole folder may be about to be removed.
         queue.asyncAfter(deadline: .now() + .milliseconds(100)) { [self] in
-            let path = folder.url
-            guard access(path.appendingPathComponent(StateFolder.lockName).path, F_OK) == 0 else {
-                exit("its lock is gone")
-            }
-            guard access(path.appendingPathComponent(StateFolder.socketName).path, F_OK) != 0 else { return }
+            guard exists(StateFolder.lockName) else { exit("its lock is gone") }
+            guard !exists(StateFolder.socketName) else { return }
             do throws(SystemError) {
                 try listen()
                 log.write("made its socket anew")
@@ -182,6 +175,10 @@ final class BackgroundAgent: @unchecked Sendable {
                 log.write("can't make its socket anew: \(error)")
             }
         }
+    }
+
+    private func exists(_ name: String) -> Bool {
+        access(folder.url.appendingPathComponent(name).path, F_OK) == 0
     }
 
     private func accept() {
@@ -198,11 +195,11 @@ final class BackgroundAgent: @unchecked Sendable {
             // Programs are started only on this queue.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-            greetLater(descriptor)
+            awaitHello(on: descriptor)
         }
     }
 
-    /// For a second: whoever has connected stays in the socket's queue, and would have the agent called again and again.
+    /// For a second: the connection stays in the socket's queue, and would have this called again and again.
     private func pause(_ listener: any DispatchSourceRead) {
         log.write("can't accept a connection: \(SystemError.current)")
         listener.suspend()
@@ -211,26 +208,26 @@ final class BackgroundAgent: @unchecked Sendable {
     }
 
     /// A program has connected; it hasn't said yet for which session.
-    private func greetLater(_ descriptor: Int32) {
-        let place = Place()
+    private func awaitHello(on descriptor: Int32) {
+        let reference = ChannelReference()
         let channel: Channel
         do throws(SystemError) {
             channel = try Channel(descriptor, on: queue) { [unowned self] messages in
-                if let channel = place.channel { receive(messages, on: channel) }
+                if let channel = reference.channel { receive(messages, on: channel) }
             } ended: { [unowned self] reason in
-                if let channel = place.channel { ended(channel, reason) }
+                if let channel = reference.channel { ended(channel, reason) }
             }
         } catch {
             return log.write("refused a connection\(error.code == EPERM ? " of another user" : ": \(error)")")
         }
-        place.channel = channel
+        reference.channel = channel
         arrivalTime = .zero
         channels[ObjectIdentifier(channel)] = (channel, nil)
-        review()
+        exitIfIdle()
     }
 
     /// Gives the channel to its own handlers, which are made before it.
-    private final class Place {
+    private final class ChannelReference {
         weak var channel: Channel?
     }
 
@@ -241,7 +238,7 @@ final class BackgroundAgent: @unchecked Sendable {
             session.detach()
             forgetIfOver(session, session.record.identifier)
         }
-        review()
+        exitIfIdle()
     }
 
     // MARK: - Messages
@@ -258,7 +255,7 @@ final class BackgroundAgent: @unchecked Sendable {
     private func receive(_ message: ClientMessage, on channel: Channel) {
         switch message {
         case .hello(let hello):
-            greet(hello, channel)
+            answer(hello, channel)
         case .status:
             let status = sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }
             if !channel.send(.status(status)) { channel.send(.refused(.other("There are too many tasks to list."))) }
@@ -268,7 +265,7 @@ final class BackgroundAgent: @unchecked Sendable {
                 session.forceQuit()
             }
             channel.send(.done)
-            review()
+            exitIfIdle()
         case .submit, .wish, .acknowledge, .checkpoint, .answer:
             log.write("connection of \(channel.peer.pid): a message before its time")
             channel.close()
@@ -276,7 +273,7 @@ final class BackgroundAgent: @unchecked Sendable {
         }
     }
 
-    private func greet(_ hello: Hello, _ channel: Channel) {
+    private func answer(_ hello: Hello, _ channel: Channel) {
         guard let wanted = hello.session else {
             channel.send(.refused(.version(Hello.currentVersion)))
             // A newer program brings a newer agent, which continues where this one stops.
@@ -298,13 +295,13 @@ final class BackgroundAgent: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Exits if there is nothing to do, and nothing is to be expected for a while.
-    private func review() {
-        reviews += 1
-        let review = reviews
+    /// Exits once there has been nothing to do for a while. Called after every change.
+    private func exitIfIdle() {
+        idleChecks += 1
+        let check = idleChecks
         guard isIdle else { return }
         queue.asyncAfter(deadline: .after(max(idleTime, arrivalTime))) { [self] in
-            guard review == reviews, isIdle else { return }
+            guard check == idleChecks, isIdle else { return }
             // A program may just have connected.
             accept()
             if isIdle { exit("idle") }

@@ -5,17 +5,17 @@ import Glibc
 /// Starts processes, for the agent and for programs. A process that has threads is never forked: `posix_spawn` runs none of our code in
 /// the child.
 enum Spawn {
-    /// Starts a program with only the standard descriptors: input and output are /dev/null, and so are errors unless they are kept.
+    /// Starts a program with only the standard descriptors, which are /dev/null. No signal is blocked in it, and each has its default action.
     ///
     /// - Parameters:
     ///   - words: The program, looked up in `$PATH` if it has no slash, and its arguments.
+    ///   - program: The file to run, if it isn't the first of `words`.
     ///   - environment: Variables to add to this process's.
     ///   - descriptor: Passed to the child as descriptor 3.
     static func run(
         _ words: [String],
         named program: String? = nil,
         environment: [String: String] = [:],
-        keepsErrors: Bool = false,
         descriptor: Int32? = nil
     ) throws(SystemError) -> pid_t {
         guard let first = program ?? words.first else { throw SystemError(code: ENOENT) }
@@ -24,7 +24,7 @@ enum Spawn {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
-        if !keepsErrors { posix_spawn_file_actions_adddup2(&actions, 0, 2) }
+        posix_spawn_file_actions_adddup2(&actions, 0, 2)
         if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
 
         var attributes = posix_spawnattr_t()

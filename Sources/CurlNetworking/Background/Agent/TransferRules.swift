@@ -16,7 +16,7 @@ extension URLError {
         return URLError(.cancelled, userInfo: info)
     }
 
-    /// Whether the same request may succeed later without anybody doing anything.
+    /// Whether the same request may succeed later without any intervention.
     var isTransient: Bool {
         switch code {
         case .networkConnectionLost, .timedOut, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,

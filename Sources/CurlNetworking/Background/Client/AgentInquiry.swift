@@ -22,11 +22,11 @@ enum AgentInquiry {
         return answer
     }
 
-    /// nil if no agent is listening. Blocks, for `patience` at most: an agent that is stopped lets others connect.
+    /// nil if no agent is listening. Blocks, for `timeout` at most: an agent that is stopped lets others connect.
     static func askIfRunning(
         _ message: ClientMessage,
         _ folder: StateFolder,
-        patience: Duration = .seconds(30)
+        timeout: Duration = .seconds(30)
     ) throws(URLError) -> AgentMessage? {
         let descriptor: Int32
         do throws(SystemError) {
@@ -53,7 +53,7 @@ enum AgentInquiry {
             }
         }
         let channel = try opened.mapError { AgentLauncher.noChannel(to: folder, $0) }.get()
-        _ = answered.wait(timeout: .after(patience))
+        _ = answered.wait(timeout: .after(timeout))
         queue.sync { channel.close() }
         guard let answer else { throw AgentLauncher.failure("The agent didn't answer.") }
         return answer

@@ -35,7 +35,7 @@ struct AgentLauncher: Sendable {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    /// Starts an agent and waits until it, or another, is listening. Blocks.
+    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks.
     func start() throws(URLError) {
         guard let program else {
             throw Self.failure(
@@ -51,7 +51,7 @@ struct AgentLauncher: Sendable {
         }
         switch Spawn.wait(for: pid) {
         // nil if the program itself waits for all of its children: the agent may be there.
-        case AgentProcess.Status.listens, nil: return
+        case AgentProcess.Status.listens, AgentProcess.Status.wasKilled, nil: return
         case AgentProcess.Status.cannotUseFolder:
             throw Self.failure("The agent can't use its folder, \(folder.url.path).")
         case let status?: throw Self.failure("The agent \(program) ended with status \(status).")

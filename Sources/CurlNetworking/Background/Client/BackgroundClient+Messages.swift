@@ -41,10 +41,10 @@ extension BackgroundClient {
             let text = "The background session \"\(identifier)\" is in use by process \(pid)."
             let error = URLError(.backgroundSessionInUseByAnotherProcess, nil, text)
             // An earlier session of this process may already be invalid, and about to detach from the agent.
-            if pid == getpid() { again(error) } else { fail(error) }
+            if pid == getpid() { retry(after: error) } else { fail(error) }
         case .version(let version):
-            again(
-                AgentLauncher.failure(
+            retry(
+                after: AgentLauncher.failure(
                     "The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."
                 )
             )
@@ -125,7 +125,7 @@ extension BackgroundClient {
     }
 
     /// Whether the delegate can still be asked about a task.
-    private func hears(_ engine: BackgroundEngine) -> Bool {
+    private func canBeAsked(_ engine: BackgroundEngine) -> Bool {
         !isOver(engine) && engine.shared.withLock { $0.machine.cancellation } == nil
     }
 
@@ -133,10 +133,10 @@ extension BackgroundClient {
         // A question about a connection belongs to no task; the delegate is asked for a task that goes to the host.
         let asked =
             if let key {
-                tasks.engine(key).flatMap { hears($0) ? $0 : nil }
+                tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
             } else {
-                tasks.engines.first { $0.originalRequest?.url?.host == query.host && hears($0) }
-                    ?? tasks.engines.first(where: hears)
+                tasks.engines.first { $0.originalRequest?.url?.host == query.host && canBeAsked($0) }
+                    ?? tasks.engines.first(where: canBeAsked)
             }
         guard let asked else { return }
         // Only to this agent: after a restart, numbers mean something else.

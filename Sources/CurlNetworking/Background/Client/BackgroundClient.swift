@@ -23,9 +23,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     // MARK: Queue
 
     enum Phase {
-        /// There is nothing to talk about.
+        /// No agent is needed at the moment.
         case detached
-        /// An agent is being looked for, or started.
+        /// Looking for an agent, or starting one.
         case connecting
         /// `hello` has been sent.
         case greeting(Greeting)
@@ -122,17 +122,17 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     private func wait(for moment: Moment, _ body: @escaping @Sendable () -> Void) {
         queue.async {
-            if self.hasCome(moment) { body() } else { self.waiting.append((moment, body)) }
+            if self.hasReached(moment) { body() } else { self.waiting.append((moment, body)) }
         }
     }
 
-    private func hasCome(_ moment: Moment) -> Bool {
+    private func hasReached(_ moment: Moment) -> Bool {
         isAttachedOnce && (moment == .attached || tasks.late == 0)
     }
 
     private func callWaiting() {
-        let ready = waiting.filter { hasCome($0.moment) }
-        waiting.removeAll { hasCome($0.moment) }
+        let ready = waiting.filter { hasReached($0.moment) }
+        waiting.removeAll { hasReached($0.moment) }
         for waiter in ready { waiter.body() }
     }
 
@@ -278,11 +278,11 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private func connect() {
         guard case .connecting = phase else { return }
         do throws(SystemError) {
-            greet(try UnixSocket.connect(StateFolder.socketName, in: folder.url))
+            sayHello(on: try UnixSocket.connect(StateFolder.socketName, in: folder.url))
         } catch {
             switch error.code {
             case ENOENT, ECONNREFUSED, ENOTDIR: launch()
-            case EAGAIN, EINTR: again(AgentLauncher.failure("The agent is too busy: \(error).", error))
+            case EAGAIN, EINTR: retry(after: AgentLauncher.failure("The agent is too busy: \(error).", error))
             default: fail(AgentLauncher.failure("The agent can't be reached: \(error).", error))
             }
         }
@@ -300,22 +300,22 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 case .success where self.failures == 0:
                     self.failures = 1
                     self.connect()
-                case .success: self.again(AgentLauncher.failure("The agent was started, and can't be reached."))
+                case .success: self.retry(after: AgentLauncher.failure("The agent was started, and can't be reached."))
                 case .failure(let error): self.fail(error)
                 }
             }
         }
     }
 
-    /// Tries again a little later; after too many failures, fails with `error`.
-    func again(_ error: URLError) {
+    /// Connects again a little later; after too many failures, fails with `error`.
+    func retry(after error: URLError) {
         failures += 1
         guard failures <= Self.mostFailures else { return fail(error) }
         phase = .connecting
         queue.asyncAfter(deadline: .now() + .milliseconds(25 << failures)) { self.connect() }
     }
 
-    private func greet(_ descriptor: Int32) {
+    private func sayHello(on descriptor: Int32) {
         let channel: Channel
         do throws(SystemError) {
             channel = try Channel(descriptor, on: queue) { [self] messages in
@@ -339,7 +339,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         let error = AgentLauncher.failure("The connection to the agent was lost\(reason.map { ": \($0)" } ?? "").")
         switch phase {
         case .greeting:
-            again(error)
+            retry(after: error)
         case .attached:
             phase = .detached
             if !tasks.engines.isEmpty || tasks.unconfirmed > 0 { attach() } else { closeIfConfirmed() }

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import Glibc
 
@@ -131,8 +132,8 @@ extension BackgroundEngine {
         switch kind {
         case .upload:
             guard let file else { return .delivered }
-            do {
-                body = .file(try FileHandle(forReadingFrom: file))
+            do throws(SystemError) {
+                body = .file(try FileReader(file.path))
                 return .delivered
             } catch {
                 handOverFailed(file)
@@ -145,9 +146,8 @@ extension BackgroundEngine {
         }
     }
 
-    private func unreadable(_ error: any Error) -> URLError {
-        let text = "What the server said can't be read: \(error.localizedDescription)"
-        return URLError(.cannotOpenFile, originalRequest?.url, text)
+    private func unreadable(_ error: SystemError) -> URLError {
+        URLError(.cannotOpenFile, originalRequest?.url, "What the server said can't be read: \(error).", error)
     }
 
     /// The delegate gets no further message until they are stored. Cookies of redirects stay in the agent.
@@ -174,8 +174,8 @@ extension BackgroundEngine {
         if case .passedOn = body { return }
         while case .file(let file) = body {
             let bytes: Data
-            do {
-                bytes = try file.read(upToCount: 64 << 10) ?? Data()
+            do throws(SystemError) {
+                bytes = try file.read(64 << 10)
             } catch {
                 shared.withLock { $0.outcome = .failure(unreadable(error)) }
                 break

@@ -45,7 +45,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     /// The body of the response to an upload, on its way to the delegate.
     enum Body {
         case none
-        case file(FileHandle)
+        case file(FileReader)
         /// The delegate has it or is about to get it, and then the end.
         case passedOn
     }

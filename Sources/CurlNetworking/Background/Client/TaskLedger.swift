@@ -60,7 +60,7 @@ struct TaskLedger<Engine> {
         if case .open(_, .exists, _) = entries[key] { true } else { false }
     }
 
-    /// The tasks of which the agent has no record that anybody wants.
+    /// The tasks that are still wanted and of which the agent has no record.
     var unrecorded: Set<UUID> { Set(entries.keys.filter { engine($0) != nil && !isRecorded($0) }) }
 
     // MARK: - What happens

@@ -46,10 +46,10 @@ final class RecordBatch: @unchecked Sendable {
     }
 
     func makeVoid(at offset: Int) throws(SystemError) {
-        let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = uninterrupted { open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { throw .current }
         defer { close(descriptor) }
         var byte = Self.void
-        guard pwrite(descriptor, &byte, 1, off_t(offset)) == 1 else { throw .current }
+        guard uninterrupted({ pwrite(descriptor, &byte, 1, off_t(offset)) }) == 1 else { throw .current }
     }
 }

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// A record is written to a temporary file, synced, and renamed, so it is complete in its old or its new state, whatever happens in
 /// between. Records of new tasks are renamed first, so that the sync covers their names as well. Anything that is read may have been
-/// written by somebody else, so it is checked, and set aside if it is wrong.
+/// written by another program, so it is checked, and set aside if it is wrong.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"
@@ -100,7 +100,7 @@ struct SessionFolder {
     private func write(_ data: Data, named name: String, isNew: Bool = false) throws(URLError) {
         guard data.count <= Self.maximumLength else { throw tooLarge }
         let (new, place) = (path(name + ".new"), path(name))
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = uninterrupted { open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else { throw failure() }
         do throws(SystemError) {
             defer { close(descriptor) }
@@ -186,12 +186,12 @@ struct SessionFolder {
 
     /// nil if there is no such file, or it isn't one of ours.
     private func content(of name: String) -> Data? {
-        let descriptor = open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = uninterrupted { open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard descriptor >= 0 else {
             if errno != ENOENT { setAside(name, "\(SystemError.current)") }
             return nil
         }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
             status.st_mode & 0o077 == 0, status.st_size <= Self.maximumLength
@@ -199,9 +199,11 @@ struct SessionFolder {
             setAside(name, "not a private file of this user")
             return nil
         }
-        do {
-            return try file.read(upToCount: Self.maximumLength) ?? Data()
-        } catch {
+        var data = Data(count: Int(status.st_size))
+        switch data.withUnsafeMutableBytes({ DescriptorBytes.read(descriptor, into: $0) }) {
+        case .success(let count):
+            return data.prefix(count)
+        case .failure(let error):
             setAside(name, "it can't be read: \(error)")
             return nil
         }
@@ -209,20 +211,20 @@ struct SessionFolder {
 
     /// Moves a file out of the way, to where it can be inspected.
     private func setAside(_ name: String, _ reason: String) {
-        let aside = placeAside(name, reason)
+        let aside = pathAside(name, reason)
         if rename(path(name), aside) != 0 { unlink(path(name)) }
     }
 
     /// The same for part of the file `name`.
     private func setAside(_ content: Data, _ name: String, _ reason: String) {
-        let aside = placeAside(name, reason)
-        let descriptor = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let aside = pathAside(name, reason)
+        let descriptor = uninterrupted { open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         _ = content.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }
     }
 
-    private func placeAside(_ name: String, _ reason: String) -> String {
+    private func pathAside(_ name: String, _ reason: String) -> String {
         log.write("set aside \(url.lastPathComponent)/\(name): \(reason)")
         let aside = path(Self.asideName)
         mkdir(aside, 0o700)
@@ -249,7 +251,7 @@ struct SessionFolder {
 
     /// Returns when the file's content is on disk. Any thread; takes long for a long file.
     func syncFile(_ name: String) throws(URLError) {
-        let descriptor = open(path(ofFile: name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = uninterrupted { open(path(ofFile: name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { throw failure() }
         defer { close(descriptor) }
         guard fdatasync(descriptor) == 0 else { throw failure() }

@@ -27,13 +27,13 @@ struct StateFolder: Sendable, Hashable {
 
     /// The folder within the user's state directory (XDG Base Directory Specification).
     init(named name: String) {
-        let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let base =
-            state.map { URL(fileURLWithPath: $0, isDirectory: true) }
-            ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true).appendingPathComponent(".local/state")
+        let environment = ProcessInfo.processInfo.environment
+        func folder(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+        let state = folder("XDG_STATE_HOME") ?? (folder("HOME") ?? NSHomeDirectory()) + "/.local/state"
+        let base = URL(fileURLWithPath: state, isDirectory: true)
         let safe = name.isEmpty || name.hasPrefix(".") ? "_" + name : name
-        let folder = base.appendingPathComponent("curlnetworking", isDirectory: true)
-        self.init(folder.appendingPathComponent(safe.replacingOccurrences(of: "/", with: "_"), isDirectory: true))
+        let ours = base.appendingPathComponent("curlnetworking", isDirectory: true)
+        self.init(ours.appendingPathComponent(safe.replacingOccurrences(of: "/", with: "_"), isDirectory: true))
     }
 
     /// The running program's name.
@@ -58,7 +58,7 @@ struct StateFolder: Sendable, Hashable {
         try Self.makePrivate(sessions)
     }
 
-    /// Creates a folder, and those above it, that nobody else can look into. An existing one is closed to others if it is this user's.
+    /// Creates a folder, and those above it, that only this user can look into. An existing one is closed to others if it is this user's.
     static func makePrivate(_ folder: URL) throws(URLError) {
         if mkdir(folder.path, 0o700) == 0 { return }
         var code = errno
@@ -80,7 +80,7 @@ struct StateFolder: Sendable, Hashable {
                 error
             )
         }
-        let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = uninterrupted { open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else {
             let error = SystemError.current
             throw URLError(

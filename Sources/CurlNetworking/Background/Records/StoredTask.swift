@@ -28,7 +28,7 @@ struct StoredTask {
         return names
     }
 
-    /// If this throws, the record on disk is unchanged. That of a task that has ended is abridged where it is too long.
+    /// If this throws, the record on disk is unchanged. That of a task that has ended is abridged if it is too long.
     mutating func save() throws(URLError) {
         do throws(URLError) {
             try write()
@@ -54,8 +54,8 @@ struct StoredTask {
         }
     }
 
-    /// False if the response's file isn't what the ending says, which happens where the machine has lost power, or somebody has removed it. The
-    /// task hasn't ended then, or has failed if its request may not be sent twice.
+    /// False if the response's file isn't what the ending says: after a loss of power, or if the file was removed. The task hasn't ended then, or
+    /// has failed if its request may not be sent twice.
     mutating func checkFile() -> Bool {
         guard let ending = record.ending, let file = ending.file else { return true }
         if let length = folder.length(ofFile: file), length == ending.fileLength ?? length { return true }

@@ -18,7 +18,7 @@ struct TaskRecord: Codable, Sendable {
     init(_ submission: TaskSubmission) {
         self.submission = submission
         resumeData = submission.resumeData
-        upload = submission.upload.flatMap { submission.mayGoOn(at: $0) ? $0 : nil }
+        upload = submission.upload.flatMap { submission.mayResume(at: $0) ? $0 : nil }
     }
 
     /// Without what may make the record of a task that has ended long: the body that it has sent, and what its ending can do without.
@@ -31,12 +31,12 @@ struct TaskRecord: Codable, Sendable {
 
     var name: RecordName { RecordName(identifier: submission.identifier, key: submission.key) }
 
-    /// Why this can't be a valid record, whoever has written it; nil if it may be.
+    /// Why this can't be a valid record; nil if it may be.
     var fault: String? {
         if version != Self.currentVersion { return "version \(version)" }
         if let fault = submission.fault { return fault }
         if let file = ending?.file, !SessionFolder.isFileName(file) { return "a file elsewhere" }
-        if let upload, !submission.mayGoOn(at: upload) { return "an upload elsewhere" }
+        if let upload, !submission.mayResume(at: upload) { return "an upload elsewhere" }
         return (0...Self.longest).contains(elapsed) ? nil : "a time that makes no sense"
     }
 
@@ -59,7 +59,7 @@ extension TaskSubmission {
     }
 
     /// Whether an upload may be resumed there: the request's credentials are sent only to its own origin.
-    func mayGoOn(at resource: UploadResource) -> Bool {
+    func mayResume(at resource: UploadResource) -> Bool {
         guard case .upload = kind, let origin = Origin(request.url) else { return false }
         return Origin(resource.url) == origin
     }

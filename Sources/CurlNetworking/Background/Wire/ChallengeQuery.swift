@@ -120,7 +120,7 @@ struct ChallengeReply: Codable, Sendable {
             case .rejectProtectionSpace: .reject
             }
         credential = answer.credential.flatMap(Credential.init)
-        isOfDelegate = answer.answerer != .nobody
+        isOfDelegate = answer.answerer != .neither
     }
 
     var answer: (URLSession.AuthChallengeDisposition, URLCredential?) {

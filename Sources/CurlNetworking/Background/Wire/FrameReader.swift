@@ -3,7 +3,7 @@ import Foundation
 /// Splits the bytes from a socket into messages. A value, tested without sockets.
 ///
 /// A frame is the length of its content, 4 bytes in big-endian order, and the content: a message as JSON. A frame that is too large ends
-/// the connection before any of it is kept, whoever is at the other end.
+/// the connection before any of it is kept.
 struct FrameReader {
     /// In bytes. A request with its body and its credentials has to fit.
     static let maximumLength = 32 << 20

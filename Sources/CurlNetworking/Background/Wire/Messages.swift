@@ -131,7 +131,7 @@ struct TaskWish: Codable, Sendable, Equatable {
 /// What an attaching program is told about a task.
 struct TaskListing: Codable, Sendable {
     var submission: TaskSubmission
-    /// Without the response where there is an ending, which has it.
+    /// Without the response if there is an ending, which contains it.
     var progress: TaskProgress
     /// The end of a task whose end hasn't been acknowledged.
     var ending: TaskEnding?

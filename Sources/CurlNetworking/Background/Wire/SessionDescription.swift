@@ -56,7 +56,7 @@ struct SessionDescription: Codable, Sendable {
         return "\(type) \(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
     }
 
-    /// Whether both say the same. Where that can't be found out, they don't.
+    /// Whether both are encoded alike; false if either can't be encoded.
     func equals(_ other: SessionDescription) -> Bool {
         guard let bytes = try? WireCoding.sortingEncoder.encode(self) else { return false }
         return bytes == (try? WireCoding.sortingEncoder.encode(other))

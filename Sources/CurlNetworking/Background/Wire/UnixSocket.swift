@@ -14,13 +14,13 @@ enum UnixSocket {
     private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 
     /// Makes a socket that accepts connections to `name` in `folder`, replacing one that was left behind. The caller has made sure that
-    /// nobody is listening there.
+    /// no process is listening there.
     static func listen(_ name: String, in folder: URL) throws(SystemError) -> Int32 {
         try with(name, in: folder) { (path) throws(SystemError) in
             let descriptor = socket(AF_UNIX, type, 0)
             guard descriptor >= 0 else { throw .current }
             unlink(path)
-            // Created without access for others: the permissions count when somebody connects.
+            // Created without access for others: the permissions are checked at each connection.
             let mask = umask(0o077)
             let isBound = withAddress(path) { bind(descriptor, $0, $1) } == 0
             let error = SystemError.current
@@ -66,7 +66,7 @@ enum UnixSocket {
     ) throws(SystemError) -> Result {
         let path = folder.appendingPathComponent(name, isDirectory: false).path
         if path.utf8.count <= 107 { return try body(path) }
-        let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let directory = uninterrupted { open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard directory >= 0 else { throw .current }
         defer { close(directory) }
         return try body("/proc/self/fd/\(directory)/\(name)")
