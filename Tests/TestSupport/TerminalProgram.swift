@@ -51,11 +51,11 @@ package final class TerminalProgram: Sendable {
     /// What it shows now: everything since it last began to draw a whole screen, without colours.
     package var screen: String { Self.screen(output.value) }
 
-    /// Returns when the screen has all of `texts`.
-    package func shows(_ texts: String...) async throws {
+    /// Returns when the screen has all of `texts`, and no longer `gone`.
+    package func shows(_ texts: String..., insteadOf gone: String? = nil) async throws {
         try await output.wait { output in
             let screen = Self.screen(output)
-            return texts.allSatisfy(screen.contains)
+            return texts.allSatisfy(screen.contains) && gone.map(screen.contains) != true
         }
     }
 

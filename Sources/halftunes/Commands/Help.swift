@@ -27,7 +27,7 @@ private enum Help {
                halftunes play FILE                  play what was downloaded
                halftunes upload FILE                send your own recording to a catalogue
                halftunes serve                      the embedded catalogue as a server
-               halftunes stop                       cancel everything in the background
+               halftunes stop                       cancel the background downloads
                halftunes COMMAND --help             more about a command
 
         The catalogue is an embedded one, which needs no network: its previews are made as they are sent.
@@ -117,7 +117,7 @@ private enum Help {
 
         usage: halftunes upload FILE [--api URL]
 
-        An upload resumes by itself after a lost connection. Ctrl-C pauses it to a '.upload' file beside the
+        An upload resumes by itself after a lost connection. Ctrl-C pauses it to a '.upload' folder beside the
         recording, and so does an error; the same command resumes from there, and one with another catalogue
         starts anew.
 

@@ -34,6 +34,7 @@ extension Invocation {
         case .interactive:
             guard Console.isInteractive else {
                 Console.write(verb.help, to: 2)
+                Console.printError("Without a command, it needs a terminal.")
                 return ExitCode.usage
             }
             var command = try await InteractiveCommand(self)

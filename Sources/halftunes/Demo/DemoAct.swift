@@ -13,13 +13,13 @@ struct DemoAct<Event: Sendable>: AsyncSequence {
     private let signals: Signals
     private let limit: Task<Void, any Error>
 
-    init(patience: Duration) {
+    init(timeLimit: Duration) {
         let (elements, continuation) = AsyncStream<Element>.makeStream()
         (self.elements, self.continuation) = (elements, continuation)
         signals = Signals(Signals.endings) { _ in continuation.yield(.interruption("it wasn't interrupted")) }
         limit = Task {
-            try await Task.sleep(for: patience)
-            continuation.yield(.interruption("it took less than \(patience.components.seconds) s"))
+            try await Task.sleep(for: timeLimit)
+            continuation.yield(.interruption("it took less than \(timeLimit.components.seconds) s"))
         }
     }
 

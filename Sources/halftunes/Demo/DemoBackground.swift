@@ -27,7 +27,7 @@ struct DemoBackground {
     private let state: BackgroundState
     private let server: CatalogueServer
     private let screen: DemoScreen
-    private let patience: Duration
+    private let timeLimit: Duration
     private var phase = Phase.over
     private var kill = DemoStory.Kill(process: 0)
 
@@ -40,18 +40,18 @@ struct DemoBackground {
         state: BackgroundState,
         server: CatalogueServer,
         screen: DemoScreen,
-        patience: Duration
+        timeLimit: Duration
     ) {
         self.items = items
         self.command = command
         self.state = state
         self.server = server
         self.screen = screen
-        self.patience = patience
+        self.timeLimit = timeLimit
     }
 
     mutating func run(_ story: inout DemoStory) async {
-        let act = DemoAct<Event>(patience: patience)
+        let act = DemoAct<Event>(timeLimit: timeLimit)
         defer { act.end() }
         let report: @Sendable (ChildProcess.Event) -> Void = { [report = act.report] in report(.child($0)) }
         guard let child = start(report) else { return }

@@ -10,7 +10,7 @@ struct DemoCommand {
     private static let rate = 600_000
     private static let backgroundTerm = "folk"
     private static let backgroundRate = 4_000_000
-    private static let patience = Duration.seconds(60)
+    private static let timeLimit = Duration.seconds(60)
 
     private let directory: String?
 
@@ -36,7 +36,7 @@ struct DemoCommand {
 
         screen.heading("Download")
         let items = Self.items(for: tracks.prefix(DemoStory.downloads))
-        var act = DemoDownloads(items, folder: folder, server: server, screen: screen, patience: Self.patience)
+        var act = DemoDownloads(items, folder: folder, server: server, screen: screen, timeLimit: Self.timeLimit)
         await act.run(&story)
 
         if story.interruption == nil {
@@ -45,7 +45,7 @@ struct DemoCommand {
         }
         if story.interruption == nil, let chapter = story.chapters.first(where: { $0.role == .straight }) {
             screen.heading("Upload")
-            try await DemoUpload(chapter, in: folder, screen: screen, patience: Self.patience).run(&story)
+            try await DemoUpload(chapter, in: folder, screen: screen, timeLimit: Self.timeLimit).run(&story)
         }
         story.leftovers = Self.leftovers(in: folder, of: story)
 
@@ -67,7 +67,7 @@ struct DemoCommand {
             state: state,
             server: server,
             screen: screen,
-            patience: Self.patience
+            timeLimit: Self.timeLimit
         )
         await act.run(&story)
         act.record(&story, folder)

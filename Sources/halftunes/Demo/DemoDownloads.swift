@@ -15,7 +15,7 @@ struct DemoDownloads {
 
     private let folder: DownloadFolder
     private let server: CatalogueServer
-    private let patience: Duration
+    private let timeLimit: Duration
     private var screen: DemoScreen
     private var chapters: [DemoStory.Chapter]
     private var child: ChildProcess?
@@ -26,17 +26,17 @@ struct DemoDownloads {
         folder: DownloadFolder,
         server: CatalogueServer,
         screen: DemoScreen,
-        patience: Duration
+        timeLimit: Duration
     ) {
         self.folder = folder
         self.server = server
         self.screen = screen
-        self.patience = patience
+        self.timeLimit = timeLimit
         chapters = zip(items, Self.roles).map { DemoStory.Chapter(item: $0, role: $1) }
     }
 
     mutating func run(_ story: inout DemoStory) async {
-        let act = DemoAct<Event>(patience: patience)
+        let act = DemoAct<Event>(timeLimit: timeLimit)
         defer { act.end() }
         let report = act.report
         let centre = DownloadCentre(folder: folder, places: chapters.count) { report(.download($0)) }
@@ -88,7 +88,7 @@ struct DemoDownloads {
             centre.pause(download.id)
         case (.moved, .paused(.some)) where child == nil:
             story.pausedAt = download.received
-            goOnElsewhere(download, &story, reportChild)
+            resumeInAnotherProcess(download, &story, reportChild)
         case (.moved, .paused(nil)):
             hasChildEnded = true
         default:
@@ -97,7 +97,7 @@ struct DemoDownloads {
     }
 
     /// Lets another process resume a download, given nothing but the `.resume` file.
-    private mutating func goOnElsewhere(
+    private mutating func resumeInAnotherProcess(
         _ download: Download,
         _ story: inout DemoStory,
         _ report: @escaping @Sendable (ChildProcess.Event) -> Void

@@ -35,7 +35,7 @@ struct DemoScreen {
         notes[item.url] = (fraction, "process \(process): \(Self.brief(line))")
         if isTerminal {
             draw(isUrgent: false)
-        } else if Self.isWorthALine(line) {
+        } else if Self.isShown(line) {
             say("\(item.fileName): process \(process): \(line.text)")
         }
     }
@@ -61,7 +61,7 @@ struct DemoScreen {
         say("process \(process): \(line)")
     }
 
-    private static func isWorthALine(_ line: PlainLine) -> Bool {
+    private static func isShown(_ line: PlainLine) -> Bool {
         if case .progress = line { false } else { true }
     }
 

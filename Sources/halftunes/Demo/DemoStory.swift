@@ -162,10 +162,10 @@ struct DemoStory {
     private func row(_ chapter: Chapter) -> [String] {
         let bytes = chapter.bytes.map(ByteCount.exact) ?? "-"
         let digest = chapter.digest == nil ? "-" : chapter.isIntact ? "ok" : "WRONG"
-        return [chapter.item.title.printable.fitted(to: 32), bytes, how(chapter), digest]
+        return [chapter.item.title.printable.fitted(to: 32), bytes, course(of: chapter), digest]
     }
 
-    private func how(_ chapter: Chapter) -> String {
+    private func course(of chapter: Chapter) -> String {
         switch chapter.role {
         case .straight:
             return chapter.bytes == nil ? "not finished" : "in one go"

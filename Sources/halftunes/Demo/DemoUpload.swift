@@ -6,14 +6,14 @@ struct DemoUpload {
     private let chapter: DemoStory.Chapter
     private let file: URL
     private let screen: DemoScreen
-    private let patience: Duration
+    private let timeLimit: Duration
 
     /// - Parameter chapter: A download that is complete, to be sent back as a recording.
-    init(_ chapter: DemoStory.Chapter, in folder: DownloadFolder, screen: DemoScreen, patience: Duration) {
+    init(_ chapter: DemoStory.Chapter, in folder: DownloadFolder, screen: DemoScreen, timeLimit: Duration) {
         self.chapter = chapter
         file = folder.destination(of: chapter.item)
         self.screen = screen
-        self.patience = patience
+        self.timeLimit = timeLimit
     }
 
     func run(_ story: inout DemoStory) async throws {
@@ -23,9 +23,9 @@ struct DemoUpload {
         defer { offered.open() }
         let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: length / 2, after: offered)]))
         defer { server.stop() }
-        let act = DemoAct<RecordingUpload.Event>(patience: patience)
+        let act = DemoAct<RecordingUpload.Event>(timeLimit: timeLimit)
         defer { act.end() }
-        let upload = RecordingUpload(file, to: server.url, resuming: nil, report: act.report)
+        let upload = RecordingUpload(file, to: server.url, report: act.report)
         var outcome = DemoStory.Upload(length: length, brokenAt: length / 2)
         events: for await element in act {
             switch element {

@@ -111,7 +111,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     /// Shows which of these items are already in the folder; those that don't match their checksum aren't shown.
-    func lookFor(_ items: [DownloadItem]) {
+    func showExistingFiles(of items: [DownloadItem]) {
         queue.async { [self] in
             for item in items where downloads[item.url] == nil && folder.pauseFile(of: item) == nil {
                 guard let length = folder.length(of: item) else { continue }
@@ -143,7 +143,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
             update(download)
             switch action {
             case .nothing: break
-            case .cancelTask: cancelKeepingWhatIsThere(download)
+            case .cancelTask: cancelKeepingPartialFile(download)
             }
         }
     }
@@ -206,7 +206,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         task.resume()
     }
 
-    private func cancelKeepingWhatIsThere(_ download: Download) {
+    private func cancelKeepingPartialFile(_ download: Download) {
         guard let identifier = download.task, let task = tasks[identifier]?.task else { return }
         // Called on the delegate queue, which is ours.
         task.cancel { [self] resumeData in
@@ -296,7 +296,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         dispatchPrecondition(condition: .onQueue(queue))
         var download = download
         do {
-            try writeDown(download)
+            try updatePauseFile(of: download)
         } catch {
             download.failedToSave("its pause file can't be written: \(error.localizedDescription)")
         }
@@ -320,7 +320,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
 
     /// Keeps the `.resume` file up to date. It stays while the download continues from it, until the first checkpoint replaces it: if the
     /// program is killed, it is still valid.
-    private func writeDown(_ download: Download) throws {
+    private func updatePauseFile(of download: Download) throws {
         switch download.state {
         case .paused, .failed:
             guard let pauseFile = PauseFile(download) else { return folder.removePauseFile(of: download.item) }

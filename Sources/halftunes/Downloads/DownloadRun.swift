@@ -127,7 +127,8 @@ struct DownloadRun {
         let running = latest.values.count(where: \.isBusy)
         if running > 0 {
             let subject = running == 1 ? "1 download continues" : "\(running) downloads continue"
-            lines.append("\(subject) in the background. The same command shows the progress; 'halftunes stop' cancels.")
+            let stop = "halftunes stop -o \(folder.url.path.shellWord)"
+            lines.append("\(subject) in the background. The same command shows the progress. To cancel: \(stop)")
         }
         let resumable = latest.values.count { $0.resumeData != nil }
         if resumable > 0 {

@@ -27,9 +27,9 @@ enum FileName {
     }
 
     /// The endings of those files.
-    private static let reserved = [PauseFile.suffix, UploadPauseFile.suffix]
+    private static let reserved = [PauseFile.suffix, UploadPauseFolder.suffix]
 
-    /// Cuts `stem` where the two are too long. Not always between characters, since a single one can be.
+    /// Shortens `stem` if the two are too long. Not always between characters, since a single one can be.
     private static func joined(_ stem: String, _ rest: String) -> String {
         var short = String.UnicodeScalarView()
         var length = rest.utf8.count

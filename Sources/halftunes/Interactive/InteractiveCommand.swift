@@ -50,10 +50,11 @@ struct InteractiveCommand {
 
     /// Returns the program's exit code.
     mutating func run() async throws -> Int32 {
+        let continuation = continuation
+        // Before the terminal is changed: a stop with its default action would leave it raw.
+        let signals = Signals(Signals.endings + [SIGWINCH, SIGTSTP, SIGCONT]) { continuation.yield(.signal($0)) }
         try RawTerminal.enter()
         defer { RawTerminal.leave() }
-        let continuation = continuation
-        let signals = Signals(Signals.endings + [SIGWINCH, SIGCONT]) { continuation.yield(.signal($0)) }
         let keyboard = Self.read { continuation.yield(.bytes($0)) }
         draw()
 
@@ -72,7 +73,7 @@ struct InteractiveCommand {
         RawTerminal.leave()
         folder.tidy()
         source.stop()
-        withExtendedLifetime(signals) { sayGoodbye() }
+        withExtendedLifetime(signals) { printSummary() }
         if case .signal(let number) = end { return ExitCode.signal(number) }
         return ExitCode.success
     }
@@ -89,17 +90,18 @@ struct InteractiveCommand {
             // An end of file: the terminal is gone.
             guard !bytes.isEmpty else { return .wish }
             for key in keys.keys(in: bytes) {
-                if let deed = screen.press(key), let end = try perform(deed) { return end }
+                if let action = screen.press(key), let end = try perform(action) { return end }
             }
         case .found(let result, let term):
             screen.show(result, of: term)
-            centre.lookFor(screen.rows.compactMap(\.item))
+            centre.showExistingFiles(of: screen.rows.compactMap(\.item))
         case .download(let download): screen.show(download)
         case .playbackOver(let ending, let number):
             // Another song may have replaced it.
             guard let playing, playing.number == number else { return nil }
             self.playing = nil
             screen.stoppedPlaying(ending.problem(with: playing.player))
+        case .signal(SIGTSTP): try RawTerminal.suspendProcess()
         case .signal(SIGCONT): try RawTerminal.enter()
         case .signal(SIGWINCH): break
         case .signal(let number): return .signal(number)
@@ -108,8 +110,8 @@ struct InteractiveCommand {
         return nil
     }
 
-    private mutating func perform(_ deed: Screen.Deed) throws -> End? {
-        switch deed {
+    private mutating func perform(_ action: Screen.Action) throws -> End? {
+        switch action {
         case .search(let term):
             source.search.search(term, limit: limit) { [continuation] in continuation.yield(.found($0, term: term)) }
         case .download(let item): centre.start(item)
@@ -180,13 +182,14 @@ struct InteractiveCommand {
         return source
     }
 
-    private func sayGoodbye() {
+    private func printSummary() {
         let running = screen.downloads.values.count(where: \.isBusy)
         if running > 0 {
             let subject = running == 1 ? "1 download continues" : "\(running) downloads continue"
             Console.print("\(subject) in the background.")
-            let command = "halftunes stop -o \(folder.url.path)"
-            Console.print("Start halftunes for \(folder.url.path) again to see progress; \(command) cancels.".printable)
+            let command = "halftunes stop -o \(folder.url.path.shellWord)"
+            Console.print("Start halftunes for \(folder.url.path) again to see progress.".printable)
+            Console.print("To cancel: \(command)".printable)
         }
         let count = folder.pauseFiles.count
         guard count > 0 else { return }

@@ -14,7 +14,7 @@ struct Screen {
         case typing(String)
     }
 
-    enum Deed: Equatable {
+    enum Action: Equatable {
         case search(String)
         case download(DownloadItem)
         case play(DownloadItem)
@@ -128,7 +128,7 @@ struct Screen {
 
     // MARK: - Keys
 
-    mutating func press(_ key: Key) -> Deed? {
+    mutating func press(_ key: Key) -> Action? {
         switch (key, mode) {
         case (.control("c"), _): return .quit
         case (.control("z"), _): return .suspend
@@ -137,7 +137,7 @@ struct Screen {
         }
     }
 
-    private mutating func type(_ key: Key, _ term: String) -> Deed? {
+    private mutating func type(_ key: Key, _ term: String) -> Action? {
         switch key {
         case .character(let character):
             mode = .typing(term + String(character))
@@ -162,7 +162,7 @@ struct Screen {
         return nil
     }
 
-    private mutating func browse(_ key: Key) -> Deed? {
+    private mutating func browse(_ key: Key) -> Action? {
         switch key {
         case .character("/"): mode = .typing("")
         case .up, .character("k"): select(selected - 1)
@@ -185,7 +185,7 @@ struct Screen {
 
     // MARK: - What keys do to the selected row
 
-    private mutating func command(_ key: Key) -> Deed? {
+    private mutating func command(_ key: Key) -> Action? {
         let wishes = RowCommand.wishes(of: key)
         guard let wish = wishes.first else {
             if case .character(let character) = key { news = "There is no key \(character) here." }
@@ -205,10 +205,10 @@ struct Screen {
             news = "There is nothing to \(wish.name): \(row.title) is \(condition)."
             return nil
         }
-        return deed(command, item)
+        return action(command, item)
     }
 
-    private func deed(_ command: RowCommand, _ item: DownloadItem) -> Deed {
+    private func action(_ command: RowCommand, _ item: DownloadItem) -> Action {
         switch command {
         case .play: .play(item)
         case .stop: .stopPlaying

@@ -20,15 +20,15 @@ struct ScreenView {
             [bold("Half Tunes · \(screen.source)".printable.fitted(to: columns)), searchField(screen), rule] + list
             + [
                 rule, screen.message.printable.fitted(to: columns),
-                faint(screen.help.joined(separator: "   ").fitted(to: columns)),
+                dimmed(screen.help.joined(separator: "   ").fitted(to: columns)),
             ]
         return Array(lines.prefix(rows))
     }
 
     private func searchField(_ screen: Screen) -> String {
         switch screen.mode {
-        case .typing(let term): "Search: \(term.printable)\(inverse(" "))"
-        case .browsing: faint("Search: press /".fitted(to: columns))
+        case .typing(let term): "Search: \(term)".printable.end(fittingIn: columns - 1) + inverse(" ")
+        case .browsing: dimmed("Search: press /".fitted(to: columns))
         }
     }
 
@@ -46,6 +46,6 @@ struct ScreenView {
     }
 
     private func bold(_ text: String) -> String { "\u{1B}[1m\(text)\u{1B}[0m" }
-    private func faint(_ text: String) -> String { "\u{1B}[2m\(text)\u{1B}[0m" }
+    private func dimmed(_ text: String) -> String { "\u{1B}[2m\(text)\u{1B}[0m" }
     private func inverse(_ text: String) -> String { "\u{1B}[7m\(text)\u{1B}[0m" }
 }

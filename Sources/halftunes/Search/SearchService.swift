@@ -6,7 +6,9 @@ import CurlNetworkingLocks
 final class SearchService: Sendable {
     private let api: URL
     private let session: URLSession
-    private let current = Mutex<URLSessionDataTask?>(nil)
+    private let current = Mutex<Task<Void, Never>?>(nil)
+    /// In bytes: far more than a catalogue has to say about 200 songs.
+    private static let longestAnswer = 8 << 20
 
     /// - Parameter api: The catalogue's address, such as `https://itunes.apple.com`.
     init(api: URL) {
@@ -20,25 +22,22 @@ final class SearchService: Sendable {
         session.finishTasksAndInvalidate()
     }
 
-    /// Calls `completion` once, on the session's queue: with the tracks that match, or with `URLError.cancelled` as soon
-    /// as another search begins.
+    /// Calls `completion` once, on any thread: with the tracks that match, or with `URLError.cancelled` as soon as another search begins.
     func search(
         _ term: String,
         limit: Int,
         completion: @escaping @Sendable (Result<[Track], any Error>) -> Void
     ) {
-        guard let url = Self.url(api: api, term: term, limit: limit) else {
-            return completion(.failure(URLError(.badURL)))
+        current.withLock { current in
+            current?.cancel()
+            current = Task {
+                do {
+                    completion(.success(try await tracks(matching: term, limit: limit)))
+                } catch {
+                    completion(.failure(error))
+                }
+            }
         }
-        let task = session.dataTask(with: url) { data, response, error in
-            completion(Result { try Self.tracks(data, response, error) })
-        }
-        let predecessor = current.withLock { current in
-            defer { current = task }
-            return current
-        }
-        predecessor?.cancel()
-        task.resume()
     }
 
     func search(_ term: String, limit: Int) async throws -> [Track] {
@@ -61,13 +60,20 @@ final class SearchService: Sendable {
         return components.url
     }
 
-    private static func tracks(_ data: Data?, _ response: URLResponse?, _ error: (any Error)?) throws -> [Track] {
-        if let error { throw error }
+    /// No more than were asked for, and nothing of an answer that is too long: the catalogue isn't trusted.
+    private func tracks(matching term: String, limit: Int) async throws -> [Track] {
+        guard let url = Self.url(api: api, term: term, limit: limit) else { throw URLError(.badURL) }
+        let (bytes, response) = try await session.bytes(from: url)
         if let status = (response as? HTTPURLResponse)?.statusCode, status != 200 { throw SearchError.status(status) }
-        guard let result = try? JSONDecoder().decode(SearchResult.self, from: data ?? Data()) else {
+        var answer = Data()
+        for try await chunk in bytes.chunks {
+            answer += chunk
+            guard answer.count <= Self.longestAnswer else { throw SearchError.notUnderstood }
+        }
+        guard let result = try? JSONDecoder().decode(SearchResult.self, from: answer) else {
             throw SearchError.notUnderstood
         }
-        return result.results
+        return Array(result.results.prefix(limit))
     }
 }
 

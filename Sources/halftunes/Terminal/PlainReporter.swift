@@ -15,7 +15,7 @@ struct PlainReporter: DownloadReporter {
 
     mutating func note(_ download: Download) {
         guard let line = PlainLine(download),
-            news[download.id, default: PlainNews()].isNews(line, expected: download.expected, step: step)
+            news[download.id, default: PlainNews()].isWorthReporting(line, expected: download.expected, step: step)
         else { return }
         write("\(download.item.fileName): \(line.text)".printable)
     }
@@ -38,7 +38,7 @@ struct PlainNews {
     /// - Parameters:
     ///   - expected: How many bytes there will be, if known.
     ///   - step: How much progress is worth a line.
-    mutating func isNews(_ line: PlainLine, expected: Int64?, step: Double = 0.1) -> Bool {
+    mutating func isWorthReporting(_ line: PlainLine, expected: Int64?, step: Double = 0.1) -> Bool {
         guard isNews(line, stepInBytes: step * Double(expected ?? 10_000_000)) else { return false }
         last = line
         return true

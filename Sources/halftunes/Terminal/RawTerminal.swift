@@ -5,7 +5,7 @@ import Glibc
 /// text.
 ///
 /// However the program ends, the terminal is restored: by `leave()`, by `atexit` or, if the program crashes or gets SIGQUIT, by a signal
-/// handler. Signals that nobody sends to end a program, and SIGKILL, leave it as it is, and so does SIGSTOP.
+/// handler; and while SIGTSTP has stopped it. SIGKILL, SIGSTOP, and signals that aren't meant to end a program leave it as it is.
 enum RawTerminal {
     private static let enterScreen = "\u{1B}[?1049h\u{1B}[?25l"
     private static let leaveScreen = "\u{1B}[?25h\u{1B}[?1049l"
@@ -27,7 +27,8 @@ enum RawTerminal {
         Self.saved = saved
         var raw = saved.pointee.settings
         cfmakeraw(&raw)
-        guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) == 0 else { throw SystemCallError("the terminal") }
+        // Keys that were pressed meanwhile count: after a stop, this may be done twice.
+        guard tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0 else { throw SystemCallError("the terminal") }
         saved.pointee.isRaw = true
         Console.write(enterScreen)
     }
@@ -61,10 +62,20 @@ enum RawTerminal {
         return saved
     }
 
-    /// Stops the process as Ctrl-Z does, with the terminal restored; returns when the process continues.
+    /// Stops the process as SIGTSTP does, with the terminal restored; returns when the process continues, or at once if there is no shell that
+    /// could continue it.
     static func suspendProcess() throws {
         leave()
-        kill(getpid(), SIGTSTP)
+        // Watching the signal has set its default action aside, and may have blocked it on this thread.
+        var (standard, watching) = (sigaction(), sigaction())
+        sigaction(SIGTSTP, &standard, &watching)
+        var (stop, mask) = (sigset_t(), sigset_t())
+        sigemptyset(&stop)
+        sigaddset(&stop, SIGTSTP)
+        pthread_sigmask(SIG_UNBLOCK, &stop, &mask)
+        raise(SIGTSTP)
+        pthread_sigmask(SIG_SETMASK, &mask, nil)
+        sigaction(SIGTSTP, &watching, nil)
         try enter()
     }
 

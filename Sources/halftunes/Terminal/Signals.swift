@@ -9,9 +9,11 @@ final class Signals {
     private let sources: [any DispatchSourceSignal]
 
     /// Calls `handler` with each of these signals, on a queue, until this object is released. A second request to end takes effect at once.
+    /// Returns when none of them has its default action any more.
     init(_ numbers: [Int32], handler: @escaping @Sendable (Int32) -> Void) {
         let queue = DispatchQueue(label: "halftunes.signals")
         let wishes = Wishes()
+        let watched = DispatchGroup()
         sources = numbers.map { number in
             // Dispatch sets the default action aside, the first time that a number is watched; undoing that would lose the signal.
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
@@ -22,9 +24,12 @@ final class Signals {
                 }
                 handler(number)
             }
+            watched.enter()
+            source.setRegistrationHandler { watched.leave() }
             source.resume()
             return source
         }
+        watched.wait()
     }
 
     /// How often the program was asked to end.

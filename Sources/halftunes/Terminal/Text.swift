@@ -1,3 +1,5 @@
+import Foundation
+
 /// Text for a terminal.
 extension String {
     /// Without control and formatting characters: text from the network must not control the terminal, nor reverse the text around it.
@@ -13,6 +15,20 @@ extension String {
                 }
             )
         )
+    }
+
+    /// As one word of a shell's command line, in quotes where it needs them.
+    var shellWord: String {
+        let isPlain =
+            !isEmpty
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                default: "/._-+,:@%".utf8.contains(byte)
+                }
+            }
+        return isPlain ? self : "'" + replacingOccurrences(of: "'", with: #"'\''"#) + "'"
     }
 
     /// How many columns it takes.
@@ -33,6 +49,16 @@ extension String {
             used += character.columns
         }
         return result + String(repeating: " ", count: columns - used)
+    }
+
+    /// As much of its end as fits.
+    func end(fittingIn columns: Int) -> Substring {
+        var room = columns
+        let start = indices.reversed().prefix { index in
+            room -= self[index].columns
+            return room >= 0
+        }.last
+        return self[(start ?? endIndex)...]
     }
 
     /// This many columns, right-aligned.

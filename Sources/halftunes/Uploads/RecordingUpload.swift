@@ -20,11 +20,19 @@ struct RecordingUpload: Sendable {
     /// Begins at once.
     ///
     /// - Parameters:
-    ///   - resumeData: From an earlier upload of `file`; nil to start from the beginning.
+    ///   - resumeData: From an earlier upload of `file` with the same folder; nil to start from the beginning.
+    ///   - folder: Where the session keeps what it needs to resume.
     ///   - report: Called on any thread, one event at a time.
-    init(_ file: URL, to api: URL, resuming resumeData: Data?, report: @escaping @Sendable (Event) -> Void) {
+    init(
+        _ file: URL,
+        to api: URL,
+        resuming resumeData: Data? = nil,
+        from folder: URL = FileManager.default.temporaryDirectory,
+        report: @escaping @Sendable (Event) -> Void
+    ) {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 20
+        configuration.curl.temporaryDirectory = folder
         let session = URLSession(configuration: configuration, delegate: Watcher(report), delegateQueue: nil)
         if let resumeData {
             task = session.uploadTask(withResumeData: resumeData)
@@ -44,6 +52,9 @@ struct RecordingUpload: Sendable {
     }
 
     private final class Watcher: NSObject, URLSessionDataDelegate, Sendable {
+        /// In bytes: far more than a receipt.
+        private static let longestAnswer = 1 << 16
+
         private struct Progress {
             /// Where the last request with a rest of the body began, as it says itself.
             var offset: String?
@@ -84,7 +95,11 @@ struct RecordingUpload: Sendable {
         }
 
         func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-            progress.withLock { $0.body += data }
+            let length = progress.withLock { progress in
+                progress.body += data
+                return progress.body.count
+            }
+            if length > Self.longestAnswer { dataTask.cancel() }
         }
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -95,6 +110,7 @@ struct RecordingUpload: Sendable {
         private static func receipt(_ body: Data, _ response: URLResponse?, _ error: (any Error)?) throws
             -> Recordings.Receipt
         {
+            guard body.count <= longestAnswer else { throw UploadError.notUnderstood }
             if let error { throw error }
             let status = (response as? HTTPURLResponse)?.statusCode ?? 0
             guard status == 201 else { throw UploadError.status(status) }
@@ -110,18 +126,14 @@ enum UploadError: LocalizedError, Equatable {
     case status(Int)
     case notUnderstood
     case notTheSame
-
-    /// Whether there is nothing to resume any more. After other answers the session keeps what it has of the upload.
-    var endsUpload: Bool {
-        guard case .status(let status) = self else { return true }
-        return status < 500 && ![401, 403, 407, 408, 425, 429].contains(status)
-    }
+    case noFile(String)
 
     var errorDescription: String? {
         switch self {
         case .status(let status): "the catalogue answered with status \(status)"
         case .notUnderstood: "the catalogue's answer isn't a receipt"
         case .notTheSame: "the catalogue has received something else"
+        case .noFile(let path): "there is no file \(path)"
         }
     }
 }

@@ -19,6 +19,7 @@ struct UploadRun {
     init(_ file: URL, to api: URL) throws {
         self.file = file
         self.api = api
+        guard FileManager.default.fileExists(atPath: file.path) else { throw UploadError.noFile(file.path) }
         let values = try file.resourceValues(forKeys: [.isRegularFileKey, .fileSizeKey])
         guard values.isRegularFile == true else { throw UsageError("'\(file.path)' isn't a file.") }
         length = Int64(values.fileSize ?? 0)
@@ -27,9 +28,13 @@ struct UploadRun {
 
     /// Returns the program's exit code.
     mutating func run() async -> Int32 {
-        let pauseFile = UploadPauseFile(beside: file, for: api)
+        let folder = UploadPauseFolder(beside: file, for: api)
+        let resumeData = folder.resumeData
+        folder.prepare()
         let (events, continuation) = AsyncStream<Event>.makeStream()
-        let upload = RecordingUpload(file, to: api, resuming: pauseFile.resumeData) { continuation.yield(.upload($0)) }
+        let upload = RecordingUpload(file, to: api, resuming: resumeData, from: folder.url) {
+            continuation.yield(.upload($0))
+        }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
         defer { withExtendedLifetime(signals) {} }
         notes.write(.started)
@@ -44,45 +49,49 @@ struct UploadRun {
                 sent = count
                 notes.write(.progress(count, of: length))
             case .upload(.ended(let result)):
-                return end(result, pauseFile)
+                return end(result, folder)
             case .signal(let number):
-                return pause(await upload.pause(), pauseFile) ? ExitCode.signal(number) : ExitCode.failure
+                return pause(await upload.pause(), folder) ? ExitCode.signal(number) : ExitCode.failure
             }
         }
         return ExitCode.failure
     }
 
-    private mutating func end(_ result: Result<Recordings.Receipt, any Error>, _ pauseFile: UploadPauseFile) -> Int32 {
+    private mutating func end(_ result: Result<Recordings.Receipt, any Error>, _ folder: UploadPauseFolder) -> Int32 {
         do {
             let receipt = try result.get()
             guard receipt.sha256 == (try SHA256.digest(ofFile: file)) else { throw UploadError.notTheSame }
-            pauseFile.remove()
+            folder.remove()
             notes.write(.done("\(receipt.length) bytes, SHA-256 ok"))
             Console.print("It is at \(receipt.recordingUrl.printable)")
             return ExitCode.success
         } catch {
             notes.write(.failed(error.localizedDescription))
             if let resumeData = (error as? URLError)?.uploadTaskResumeData {
-                _ = keep(resumeData, pauseFile)
-            } else if (error as? UploadError)?.endsUpload != false {
-                pauseFile.remove()
+                _ = keep(resumeData, folder)
+            } else if case .status = error as? UploadError {
+                // The session knows after which answers there is something to resume, and has kept its files then.
+                folder.tidy()
+            } else {
+                folder.remove()
             }
             return ExitCode.failure
         }
     }
 
-    private mutating func pause(_ resumeData: Data?, _ pauseFile: UploadPauseFile) -> Bool {
+    private mutating func pause(_ resumeData: Data?, _ folder: UploadPauseFolder) -> Bool {
         guard let resumeData else {
             notes.write(.cancelled)
+            folder.tidy()
             return true
         }
         notes.write(.paused(at: sent, of: length))
-        return keep(resumeData, pauseFile)
+        return keep(resumeData, folder)
     }
 
-    private func keep(_ resumeData: Data, _ pauseFile: UploadPauseFile) -> Bool {
+    private func keep(_ resumeData: Data, _ folder: UploadPauseFolder) -> Bool {
         do {
-            try pauseFile.write(resumeData)
+            try folder.write(resumeData)
             Console.print("The same command resumes from there.")
             return true
         } catch {
@@ -111,7 +120,7 @@ private struct UploadNotes {
     }
 
     mutating func write(_ line: PlainLine) {
-        guard isTerminal || news.isNews(line, expected: length) else { return }
+        guard isTerminal || news.isWorthReporting(line, expected: length) else { return }
         guard case .progress(let bytes, _) = line else { return show(line.text, fraction: nil) }
         show(line.text, fraction: Double(bytes) / Double(max(1, length)))
     }

@@ -33,7 +33,7 @@ struct HalfTunesBackgroundTests {
         await state.remove()
     }
 
-    private var music: URL { directory.url.resolvingSymlinksInPath().appendingPathComponent("music") }
+    private var music: URL { directory.url.resolvingSymlinksInPath().appendingPathComponent("my music") }
     private var file: Data? { try? Data(contentsOf: music.appendingPathComponent("song.wav")) }
 
     private func start(_ words: [String]) throws -> TestSupport.ChildProcess {
@@ -63,10 +63,9 @@ struct HalfTunesBackgroundTests {
         let lines = await first.remainingLines()
         if signal == SIGINT {
             #expect(await first.ending() == .exit(128 + SIGINT))
-            #expect(
-                lines.last
-                    == "1 download continues in the background. The same command shows the progress; 'halftunes stop' cancels."
-            )
+            #expect(lines.last?.hasPrefix("1 download continues in the background.") == true)
+            let folder = music.resolvingSymlinksInPath().path
+            #expect(lines.last?.hasSuffix("To cancel: halftunes stop -o '\(folder)'") == true)
         }
         gate.open()
         // The agent has finished, and gone.

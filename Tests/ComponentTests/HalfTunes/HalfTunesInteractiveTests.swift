@@ -18,9 +18,8 @@ struct HalfTunesInteractiveTests {
         music = directory.url.appendingPathComponent("music")
         played = directory.url.appendingPathComponent("played")
         let script =
-            "#!/bin/sh\necho \"$$ $1\" > '\(played.path).new'\nmv '\(played.path).new' '\(played.path)'\nexec sleep 1000\n"
-        player = try directory.file("player", Data(script.utf8))
-        #expect(chmod(player.path, 0o700) == 0)
+            "echo \"$$ $1\" > '\(played.path).new'\nmv '\(played.path).new' '\(played.path)'\nexec sleep 1000"
+        player = try directory.script("player", script)
     }
 
     /// Returns when it takes keys: what is typed before is lost.
@@ -140,13 +139,36 @@ struct HalfTunesInteractiveTests {
         try await quit(halftunes, state)
     }
 
+    @Test("Stopped from outside, it leaves the terminal to the shell, and has it again when it continues")
+    func stopped() async throws {
+        let state = try BackgroundState()
+        let halftunes = try Products.program("halftunes")
+        let shell = try TerminalProgram(
+            [
+                "/bin/bash", "--norc", "-mc",
+                "'\(halftunes)' -o '\(music.path)'; stty -a; echo stopped; read; fg; stty -a; echo over",
+            ],
+            environment: state.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
+        )
+        try await shell.shows("enter search")
+        let children = try String(contentsOfFile: "/proc/\(shell.pid)/task/\(shell.pid)/children", encoding: .utf8)
+        let child = try #require(children.split(separator: " ").first.flatMap { pid_t($0) })
+        #expect(kill(child, SIGTSTP) == 0)
+        try await shell.shows(" icanon", " echo ", "stopped")
+        shell.type("\n")
+        try await shell.shows("enter search", insteadOf: "stopped")
+        shell.type("\u{3}")
+        try await shell.shows(" icanon", " echo ", "over")
+        #expect(try await shell.ending() == .exit(0))
+        await state.remove()
+    }
+
     @Test("The command plays until its end, and tells how the player has failed")
     func command() async throws {
         func run(_ script: String, _ file: String) async throws -> (
             lines: [String], ending: TestSupport.ChildProcess.Ending
         ) {
-            let player = try directory.file("other-player", Data("#!/bin/sh\n\(script)\n".utf8))
-            #expect(chmod(player.path, 0o700) == 0)
+            let player = try directory.script("other-player", script)
             let words = [try Products.program("halftunes"), "play", file]
             let child = try TestSupport.ChildProcess(
                 words,

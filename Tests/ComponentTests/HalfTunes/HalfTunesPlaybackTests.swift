@@ -16,8 +16,7 @@ struct HalfTunesPlaybackTests {
     }
 
     private func player(script: String) throws -> Player {
-        let file = try directory.file("player", Data("#!/bin/sh\n\(script)\n".utf8))
-        #expect(chmod(file.path, 0o700) == 0)
+        let file = try directory.script("player", script)
         return try Player(environment: ["HALFTUNES_PLAYER": file.path])
     }
 

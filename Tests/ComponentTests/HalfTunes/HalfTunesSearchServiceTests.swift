@@ -28,4 +28,17 @@ struct HalfTunesSearchServiceTests {
             try await SearchService(api: server.url).search("bach", limit: 9)
         }
     }
+
+    @Test("More songs than were asked for, and an answer that is far too long, are not taken")
+    func excess() async throws {
+        let song = #"{"artistName": "A", "trackName": "B"}"#
+        let answer = #"{"results": [\#(song), \#(song), \#(song)]}"#
+        let server = try LoopbackServer { request in
+            .text(request.parameter("term") == "long" ? answer + String(repeating: " ", count: 9 << 20) : answer)
+        }
+        defer { server.stop() }
+        let service = SearchService(api: server.url)
+        #expect(try await service.search("bach", limit: 2).count == 2)
+        await #expect(throws: SearchError.notUnderstood) { try await service.search("long", limit: 2) }
+    }
 }

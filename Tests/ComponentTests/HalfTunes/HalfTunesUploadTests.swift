@@ -15,13 +15,13 @@ struct HalfTunesUploadTests {
     /// For the session's private files.
     private let temporary: TemporaryDirectory
     private let file: URL
-    private let pauseFile: URL
+    private let pauseFolder: URL
 
     init() throws {
         directory = try TemporaryDirectory()
         temporary = try TemporaryDirectory()
         file = directory.url.appendingPathComponent("song.wav")
-        pauseFile = directory.url.appendingPathComponent("song.wav.upload")
+        pauseFolder = directory.url.appendingPathComponent("song.wav.upload")
         try Self.content.write(to: file)
     }
 
@@ -73,7 +73,7 @@ struct HalfTunesUploadTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("Ctrl-C pauses it to a private file, and the same command goes on from there")
+    @Test("Ctrl-C pauses it to a private folder, and the same command goes on from there")
     func interruption() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -86,7 +86,7 @@ struct HalfTunesUploadTests {
         #expect(lines.last == "The same command resumes from there.")
         #expect(lines.contains { $0.hasPrefix("song.wav: paused at ") })
         var status = stat()
-        #expect(stat(pauseFile.path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(stat(pauseFolder.path, &status) == 0 && status.st_mode == S_IFDIR | 0o700)
 
         let second = try upload(to: server.url)
         let others = await second.remainingLines()
@@ -184,5 +184,50 @@ struct HalfTunesUploadTests {
         let missing = try upload(to: server.url)
         #expect(await missing.remainingLines() == [])
         #expect(await missing.ending() == .exit(1))
+    }
+
+    @Test("An answer that ends a resumed upload leaves nothing to resume from: the next one starts anew")
+    func refusedForGood() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let (server, first) = try await heldUpload(until: gate)
+        first.kill(SIGINT)
+        _ = await first.remainingLines()
+        #expect(await first.ending() == .exit(130))
+        server.stop()
+
+        let strict = try LoopbackServer(port: server.loopback.port) { request in
+            request.method == "HEAD"
+                ? .status(204).header("Upload-Offset", "0").header("Upload-Complete", "?0").header(
+                    "Upload-Draft-Interop-Version",
+                    "6"
+                )
+                : .status(400)
+        }
+        let second = try upload(to: server.url)
+        #expect(await second.remainingLines().last == "song.wav: failed: the catalogue answered with status 400")
+        #expect(await second.ending() == .exit(1))
+        strict.stop()
+
+        let other = try CatalogueServer(port: server.loopback.port)
+        defer { other.stop() }
+        let third = try upload(to: other.url)
+        _ = await third.remainingLines()
+        #expect(await third.ending() == .exit(0))
+        #expect(try await recording(other) == Self.content)
+        #expect(directory.content == ["song.wav"])
+        #expect(temporary.content.isEmpty)
+    }
+
+    @Test("What somebody else has put into its folder stays")
+    func foreignFile() async throws {
+        let server = try CatalogueServer()
+        defer { server.stop() }
+        try FileManager.default.createDirectory(at: pauseFolder, withIntermediateDirectories: false)
+        try Data("mine".utf8).write(to: pauseFolder.appendingPathComponent("mine"))
+        let child = try upload(to: server.url)
+        _ = await child.remainingLines()
+        #expect(await child.ending() == .exit(0))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: pauseFolder.path) == ["mine"])
     }
 }

@@ -9,7 +9,7 @@ struct HalfTunesScreenTests {
     private var screen = Screen(source: "test", folder: URL(fileURLWithPath: "/music"))
     private let tracks = Song.all.prefix(3).map { Track($0, at: "http://h") }
 
-    private mutating func press(_ text: String) -> [Screen.Deed] {
+    private mutating func press(_ text: String) -> [Screen.Action] {
         text.compactMap { screen.press($0 == "\n" ? .enter : .character($0)) }
     }
 
@@ -28,8 +28,8 @@ struct HalfTunesScreenTests {
         let searches = press("\n")
         #expect(searches == [.search("jqd p")])
         #expect(screen.mode == .browsing)
-        let deeds = press("/x\n/\n")
-        #expect(deeds == [.search("x")])
+        let actions = press("/x\n/\n")
+        #expect(actions == [.search("x")])
     }
 
     @Test("Keys move through the list, not past its ends")
@@ -51,14 +51,14 @@ struct HalfTunesScreenTests {
     }
 
     @Test("Keys act on what is selected")
-    mutating func deeds() throws {
+    mutating func actions() throws {
         find(tracks)
         let item = try #require(itemAt(1))
         let downloads = press("jd\n")
         #expect(downloads == [.download(item), .download(item)])
         screen.show(Download(item))
-        let deeds = press("pc")
-        #expect(deeds == [.pause(item.url), .cancel(item.url)])
+        let actions = press("pc")
+        #expect(actions == [.pause(item.url), .cancel(item.url)])
         var paused = Download(item)
         _ = paused.pause()
         screen.show(paused)
@@ -70,8 +70,8 @@ struct HalfTunesScreenTests {
     mutating func refusals() throws {
         _ = screen.press(.escape)
         for key in "dprc\n" {
-            let deeds = press(String(key))
-            #expect(deeds.isEmpty)
+            let actions = press(String(key))
+            #expect(actions.isEmpty)
             #expect(screen.message == "Nothing is selected: / searches.")
         }
         find(tracks)
@@ -121,8 +121,8 @@ struct HalfTunesScreenTests {
         _ = press("k")
         #expect(screen.message == "/music/\(item.fileName)")
         for key in "dprc" {
-            let deeds = press(String(key))
-            #expect(deeds.isEmpty)
+            let actions = press(String(key))
+            #expect(actions.isEmpty)
             #expect(screen.message.hasSuffix("is downloaded."))
         }
     }
@@ -173,8 +173,8 @@ struct HalfTunesScreenTests {
         var track = tracks[0]
         track.previewUrl = nil
         find([track])
-        let deeds = press("d")
-        #expect(deeds.isEmpty)
+        let actions = press("d")
+        #expect(actions.isEmpty)
         #expect(screen.message.contains("no preview"))
     }
 
@@ -199,8 +199,8 @@ struct HalfTunesScreenTests {
 
     @Test("It can be left at any time")
     mutating func leaving() {
-        let deeds = [screen.press(.control("c")), screen.press(.control("z"))]
-        #expect(deeds == [.quit, .suspend])
+        let actions = [screen.press(.control("c")), screen.press(.control("z"))]
+        #expect(actions == [.quit, .suspend])
         let typed = press("q")
         #expect(typed.isEmpty, "that's part of a search term")
         _ = screen.press(.escape)
@@ -223,5 +223,13 @@ struct HalfTunesScreenTests {
         let selected = lines.filter { $0.hasPrefix("\u{1B}[7m") }
         #expect(selected.count == 1)
         #expect(selected.first?.contains(many[9].trackName.prefix(8)) == true)
+    }
+
+    @Test("A search term that is longer than the screen is wide shows its end", arguments: [1, 8, 20])
+    mutating func longTerm(columns: Int) {
+        _ = press(String(repeating: "a", count: 30) + "日本")
+        let line = ScreenView(columns: columns, rows: 9).lines(screen)[1].replacing(/\u{1B}\[\d+m/, with: "")
+        #expect(line.columns <= columns)
+        #expect(columns < 8 || line.hasSuffix("日本 "))
     }
 }

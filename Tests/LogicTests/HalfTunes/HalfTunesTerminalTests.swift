@@ -35,6 +35,17 @@ struct HalfTunesTerminalTests {
     }
 
     @Test(
+        "A shell takes a quoted word for what it was",
+        arguments: [
+            ("/home/me/music", "/home/me/music"), ("my music", "'my music'"), ("it's", "'it'\\''s'"), ("", "''"),
+            ("a$b", "'a$b'"), ("~", "'~'"), ("Für", "'Für'"),
+        ]
+    )
+    func shellWords(text: String, word: String) {
+        #expect(text.shellWord == word)
+    }
+
+    @Test(
         "Numbers of bytes are short, or exact",
         arguments: [
             (0, "0 B", "0"), (999, "999 B", "999"), (1000, "1.0 kB", "1,000"), (3_528_044, "3.5 MB", "3,528,044"),

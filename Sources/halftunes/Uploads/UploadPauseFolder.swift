@@ -1,0 +1,62 @@
+import Foundation
+import Glibc
+
+/// The folder beside a recording, `name.upload`, from which an unfinished upload of it to one catalogue is resumed: the resume data, and the
+/// private files that the session keeps for it.
+struct UploadPauseFolder {
+    private struct Content: Codable {
+        /// The catalogue's.
+        let api: URL
+        /// The session checks it.
+        let resumeData: Data
+    }
+
+    static let suffix = ".upload"
+    private static let largestSize = 1 << 20
+
+    /// The session's temporary directory.
+    let url: URL
+    private let note: URL
+    private let api: URL
+
+    init(beside file: URL, for api: URL) {
+        url = URL(fileURLWithPath: file.path + Self.suffix, isDirectory: true)
+        note = url.appendingPathComponent("resume-data", isDirectory: false)
+        self.api = api
+    }
+
+    /// Makes the folder, accessible to its owner only. Without one, the upload can't be paused.
+    func prepare() {
+        mkdir(url.path, 0o700)
+    }
+
+    /// nil if there is none for the catalogue, or none any more: the session removes its files when an answer ends the upload.
+    var resumeData: Data? {
+        guard !privateFiles.isEmpty, let data = try? PrivateFile.read(note, upTo: Self.largestSize),
+            let content = try? PropertyListDecoder().decode(Content.self, from: data), content.api == api
+        else { return nil }
+        return content.resumeData
+    }
+
+    func write(_ resumeData: Data) throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        try PrivateFile.write(encoder.encode(Content(api: api, resumeData: resumeData)), to: note, by: url)
+    }
+
+    /// Removes the folder if there is nothing in it.
+    func tidy() {
+        rmdir(url.path)
+    }
+
+    /// Whichever catalogue it is for. What somebody else has put there stays.
+    func remove() {
+        for file in privateFiles + [note] { unlink(file.path) }
+        tidy()
+    }
+
+    private var privateFiles: [URL] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
+        return names.filter { $0.hasSuffix(".tmp") }.map { url.appendingPathComponent($0, isDirectory: false) }
+    }
+}
