@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 
 /// A file that is replaced atomically: readers see the old text or the new one, even if the program is killed. The new file has the old one's
-/// permissions.
+/// permissions, and its owner if the system allows that. A link stays one.
 struct AtomicFile {
     struct WriteError: Error, CustomStringConvertible {
         let path: String
@@ -14,7 +14,7 @@ struct AtomicFile {
     private let path: String
 
     init(_ url: URL) {
-        path = url.path
+        path = url.resolvingSymlinksInPath().path
     }
 
     func write(_ text: String) throws {
@@ -24,7 +24,7 @@ struct AtomicFile {
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw WriteError(path: path, number: errno) }
         do {
-            try fill(descriptor, with: Array(text.utf8), permissions: status.st_mode & 0o7777)
+            try fill(descriptor, with: Array(text.utf8), as: status)
             guard rename(temporary, path) == 0 else { throw WriteError(path: path, number: errno) }
         } catch {
             unlink(temporary)
@@ -32,7 +32,7 @@ struct AtomicFile {
         }
     }
 
-    private func fill(_ descriptor: Int32, with bytes: [UInt8], permissions: mode_t) throws {
+    private func fill(_ descriptor: Int32, with bytes: [UInt8], as old: stat) throws {
         defer { close(descriptor) }
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -43,7 +43,8 @@ struct AtomicFile {
             }
             rest = rest.dropFirst(count)
         }
-        guard fchmod(descriptor, permissions) == 0, fsync(descriptor) == 0 else {
+        _ = fchown(descriptor, old.st_uid, old.st_gid)
+        guard fchmod(descriptor, old.st_mode & 0o7777) == 0, fsync(descriptor) == 0 else {
             throw WriteError(path: path, number: errno)
         }
     }

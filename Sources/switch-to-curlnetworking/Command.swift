@@ -28,7 +28,7 @@ enum Command {
         return 0
     }
 
-    /// Returns the exit code. Whether anybody reads the text makes no difference.
+    /// Writes `text` to standard error, ignoring errors, and returns the exit code.
     private static func complain(_ text: String, _ code: Int32) -> Int32 {
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
         return code

@@ -29,6 +29,8 @@ struct Lexer {
 
     private init(_ bytes: [UInt8]) {
         self.bytes = bytes
+        // A byte order mark is no part of the first word.
+        if bytes.starts(with: "\u{FEFF}".utf8) { position = 3 }
     }
 
     static func tokens(of text: String) -> [Token] {

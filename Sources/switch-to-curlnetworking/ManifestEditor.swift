@@ -4,11 +4,16 @@ struct ManifestEditor {
     /// A target that is written out in the manifest.
     struct Target {
         let name: String
-        let directory: String
+        /// Where SwiftPM looks for its files, relative to the package's root.
+        let directories: [String]
         fileprivate let call: Call
     }
 
-    private static let kinds = ["target": "Sources", "executableTarget": "Sources", "testTarget": "Tests"]
+    /// The folders in which SwiftPM looks for a target's folder.
+    private static let sources = ["Sources", "Source", "src", "srcs"]
+    private static let kinds = [
+        "target": sources, "executableTarget": sources, "macro": sources, "testTarget": ["Tests"] + sources,
+    ]
 
     private let text: String
     private let tokens: [Token]
@@ -28,13 +33,21 @@ struct ManifestEditor {
         for call in Call.all(of: Set(Self.kinds.keys), isMember: true, in: tokens) where call.name >= end {
             end = call.end
             guard Self.isDeclaration(call, of: packages, in: tokens), let name = call.string("name", in: tokens),
-                let folder = Self.kinds[tokens[call.name].text],
-                call["path"] == nil || call.string("path", in: tokens) != nil
+                let folders = Self.kinds[tokens[call.name].text]
             else { continue }
-            let directory = call.string("path", in: tokens) ?? "\(folder)/\(name)"
-            targets.append(Target(name: name, directory: directory, call: call))
+            var directories = folders.map { "\($0)/\(name)" }
+            if call["path"] != nil {
+                guard let path = call.string("path", in: tokens) else { continue }
+                directories = [Self.normalised(path)]
+            }
+            targets.append(Target(name: name, directories: directories, call: call))
         }
         self.targets = targets
+    }
+
+    private static func normalised(_ path: String) -> String {
+        let parts = path.split(separator: "/").filter { $0 != "." }
+        return parts.isEmpty ? "." : parts.joined(separator: "/")
     }
 
     /// What comes before a target that isn't in the package's own list, without blanks.
@@ -65,8 +78,21 @@ struct ManifestEditor {
 
     /// The target of the file at `path`, which is relative to the package's root.
     func target(of path: String) -> Target? {
-        targets.filter { $0.directory == "." || path.hasPrefix($0.directory + "/") }
-            .max { $0.directory.utf8.count < $1.directory.utf8.count }
+        let candidates = targets.flatMap { target in target.directories.map { (target, $0) } }
+        let owner = candidates.filter { $1 == "." || path.hasPrefix($1 + "/") }
+            .max { $0.1.utf8.count < $1.1.utf8.count }
+        return owner?.0 ?? soleTarget(of: path)
+    }
+
+    /// A target that is alone among those of tests, or among all others, may have the whole folder.
+    private func soleTarget(of path: String) -> Target? {
+        guard let top = path.split(separator: "/").first.map(String.init), Self.sources.contains(top) || top == "Tests"
+        else { return nil }
+        let kin = targets.filter { (tokens[$0.call.name].text == "testTarget") == (top == "Tests") }
+        guard let target = kin.first, kin.allSatisfy({ $0.name == target.name }), target.call["path"] == nil else {
+            return nil
+        }
+        return target
     }
 
     /// The manifest with the dependency for the targets of these names.

@@ -14,6 +14,8 @@ struct PackageSwitch {
     private(set) var findings: [Finding] = []
 
     init(_ root: URL, dependency: PackageDependency) {
+        // What is below a link isn't found.
+        let root = root.resolvingSymlinksInPath()
         self.root = root
         var users: [String] = []
         var isConditional = false

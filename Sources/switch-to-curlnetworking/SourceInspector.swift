@@ -25,7 +25,7 @@ struct SourceInspector {
         if word == SourceRewriter.stock, text(index + 1) == "." {
             note(index, "\(word).\(text(index + 2) ?? "") stays the stock module's")
         } else if word == "class", let type = inheritedType(of: index) {
-            note(index, "a subclass of \(type): where it stands in for the stock one, see that nobody expects that")
+            note(index, "a subclass of \(type): where it stands in for the stock one, check that no code expects that")
         } else if word == "extension", text(index + 1) == "URLSession" {
             inspectExtension(index)
         }

@@ -213,6 +213,36 @@ struct ManifestEditorTests {
         #expect(editor.target(of: "Sources/OneMore/a.swift") == nil)
     }
 
+    @Test("Files are looked for wherever SwiftPM looks, and below a path in whatever form")
+    func otherFolders() {
+        let text = """
+            let package = Package(name: "A", targets: [
+                .target(name: "One"), .macro(name: "Two"), .target(name: "Three", path: "./Code/Three/"),
+                .testTarget(name: "Tests")
+            ])
+            """
+        let editor = ManifestEditor(text)
+        #expect(editor.target(of: "src/One/a.swift")?.name == "One")
+        #expect(editor.target(of: "Source/Two/a.swift")?.name == "Two")
+        #expect(editor.target(of: "Code/Three/a.swift")?.name == "Three")
+        #expect(editor.target(of: "Sources/a.swift") == nil)
+        #expect(editor.target(of: "Tests/a.swift")?.name == "Tests")
+    }
+
+    @Test("The only target of its kind may have the whole folder, unless it has a path")
+    func wholeFolder() {
+        let one = ManifestEditor(
+            "let package = Package(name: \"A\", targets: [.executableTarget(name: \"One\"), .testTarget(name: \"Two\")])"
+        )
+        #expect(one.target(of: "Sources/main.swift")?.name == "One")
+        #expect(one.target(of: "Tests/a.swift")?.name == "Two")
+        #expect(one.target(of: "Plugins/a.swift") == nil)
+        let elsewhere = ManifestEditor(
+            "let package = Package(name: \"A\", targets: [.target(name: \"One\", path: \"b\")])"
+        )
+        #expect(elsewhere.target(of: "Sources/a.swift") == nil)
+    }
+
     @Test("Apple's platforms are recognised", arguments: [".macOS(.v12)", ".iOS(\"15.0\")"])
     func platforms(text: String) {
         #expect(ManifestEditor("let package = Package(name: \"A\", platforms: [\(text)])").namesApplePlatform)

@@ -104,6 +104,24 @@ struct PackageSwitchTests {
         #expect(try files.contentsOfDirectory(atPath: one.path).sorted() == ["a.swift", "latin.swift", "link.swift"])
     }
 
+    @Test("A package behind a link is switched like any other, and a manifest that is a link stays one")
+    func links() throws {
+        let directory = try package([
+            "real/Manifest": Self.manifest, "real/Sources/One/a.swift": "import FoundationNetworking\n",
+        ])
+        let files = FileManager.default
+        let link = directory.url.appendingPathComponent("link")
+        try files.createSymbolicLink(atPath: link.path, withDestinationPath: "real")
+        let manifest = link.appendingPathComponent("Package.swift").path
+        try files.createSymbolicLink(atPath: manifest, withDestinationPath: "Manifest")
+        let package = PackageSwitch(link, dependency: Self.dependency)
+        #expect(package.changes.map(\.path) == ["Sources/One/a.swift", "Package.swift"])
+        try package.write()
+        #expect(try files.destinationOfSymbolicLink(atPath: manifest) == "Manifest")
+        #expect(try text("real/Manifest", in: directory).contains("CurlNetworking"))
+        #expect(try text("real/Sources/One/a.swift", in: directory) == "import CurlNetworking\n")
+    }
+
     @Test("A file that can't be written is named, and stays whole")
     func unwritable() throws {
         let directory = try package([

@@ -22,6 +22,7 @@ struct SourceRewriterTests {
             "import Foundation; import FoundationNetworking; import Dispatch", "import\tFoundationNetworking",
             "import /* why */ FoundationNetworking", "#if os(Linux)\nimport FoundationNetworking\n#endif",
             "import Foundation\r\nimport FoundationNetworking\r\n", "@preconcurrency\nimport FoundationNetworking",
+            "\u{FEFF}import FoundationNetworking",
         ]
     )
     func forms(text: String) {
@@ -130,8 +131,8 @@ struct SourceRewriterTests {
         #expect(
             findings("\nfinal class Mock: URLSessionDataTask, @unchecked Sendable {}")
                 == [
-                    "A.swift:3: a subclass of URLSessionDataTask: where it stands in for the stock one, see that nobody"
-                        + " expects that"
+                    "A.swift:3: a subclass of URLSessionDataTask: where it stands in for the stock one, check that no"
+                        + " code expects that"
                 ]
         )
         #expect(
