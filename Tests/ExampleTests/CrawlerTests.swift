@@ -56,6 +56,26 @@ struct CrawlerTests {
         #expect(elsewhere.requestCount == 0)
     }
 
+    @Test("A title can't control the terminal")
+    func titleWithControls() async throws {
+        let server = try LoopbackServer { _ in .text("<title>A\u{1B}[2J\u{9B}B</title>", contentType: "text/html") }
+        defer { server.stop() }
+        let crawler = try ExampleProgram.start("crawler", server.url("/").absoluteString)
+        #expect(await crawler.line() == "\(server.url("/").absoluteString)\tA?[2J?B")
+        #expect(await crawler.ending() == .exit(0))
+    }
+
+    @Test("Ends when its output can't be written")
+    func unwritableOutput() async throws {
+        let server = try LoopbackServer { _ in .text("<title>A</title>", contentType: "text/html") }
+        defer { server.stop() }
+        let program = try Products.program("curlnetworking-crawler")
+        let crawler = try ChildProcess([
+            "/bin/sh", "-c", "exec \"$0\" \"$1\" >/dev/full", program, server.url.absoluteString,
+        ])
+        #expect(await crawler.ending() == .exit(1))
+    }
+
     @Test("Opens no more connections to a host than it bears")
     func connections() async throws {
         let gate = Gate()

@@ -70,6 +70,18 @@ struct JSONClientTests {
         #expect(server.requestCount == 1)
     }
 
+    @Test("Reads no more of an endless answer than it can use", arguments: [200, 500])
+    func endless(status: Int) async throws {
+        let server = try LoopbackServer { _ in
+            .body(.generated(length: 1 << 40), status: status, contentType: "application/json")
+        }
+        defer { server.stop() }
+        let client = try ExampleProgram.start("json-client", server.url.absoluteString, "list", mergesErrors: true)
+        #expect(await client.remainingLines() == ["the server's answer is too long"])
+        #expect(await client.ending() == .exit(1))
+        #expect(server.requestCount == 1)
+    }
+
     @Test("Asks again when there is no answer in time")
     func timeout() async throws {
         let server = try LoopbackServer { $0.ordinal == 1 ? .never : .text(Self.tasks) }

@@ -5,6 +5,18 @@ import Testing
 
 @Suite("The example of a multipart uploader", .timeLimit(.minutes(1)))
 struct MultipartUploaderTests {
+    @Test("A file that isn't there is named")
+    func missingFile() async throws {
+        let uploader = try ExampleProgram.start(
+            "multipart-uploader",
+            "http://127.0.0.1:1/",
+            "file=@/nowhere/file",
+            mergesErrors: true
+        )
+        #expect(await uploader.line()?.hasPrefix("/nowhere/file: ") == true)
+        #expect(await uploader.ending() == .exit(1))
+    }
+
     @Test("Sends fields and files as one form, and once more where it has to")
     func upload() async throws {
         let server = try LoopbackServer { request in

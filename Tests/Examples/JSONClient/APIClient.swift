@@ -59,10 +59,18 @@ struct APIClient: Sendable {
         }
     }
 
+    /// In bytes. `data(for:)` would collect whatever a server sends.
+    private static let longestAnswer = 16 << 20
+
     private func load(_ request: URLRequest) async throws -> Data {
         do {
-            let (data, response) = try await session.data(for: request)
+            let (bytes, response) = try await session.bytes(for: request)
             guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            var data = Data()
+            for try await chunk in bytes.chunks {
+                data += chunk
+                guard data.count <= Self.longestAnswer else { throw RequestFailure.tooLong }
+            }
             guard 200..<300 ~= response.statusCode else {
                 let retryAfter = response.value(forHTTPHeaderField: "Retry-After")
                 throw RequestFailure.status(response.statusCode, body: data, retryAfter: retryAfter)

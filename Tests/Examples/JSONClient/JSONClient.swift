@@ -57,6 +57,8 @@ struct JSONClient {
             return "the server refused: \(status) \(problem?.title ?? "")"
         case RequestFailure.transport(let error):
             return "no answer: \(error.localizedDescription)"
+        case RequestFailure.tooLong:
+            return "the server's answer is too long"
         case is DecodingError:
             return "the server's answer is not what this program knows: \(error)"
         default:

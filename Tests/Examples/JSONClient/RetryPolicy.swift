@@ -7,6 +7,8 @@ enum RequestFailure: Error {
     case status(Int, body: Data, retryAfter: String?)
     /// There was no answer, or not a whole one.
     case transport(URLError)
+    /// More than any answer that makes sense.
+    case tooLong
 }
 
 /// When a failed request gets another attempt, and how long it waits for it.
@@ -23,7 +25,7 @@ struct RetryPolicy: Sendable {
             guard let wish = retryAfter.flatMap(seconds) else { return backOff(attempt) }
             // A server that wants to be left alone for longer than we can wait is left alone.
             return wish <= longestDelay ? wish : nil
-        case .status:
+        case .status, .tooLong:
             return nil
         case .transport(let error):
             return isPassing(error.code) ? backOff(attempt) : nil

@@ -13,7 +13,7 @@ struct MultipartUploader {
             fail(usage, code: 64)
         }
         do {
-            let form = try makeForm(Array(words))
+            let form = makeForm(Array(words))
             let (status, text) = try await untilInterrupted { try await upload(form, to: url) }
             guard 200..<300 ~= status else { fail("the server refused: \(status) \(text)") }
             say(text)
@@ -24,13 +24,18 @@ struct MultipartUploader {
         }
     }
 
-    static func makeForm(_ words: [String]) throws -> MultipartForm {
+    static func makeForm(_ words: [String]) -> MultipartForm {
         var form = MultipartForm()
         for word in words {
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 2, !parts[0].isEmpty else { fail(usage, code: 64) }
             if parts[1].hasPrefix("@") {
-                try form.add(field: parts[0], file: URL(fileURLWithPath: String(parts[1].dropFirst())))
+                let file = URL(fileURLWithPath: String(parts[1].dropFirst()))
+                do {
+                    try form.add(field: parts[0], file: file)
+                } catch {
+                    fail("\(file.path): \(error.localizedDescription)")
+                }
             } else {
                 form.add(field: parts[0], value: parts[1])
             }

@@ -32,14 +32,27 @@ package func untilInterrupted<Value: Sendable>(
     }
 }
 
-/// Writes a line at once, also where the output is no terminal.
+/// Writes a line at once, also where the output is no terminal. Ends the program if nobody can read it any more: sessions make a process
+/// ignore SIGPIPE.
 package func say(_ line: String) {
-    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+    do {
+        try FileHandle.standardOutput.write(contentsOf: Data("\(harmless(line))\n".utf8))
+    } catch {
+        fail("the output can't be written: \(error.localizedDescription)")
+    }
 }
 
 /// Says something that is none of the program's results.
 package func note(_ line: String) {
-    FileHandle.standardError.write(Data("\(line)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data("\(harmless(line))\n".utf8))
+}
+
+/// Text that can't move the cursor or change the terminal: servers have written some of it.
+private func harmless(_ text: String) -> String {
+    let scalars = text.unicodeScalars.map { scalar in
+        scalar.properties.generalCategory == .control && !"\t\n".unicodeScalars.contains(scalar) ? "?" : scalar
+    }
+    return String(String.UnicodeScalarView(scalars))
 }
 
 /// Ends the program: with 64 for a wrong command line, 130 for an interruption, and 1 for anything else.
