@@ -15,7 +15,7 @@ final class Sessions: Sendable {
     }
 
     private struct State {
-        // Only copies are passed in and out, and nobody changes one that is here.
+        // Only copies are passed in and out, so the one stored here never changes.
         var configuration = CurlNetworking.URLSessionConfiguration.default
         var entries: [ObjectIdentifier: Entry] = [:]
 
@@ -73,7 +73,7 @@ final class Sessions: Sendable {
             state.entries[ObjectIdentifier(stock)] = Entry(stock: stock, session: new)
             return (new, seen, retired)
         }
-        // Released without the lock, also the stock sessions, which nobody else may have any more.
+        // Released without the lock: this may be the last reference to a stock session.
         withExtendedLifetime((seen, retired)) {}
         return session
     }

@@ -5,15 +5,27 @@ import CurlNetworkingLoopbackServer
 /// What the options of connections do, measured: `swift run connection-tuning hosts`, `… limits`, `… compare URL` and `… loops URL…`.
 @main
 struct ConnectionTuning {
-    static func main() async throws {
-        let words = CommandLine.arguments.dropFirst()
+    static func main() async {
+        do {
+            try await run(CommandLine.arguments.dropFirst())
+        } catch {
+            fail(error.localizedDescription, code: 1)
+        }
+    }
+
+    private static func run(_ words: ArraySlice<String>) async throws {
         switch (words.first, words.dropFirst().first.flatMap(URL.init)) {
         case ("hosts", nil): try await Hosts().run()
         case ("limits", nil): try await Limits().run()
         case ("compare", let url?): try await Comparison(url: url).run()
         case ("loops", _?): try await Loops(urls: words.dropFirst().compactMap(URL.init)).run()
-        default: print("connection-tuning hosts | limits | compare URL | loops URL…")
+        default: fail("usage: connection-tuning hosts | limits | compare URL | loops URL…", code: 64)
         }
+    }
+
+    private static func fail(_ text: String, code: Int32) -> Never {
+        try? FileHandle.standardError.write(contentsOf: Data("\(text)\n".utf8))
+        exit(code)
     }
 
     /// A configuration whose requests all go to the network.

@@ -99,7 +99,9 @@ final class FaultCommand: Sendable {
 
     private static func report(_ name: String, _ error: any Error) {
         let text = error.localizedDescription.replacingOccurrences(of: "\n", with: " ")
-        Parent.say("\(name) error \((error as NSError).domain) \((error as NSError).code) \(text)")
+        let data = (error as? URLError).flatMap { $0.downloadTaskResumeData ?? $0.uploadTaskResumeData }
+        let note = data == nil ? "" : "(resumable) "
+        Parent.say("\(name) error \((error as NSError).domain) \((error as NSError).code) \(note)\(text)")
     }
 
     private func url(_ name: String, scheme: String = "http") -> URL {

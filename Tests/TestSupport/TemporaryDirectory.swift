@@ -24,6 +24,15 @@ package final class TemporaryDirectory: Sendable {
         return file
     }
 
+    /// Writes a shell script that can be run, and returns where it is. Another process writes it: one that this process starts meanwhile on
+    /// another thread would keep it open for writing for a moment, and then it can't be run (ETXTBSY).
+    package func script(_ name: String, _ text: String) throws -> URL {
+        let file = url.appendingPathComponent(name, isDirectory: false)
+        let ending = try Spawn.run(#"printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod 700 "$1""#, [file.path, text])
+        guard ending == .exit(0) else { throw ChildProcess.Failure(description: "\(file.path) can't be written") }
+        return file
+    }
+
     /// Writes a file with any name and returns where it is.
     package func file(_ content: Data) throws -> URL {
         try file("file", content)

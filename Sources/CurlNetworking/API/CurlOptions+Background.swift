@@ -36,10 +36,10 @@ extension CurlOptions {
 
 extension CurlOptions.Background {
     func validate() throws(CurlOptionsError) {
-        if let folder, !folder.isFileURL || folder.path.utf8.contains(0) {
+        if let folder, !folder.isFileURL {
             throw CurlOptionsError("background.folder", "\(folder.absoluteString) isn't the URL of a folder.")
         }
-        if let agent, !agent.isFileURL || agent.path.utf8.contains(0) {
+        if let agent, !agent.isFileURL {
             throw CurlOptionsError("background.agent", "\(agent.absoluteString) isn't the URL of a program.")
         }
         if launchCommand.contains(where: { $0.utf8.contains(0) }) || launchCommand.first?.isEmpty == true {

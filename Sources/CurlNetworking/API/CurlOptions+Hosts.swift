@@ -46,7 +46,8 @@ extension CurlOptions {
     /// - `"*.example.com:8443"` and `"*.example.com"`: every host below a domain, but not the domain itself; longer domains first;
     /// - `"*:8443"` and `"*"`: all hosts.
     ///
-    /// Case doesn't matter. IPv6 addresses are written in brackets, and internationalised names in either form (RFC 5891). A pattern of
+    /// Case doesn't matter, nor does a dot at the end: `"api.example.com"` and `"api.example.com."` name the same hosts. Of two such
+    /// patterns, the first in alphabetical order takes precedence. IPv6 addresses are written in brackets, and internationalised names in either form (RFC 5891). A pattern of
     /// any other form makes ``CurlOptions/validate()`` throw.
     public struct HostTable: Sendable, Codable {
         private(set) var optionsByPattern: [String: HostOptions] = [:]

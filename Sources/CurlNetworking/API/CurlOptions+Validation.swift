@@ -22,6 +22,10 @@ public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendabl
 extension CurlOptions {
     /// Throws for the first option that is invalid or that the linked libcurl lacks. Creating a session with such options traps.
     public func validate() throws(CurlOptionsError) {
+        guard temporaryDirectory.isFileURL else {
+            let problem = "\(temporaryDirectory.absoluteString) isn't the URL of a folder."
+            throw CurlOptionsError("temporaryDirectory", problem)
+        }
         try names.validate()
         try validateConnections()
         try tls.validate(as: "tls")

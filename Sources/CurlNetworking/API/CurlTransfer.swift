@@ -41,9 +41,7 @@ public struct CurlTransfer: ~Copyable {
     public mutating func set(_ option: CurlOption, _ value: Data) throws(CurlTransferError) {
         let named = try find(option, .blob)
         try perform(option) { easy throws(TransferFailure) in
-            try value.withUnsafeBytes { bytes in
-                Result { () throws(TransferFailure) in try easy.set(named, blob: bytes) }
-            }.get()
+            try value.withBytes { bytes throws(TransferFailure) in try easy.set(named, blob: bytes) }
         }
     }
 

@@ -7,8 +7,7 @@ extension URLSession {
         introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
     }
 
-    /// An upload of a file as it was, with cookies of its own. It goes on where it can: then with this request, since that of resume data has no
-    /// credentials.
+    /// An upload of a file as it was, with cookies of its own. Resumed if possible, with this request: the one in resume data has no credentials.
     func makeUploadTask(
         _ request: URLRequest,
         of file: UploadedFile,

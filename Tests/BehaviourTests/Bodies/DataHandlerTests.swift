@@ -95,4 +95,34 @@ struct DataHandlerTests {
         try await delegate.invalidation()
         #expect(delegate.entries.map(\.event) == [.created, .becameInvalid])
     }
+
+    @Test("A task that the program keeps lets its handler go, and what that has captured", arguments: [false, true])
+    func release(isDownload: Bool) async throws {
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let released = Gate()
+        let task = task(in: rig, capturing: ReleaseProbe(released), isDownload: isDownload)
+        task.resume()
+        try await released.wait()
+        #expect(task.state == .completed)
+    }
+
+    private func task(in rig: Rig, capturing probe: ReleaseProbe, isDownload: Bool) -> URLSessionTask {
+        guard isDownload else {
+            return rig.session.dataTask(with: rig.url("/")) { _, _, _ in withExtendedLifetime(probe) {} }
+        }
+        return rig.session.downloadTask(with: rig.url("/")) { _, _, _ in withExtendedLifetime(probe) {} }
+    }
+}
+
+private final class ReleaseProbe: Sendable {
+    private let released: Gate
+
+    init(_ released: Gate) {
+        self.released = released
+    }
+
+    deinit {
+        released.open()
+    }
 }

@@ -126,6 +126,32 @@ struct MetricsTests {
         #expect(ends == ends.sorted())
     }
 
+    @Test("The response to a body starts after the body was sent, and not at all if none comes")
+    func responseToBody() async throws {
+        let arrived = Watched(Date.distantFuture)
+        let rig = try Rig { request in
+            arrived.update { $0 = Date() }
+            return request.path == "/lost" ? .fault(.beforeAnyByte) : .text("\(request.bodyLength)")
+        }
+        defer { rig.stop() }
+        let body = Data(count: 3_000_000)
+        func transaction(_ path: String) async throws -> URLSessionTaskTransactionMetrics {
+            let metrics = try await Self.metrics(
+                of: URLRequest(rig.url(path), method: "PUT", body: body),
+                in: rig.session
+            )
+            return try #require(metrics.transactionMetrics.last)
+        }
+        let answered = try await transaction("/")
+        let responseStart = try #require(answered.responseStartDate)
+        #expect(responseStart >= arrived.value)
+        #expect(try #require(answered.requestEndDate) <= responseStart)
+        #expect(try #require(answered.responseEndDate) >= responseStart)
+        let lost = try await transaction("/lost")
+        #expect(lost.countOfRequestBodyBytesSent == 3_000_000)
+        #expect(lost.responseStartDate == nil && lost.responseEndDate == nil)
+    }
+
     @Test("A refused connection has no answer, and no date behind the attempt")
     func refused() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:\(LoopbackServer.unusedPort())/"))

@@ -25,6 +25,23 @@ struct NamesTests {
         #expect(rig.server.requests[0].header("Host")?.lowercased() == "api.test:\(rig.server.port)")
     }
 
+    @Test(
+        "A host's options count for its name with a dot at the end, and the other way round",
+        arguments: ["api.test", "api.test."]
+    )
+    func dot(host: String) async throws {
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.curl.hosts[host].names.addresses = ["127.0.0.1"]
+        }
+        defer { rig.stop() }
+        for name in ["api.test", "api.test."] {
+            let result = await rig.session.load(try url("http://\(name):\(rig.server.port)/"))
+            #expect(result.text == "hello", "\(String(describing: result.error))")
+        }
+    }
+
     @Test("The next address is tried where nobody listens at the first")
     func severalAddresses() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

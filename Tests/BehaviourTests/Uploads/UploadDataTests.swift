@@ -20,6 +20,31 @@ struct UploadDataTests {
         #expect(request.header("Expect") == nil)
     }
 
+    @Test("It takes the place of the request's own data or stream, as a file does", arguments: [true, false])
+    func precedence(isStream: Bool) async throws {
+        let rig = try Rig { .text($0.headers(named: "Content-Length").joined()) }
+        defer { rig.stop() }
+        let folder = try TemporaryDirectory()
+        let file = folder.url.appendingPathComponent("body")
+        try Data("the file".utf8).write(to: file)
+        for _ in 0..<2 {
+            var request = URLRequest(rig.url("/"), method: "PUT")
+            if isStream {
+                request.httpBodyStream = InputStream(data: Data("the request's own".utf8))
+            } else {
+                request.httpBody = Data("the request's own".utf8)
+            }
+            _ = try await rig.session.upload(for: request, from: Data("the data".utf8))
+            _ = try await rig.session.upload(for: request, fromFile: file)
+        }
+        #expect(
+            rig.server.requests.map { String(decoding: $0.body, as: UTF8.self) } == [
+                "the data", "the file", "the data", "the file",
+            ]
+        )
+        #expect(rig.server.requests.allSatisfy { $0.header("Content-Length") == "8" })
+    }
+
     @Test("An empty body is sent with length 0", arguments: ["POST", "PUT", "PATCH"])
     func empty(method: String) async throws {
         let rig = try Rig { .echo($0) }

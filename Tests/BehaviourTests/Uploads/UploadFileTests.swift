@@ -80,7 +80,8 @@ struct UploadFileTests {
         let request = URLRequest(server.url("/"), method: "PUT")
         let error = await #expect(throws: URLError.self) { _ = try await session.upload(for: request, fromFile: file) }
         #expect(error?.code == expected)
-        #expect(error?.localizedDescription.isEmpty == false)
+        #expect(error?.localizedDescription.contains(file.isFileURL ? file.path : file.absoluteString) == true)
+        #expect(error?.failingURL == request.url)
         #expect(server.requestCount == 0)
     }
 

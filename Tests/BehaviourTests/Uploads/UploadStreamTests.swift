@@ -1,5 +1,6 @@
 import CurlNetworking
 import Foundation
+import Glibc
 import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
@@ -54,6 +55,22 @@ struct UploadStreamTests {
         #expect(rig.server.requests[0].body == Self.content)
     }
 
+    @Test("A stream that another task has used up fails the task")
+    func usedTwice() async throws {
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        for length in [nil, "2000000", "0"] {
+            let request = request(rig.url("/"), headers: length.map { ["Content-Length": $0] } ?? [:])
+            if length == "0" {
+                request.httpBodyStream?.open()
+                request.httpBodyStream?.close()
+            } else {
+                #expect(await rig.session.load(request).text == "2000000")
+            }
+            #expect(await rig.session.load(request).error?.code == .requestBodyStreamExhausted)
+        }
+    }
+
     @Test("The delegate's stream comes before the request's own")
     func delegateFirst() async throws {
         final class Source: NSObject, URLSessionDataDelegate {
@@ -77,6 +94,18 @@ struct UploadStreamTests {
         rig.session.uploadTask(withStreamedRequest: request(rig.url("/"))).resume()
         try await source.completed.wait { $0 }
         #expect(rig.server.requests.map(\.text) == ["the delegate's"])
+    }
+
+    @Test("A stream that fails is told with its own error")
+    func failing() async throws {
+        let rig = try Rig { _ in .status(200) }
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/"), method: "POST")
+        request.httpBodyStream = InputStream(fileAtPath: "/nowhere")
+        let error = await rig.session.load(request).error
+        #expect(error?.code == .requestBodyStreamExhausted)
+        #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == Int(ENOENT))
+        #expect(error?.localizedDescription.hasSuffix("No such file or directory") == true)
     }
 
     @Test("A stream that can't be sent again fails a redirect that wants it again, rather than sending something else")

@@ -3,12 +3,13 @@ import Glibc
 
 extension LoopbackServer {
     /// A system call that failed while a server was being set up.
-    package struct SocketError: Error, CustomStringConvertible {
+    package struct SocketError: LocalizedError, CustomStringConvertible {
         package let call: String
         /// The errno.
         package let code: Int32
 
         package var description: String { "\(call): \(String(cString: strerror(code)))" }
+        package var errorDescription: String? { description }
     }
 }
 

@@ -9,7 +9,7 @@ struct Command {
             if arguments.contains("--help") || arguments.contains("-h") { return print(Options.help) }
             exit(try await run(Options(arguments)) ? 0 : 1)
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            try? FileHandle.standardError.write(contentsOf: Data("\(error)\n".utf8))
             exit(2)
         }
     }

@@ -176,10 +176,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         let first = input.first
         if first.withUnsafeBytes({ decoder.mayTakeLong(before: $0) }) { return decodeElsewhere(decoder) }
         do throws(URLError) {
-            let step = first.withUnsafeBytes { bytes in
-                Result { () throws(URLError) in try decode(bytes, with: decoder) }
-            }
-            advance(by: try step.get())
+            advance(by: try first.withBytes { bytes throws(URLError) in try decode(bytes, with: decoder) })
         } catch {
             fail(error)
         }

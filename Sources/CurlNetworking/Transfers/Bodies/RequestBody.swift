@@ -98,22 +98,23 @@ final class FileBody: RequestBody {
 
     /// Opens the file. Blocks for as long as that takes. Errors are about `requestURL`, and name the file.
     init(_ url: URL, for requestURL: URL? = nil) throws(URLError) {
-        let details = [NSFilePathErrorKey: url.path]
         guard url.isFileURL else {
-            throw URLError(.fileDoesNotExist, requestURL, "an upload's file must be a file URL", nil, details)
+            throw URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file is no file URL: \(url).")
         }
-        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let details = [NSFilePathErrorKey: url.path]
+        let descriptor = uninterrupted { open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else {
             let error = SystemError.current
             let code: URLError.Code = error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist
-            throw URLError(code, requestURL, "\(error)", error, details)
+            throw URLError(code, requestURL, "The upload's file \(url.path) can't be read: \(error).", error, details)
         }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             let isDirectory = status.st_mode & S_IFMT == S_IFDIR
             Glibc.close(descriptor)
             let code: URLError.Code = isDirectory ? .fileIsDirectory : .fileDoesNotExist
-            throw URLError(code, requestURL, "not a regular file", nil, details)
+            let problem = isDirectory ? "is a directory" : "is not a regular file"
+            throw URLError(code, requestURL, "The upload's file \(url.path) \(problem).", nil, details)
         }
         self.url = url
         self.requestURL = requestURL
@@ -131,13 +132,13 @@ final class FileBody: RequestBody {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
         let wanted = Int(min(Int64(buffer.count), size - position))
         guard wanted > 0 else { return .bytes(0) }
-        let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
+        let count = uninterrupted { pread(descriptor, buffer.baseAddress, wanted, off_t(position)) }
         guard count > 0 else {
             let error = count < 0 ? SystemError.current : nil
             throw URLError(
                 .cannotOpenFile,
                 requestURL,
-                error?.description ?? "the file became shorter while it was sent",
+                "The upload's file \(url.path) \(error.map { "can't be read: \($0)" } ?? "became shorter while it was sent").",
                 error,
                 [NSFilePathErrorKey: url.path]
             )

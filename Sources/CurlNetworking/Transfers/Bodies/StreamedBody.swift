@@ -27,7 +27,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
 
     private enum End {
         case complete
-        case failed(String)
+        /// With nil if the stream doesn't say why.
+        case failed((any Error)?)
     }
 
     /// Bytes in order, in pieces that are released as they are taken: a single `Data` would keep all that was ever in it as long as it isn't empty.
@@ -75,7 +76,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
             switch stream.read(&byte, maxLength: 1) {
             case 0: found(nil)
             case 1...: found(tooLong(url))
-            default: found(failed(url, description(of: stream)))
+            default: found(failed(url, error(of: stream)))
             }
         }
     }
@@ -84,12 +85,15 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         URLError(.dataLengthExceedsMaximum, url, "The body's stream has more bytes than its Content-Length says.")
     }
 
-    private static func failed(_ url: URL?, _ description: String) -> URLError {
-        URLError(.requestBodyStreamExhausted, url, "The body's stream failed: \(description)")
+    private static func failed(_ url: URL?, _ reason: (any Error)?) -> URLError {
+        guard let reason else { return URLError(.requestBodyStreamExhausted, url, "The body's stream failed.") }
+        let text = "The body's stream failed: \(reason.localizedDescription)"
+        return URLError(.requestBodyStreamExhausted, url, text, nil, [NSUnderlyingErrorKey: reason])
     }
 
-    private static func description(of stream: InputStream) -> String {
-        stream.streamError.map { "\($0)" } ?? "unknown error"
+    /// Foundation's getter of the error traps unless there is one, as with a stream that another task has used and closed.
+    private static func error(of stream: InputStream) -> (any Error)? {
+        stream.streamStatus == .error ? stream.streamError : nil
     }
 
     /// How much is read ahead, in bytes.
@@ -126,20 +130,20 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         }
         switch found {
         case .bytes(let count):
-            readOn()
+            startReading()
             return .bytes(count)
         case .tooMany:
             throw Self.tooLong(url)
         case .nothing:
-            readOn()
+            startReading()
             return .notYet
         case .end(.complete):
             if let length, state.withLock({ $0.delivered }) < length {
                 throw URLError(.requestBodyStreamExhausted, url, "The body's stream ended before its Content-Length.")
             }
             return .bytes(0)
-        case .end(.failed(let description)):
-            throw Self.failed(url, description)
+        case .end(.failed(let reason)):
+            throw Self.failed(url, reason)
         }
     }
 
@@ -159,8 +163,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
 
     // MARK: - The reader's side
 
-    /// Makes a thread read until enough is buffered. Any thread.
-    private func readOn() {
+    /// Makes a thread read until enough is buffered, unless one does. Any thread.
+    private func startReading() {
         let starts = state.withLock { state in
             guard !state.isReading, state.end == nil, !state.isClosed, state.buffer.count < Self.highMark else {
                 return false
@@ -184,7 +188,7 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
                     state.read += Int64(count)
                     state.buffer.append(buffer, count: count)
                 } else {
-                    state.end = count == 0 ? .complete : .failed(Self.description(of: stream))
+                    state.end = count == 0 ? .complete : .failed(Self.error(of: stream))
                 }
                 isClosed = state.isClosed
                 wantsMore = count > 0 && !isClosed && state.buffer.count < Self.highMark

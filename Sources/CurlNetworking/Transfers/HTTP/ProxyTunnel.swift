@@ -8,6 +8,8 @@ struct ProxyTunnel {
     private(set) var head: ResponseHead?
     /// The latest of them that was a challenge.
     private(set) var challenge: ResponseHead?
+    /// The latest informational one.
+    private var interim: ResponseHead?
 
     /// False if this isn't a head.
     mutating func consume(lines: UnsafeRawBufferPointer) -> Bool {
@@ -19,13 +21,14 @@ struct ProxyTunnel {
             if head.status == 407 { challenge = head }
             parser = HeadParser()
         }
+        if let last = parser.informational.last { interim = last }
         parser.informational = []
         return true
     }
 
-    /// The proxy's final response, if it refused.
+    /// The proxy's final response, if it refused. libcurl takes an informational one for that, and asks no further.
     var refusal: ResponseHead? {
-        head.flatMap { (200..<300).contains($0.status) ? nil : $0 }
+        (head ?? interim).flatMap { (200..<300).contains($0.status) ? nil : $0 }
     }
 }
 
@@ -35,7 +38,9 @@ extension URLError {
         self.init(
             head.status == 407 ? .userAuthenticationRequired : .cannotConnectToHost,
             url,
-            "The proxy refuses to connect to the host: it answered with the status \(head.status).",
+            head.status < 200
+                ? "The proxy sent an interim response with the status \(head.status), and libcurl waits for no other."
+                : "The proxy refuses to connect to the host: it answered with the status \(head.status).",
             nil,
             [
                 CurlErrorKey.code: Int(failure.code.rawValue),

@@ -138,7 +138,7 @@ extension TransferOptions {
         headers += fields.map { "\($0.name): \($0.value)" }
     }
 
-    /// Lines that many requests share stay shared if there is none of the field.
+    /// Leaves the lines alone if none is of this field, so that many requests can go on sharing them.
     mutating func removeHeader(_ name: String) {
         guard headers.contains(where: { $0.isLine(ofField: name) }) else { return }
         headers.removeAll { $0.isLine(ofField: name) }
