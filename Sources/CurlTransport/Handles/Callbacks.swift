@@ -26,7 +26,7 @@ enum Callbacks {
         let easy = easy(context)
         switch easy.needsBody(into: buffer) {
         case .bytes(let count):
-            if count == 0 { easy.http2Input.bodyHasEnded = true }
+            if count == 0 { easy.http2Input.bodyEnded() }
             return count
         case .pause: return Int(CURL_READFUNC_PAUSE)
         case .abort: return Int(CURL_READFUNC_ABORT)

@@ -66,7 +66,7 @@ struct HTTP2StalledInput {
         }
     }
 
-    /// The uploads that libcurl is to read for now.
+    /// The uploads that libcurl is to read for at this point.
     mutating func takeUploads() -> [EasyHandle] {
         transfers.values.filter { easy in
             guard !easy.http2Input.wasReadFor, Self.hasSentBody(easy), !easy.isPaused else { return false }
@@ -89,8 +89,15 @@ struct HTTP2InputState {
     /// libcurl has been made to read for the upload since it could last have sent the body's end.
     var wasReadFor = false
     /// The handler has said that nothing follows.
-    var bodyHasEnded = false
+    private(set) var bodyHasEnded = false
     private var bytesReceived: Int64 = 0
+
+    /// The handler has said that nothing follows. libcurl asks again in each run in which it tries to send what of the body is still waiting,
+    /// so this may be the one in which the end goes out.
+    mutating func bodyEnded() {
+        wasReadFor = false
+        bodyHasEnded = true
+    }
 
     /// The body is sent again from an earlier point.
     mutating func rewound() {

@@ -59,8 +59,8 @@ struct HTTP2UploadTests {
         #expect(server.state.value.connections == 1)
     }
 
-    @Test("Data that is answered completely while it is being sent ends when it has been sent")
-    func answeredAtOnce() async throws {
+    @Test("One that is answered while it is being sent ends when it has been sent", arguments: [false, true])
+    func answeredAtOnce(streams: Bool) async throws {
         let server = try Server(window: 1 << 20) { _ in Server.text("thanks") }
         defer { server.stop() }
         let session = try NginxHTTP2.shared().session()
@@ -69,7 +69,7 @@ struct HTTP2UploadTests {
         for _ in 1...10 {
             await withTaskGroup(of: HandlerResult.self) { group in
                 for _ in 1...10 {
-                    group.addTask { await session.load(Self.request(server.url())) }
+                    group.addTask { await session.load(Self.request(server.url(), streams: streams)) }
                 }
                 for await result in group {
                     #expect(result.text == "thanks", "\(result.error?.userInfo as Any)")
