@@ -22,7 +22,8 @@ extension ConnectionPool {
         choice: ConnectionChoice
     ) throws(URLError) {
         guard let plan = admission.plan(for: ticket) else { return }
-        try checkSize(of: options)
+        let headSize = options.headSize
+        if headSize > Self.largestHead { throw Self.sizeError(options) }
         if plan.quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
             let description = "A field of the request is too large for libcurl."
             throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
@@ -51,7 +52,7 @@ extension ConnectionPool {
                 options.versionOverride = .joinsPriorKnowledge
             }
         }
-        guard multiplexes || plan.mayMultiplex, options.headSize > Self.largestHTTP2Head else { return }
+        guard multiplexes || plan.mayMultiplex, headSize > Self.largestHTTP2Head else { return }
         guard !plan.hasPriorKnowledge else {
             let description = "The request's head is too large for HTTP/2."
             throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
@@ -67,15 +68,13 @@ extension ConnectionPool {
         options.connections = plan.channels
     }
 
-    /// libcurl would report a lack of memory.
-    private func checkSize(of options: TransferOptions) throws(URLError) {
-        guard options.headSize > Self.largestHead else { return }
+    private static func sizeError(_ options: TransferOptions) -> URLError {
         let url = URL(string: options.url)
-        guard options.url.utf8.count <= Self.largestHead else { throw URLError(.badURL, url, "The URL is too long.") }
-        throw URLError(.dataLengthExceedsMaximum, url, "The request's head is too large for libcurl.")
+        guard options.url.utf8.count <= largestHead else { return URLError(.badURL, url, "The URL is too long.") }
+        return URLError(.dataLengthExceedsMaximum, url, "The request's head is too large for libcurl.")
     }
 
-    /// libcurl's buffer for a request takes 1 MiB, with the lines that libcurl adds.
+    /// libcurl's buffer for a request takes 1 MiB, with the lines that libcurl adds; of more, it would report a lack of memory.
     private static let largestHead = 1000 * 1024
     private static let largestField = 300 * 1024
 
