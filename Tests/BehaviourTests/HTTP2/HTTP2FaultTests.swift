@@ -171,7 +171,7 @@ struct HTTP2FaultTests {
         async let results = Self.load(server, 10, in: session)
         try await server.state.wait { $0.requests.count == 6 }
         // The last ones may not have begun yet.
-        while await session.connections.map(\.waiting) != [4] { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually { await session.connections.map(\.waiting) == [4] }
         gate.open()
         #expect(await results.map(\.text) == Array(repeating: "hello", count: 10))
         let first = Dictionary(grouping: server.state.value.requests.prefix(6), by: \.connection)
