@@ -201,8 +201,7 @@ extension CapturedConnection.State {
         from descriptor: Int32
     ) -> CapturedConnection.Result? {
         let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
-        if count > 0 { return .count(count) }
-        return count == 0 ? .end : failureUnlessBlocked()
+        return count == 0 ? .end : result(of: count > 0 ? .success(count) : .failure(.current))
     }
 
     /// nil if nothing could be written yet. Over TLS, once `written` says how many bytes, they are encrypted: then `flush` sends them.
@@ -213,9 +212,10 @@ extension CapturedConnection.State {
     ) -> CapturedConnection.Result? {
         guard !isWriteClosed else { return .failed(StreamFailure.writeClosed.error(about: nil)) }
         guard let tls else {
-            let result = Self.send(bytes, to: descriptor)
-            if case .failed(let error) = result, error.isReset { reset = error }
-            return result
+            let sent = Self.send(bytes, to: descriptor)
+            // Sent before it had ended the connection: after that, this would be EPIPE.
+            if case .failure(let error) = sent, error.code == ECONNRESET { reset = Self.lost(by: error) }
+            return Self.result(of: sent)
         }
         guard let flushed = flush(to: descriptor) else { return nil }
         if case .failed = flushed { return flushed }
@@ -250,7 +250,7 @@ extension CapturedConnection.State {
     /// Sends what is encrypted already; nil if some is left.
     fileprivate mutating func flush(to descriptor: Int32) -> CapturedConnection.Result? {
         while !unsent.isEmpty {
-            switch unsent.withUnsafeBytes({ Self.send($0, to: descriptor) }) {
+            switch Self.result(of: unsent.withUnsafeBytes { Self.send($0, to: descriptor) }) {
             case .count(let count): unsent.removeFirst(count)
             case let other: return other
             }
@@ -258,21 +258,24 @@ extension CapturedConnection.State {
         return .count(0)
     }
 
-    private static func send(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> CapturedConnection.Result? {
+    private static func send(
+        _ bytes: UnsafeRawBufferPointer,
+        to descriptor: Int32
+    ) -> Swift.Result<Int, SystemError> {
         let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-        return count >= 0 ? .count(count) : failureUnlessBlocked()
+        return count >= 0 ? .success(count) : .failure(.current)
     }
 
-    private static func failureUnlessBlocked() -> CapturedConnection.Result? {
-        let error = SystemError.current
-        guard error.code != EAGAIN, error.code != EINTR else { return nil }
-        return .failed(URLError(.networkConnectionLost, nil, "The connection is lost: \(error).", error))
+    /// nil if the socket isn't ready.
+    private static func result(of call: Swift.Result<Int, SystemError>) -> CapturedConnection.Result? {
+        switch call {
+        case .success(let count): .count(count)
+        case .failure(let error) where error.code == EAGAIN || error.code == EINTR: nil
+        case .failure(let error): .failed(lost(by: error))
+        }
     }
-}
 
-extension URLError {
-    /// Whether the other side reset the connection before it had ended it: after its end, the system's error would be EPIPE.
-    fileprivate var isReset: Bool {
-        (errorUserInfo[NSUnderlyingErrorKey] as? NSError)?.code == Int(ECONNRESET)
+    private static func lost(by error: SystemError) -> URLError {
+        URLError(.networkConnectionLost, nil, "The connection is lost: \(error).", error)
     }
 }
