@@ -2,27 +2,6 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A file that is read from its beginning, open as long as this is there. Blocks for as long as the file system does.
-final class FileReader: Sendable {
-    private let descriptor: Int32
-
-    init(_ path: String) throws(SystemError) {
-        descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
-        guard descriptor >= 0 else { throw .current }
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    /// The next `count` bytes, or what is left of the file; none at its end.
-    func read(_ count: Int) throws(SystemError) -> Data {
-        var data = Data(count: count)
-        let filled = try data.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }.get()
-        return data.prefix(filled)
-    }
-}
-
 /// Reads and writes whole pieces of files, with as many of the system's calls as that takes. Blocks for as long as the file system does.
 enum DescriptorBytes {
     /// Fills `buffer` from where the file stands. Returns how much of it, in bytes: less than all where the file ended before.
@@ -36,6 +15,13 @@ enum DescriptorBytes {
             filled += count
         }
         return .success(filled)
+    }
+
+    /// The next `count` bytes, or what is left of the file; none at its end.
+    static func read(_ descriptor: Int32, count: Int) throws(SystemError) -> Data {
+        var data = Data(count: count)
+        let filled = try data.withUnsafeMutableBytes { read(descriptor, into: $0) }.get()
+        return data.prefix(filled)
     }
 
     /// Writes all of `bytes`. `written` grows by what went out, in bytes, also in case of a failure.

@@ -199,11 +199,9 @@ struct SessionFolder {
             setAside(name, "not a private file of this user")
             return nil
         }
-        var data = Data(count: Int(status.st_size))
-        switch data.withUnsafeMutableBytes({ DescriptorBytes.read(descriptor, into: $0) }) {
-        case .success(let count):
-            return data.prefix(count)
-        case .failure(let error):
+        do throws(SystemError) {
+            return try DescriptorBytes.read(descriptor, count: Int(status.st_size))
+        } catch {
             setAside(name, "it can't be read: \(error)")
             return nil
         }

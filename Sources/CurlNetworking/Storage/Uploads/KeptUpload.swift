@@ -32,10 +32,8 @@ struct KeptUpload: Codable, Equatable, Sendable {
     init?(_ file: PartialFile, in directory: URL) {
         guard Self.isPlausible(file), let descriptor = file.open(in: directory, as: .upload) else { return nil }
         defer { close(descriptor) }
-        var description = Data(count: Int(file.length))
-        let filled = description.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }
-        guard case .success(description.count) = filled,
-            let decoded: Self = UntrustedPropertyList.decode(description, Self.limits)
+        guard let description = try? DescriptorBytes.read(descriptor, count: Int(file.length)),
+            description.count == file.length, let decoded: Self = UntrustedPropertyList.decode(description, Self.limits)
         else { return nil }
         self = decoded
     }
