@@ -26,6 +26,9 @@ final class DownloadFolder: Sendable {
         close(lock)
     }
 
+    /// What cancels the folder's downloads in the background, as typed into a shell.
+    var stopCommand: String { "halftunes stop -o \(url.path.shellWord)" }
+
     /// Creates the directory and its missing parents.
     private static func makeDirectory(_ path: String) throws {
         if mkdir(path, 0o777) == 0 || errno == EEXIST { return }

@@ -127,8 +127,9 @@ struct DownloadRun {
         let running = latest.values.count(where: \.isBusy)
         if running > 0 {
             let subject = running == 1 ? "1 download continues" : "\(running) downloads continue"
-            let stop = "halftunes stop -o \(folder.url.path.shellWord)"
-            lines.append("\(subject) in the background. The same command shows the progress. To cancel: \(stop)")
+            lines.append(
+                "\(subject) in the background. The same command shows the progress. To cancel: \(folder.stopCommand)"
+            )
         }
         let resumable = latest.values.count { $0.resumeData != nil }
         if resumable > 0 {

@@ -187,9 +187,8 @@ struct InteractiveCommand {
         if running > 0 {
             let subject = running == 1 ? "1 download continues" : "\(running) downloads continue"
             Console.print("\(subject) in the background.")
-            let command = "halftunes stop -o \(folder.url.path.shellWord)"
             Console.print("Start halftunes for \(folder.url.path) again to see progress.".printable)
-            Console.print("To cancel: \(command)".printable)
+            Console.print("To cancel: \(folder.stopCommand)".printable)
         }
         let count = folder.pauseFiles.count
         guard count > 0 else { return }
