@@ -25,6 +25,7 @@ struct TestHelper {
         case "held": await HeldCommand.run(arguments)
         case "faults": try await FaultCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
+        case "exhaust": await ExhaustCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
         case "libcurl": try LibcurlCommand.run()
         default: Parent.say("unknown command \(command)")

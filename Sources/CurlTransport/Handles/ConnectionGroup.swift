@@ -17,6 +17,8 @@ package final class ConnectionGroup: @unchecked Sendable {
     private var hasMultiplexed = false
     /// How many transfers ran on a reused connection.
     package private(set) var reuseCount = 0
+    /// Why the last socket couldn't be opened, if that was for lack of descriptors or memory.
+    private(set) var lack: SystemError?
 
     package init(on loop: EventLoop) {
         self.loop = loop
@@ -37,10 +39,14 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// Within libcurl. -1 if the system is out of sockets.
     func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
         let socket = loop.openSocket(family: family, type: type, protocolNumber: protocolNumber)
+        let error = SystemError.current
+        lack = socket < 0 && Self.lacks.contains(error.code) ? error : nil
         // Released in closeSocket(_:).
         if socket >= 0, sockets.insert(socket).inserted { _ = Unmanaged.passRetained(self) }
         return socket
     }
+
+    private static let lacks = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {

@@ -36,9 +36,7 @@ extension EasyHandle {
         var failure = TransferFailure(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
-            // For any other failure libcurl's would be an earlier transfer's.
-            systemErrno: code == CURLE_COULDNT_CONNECT
-                ? Int32(truncatingIfNeeded: longInfo(CURLINFO_OS_ERRNO)) : result.systemErrno,
+            systemErrno: result.systemErrno,
             // Some versions of libcurl count the handshake as a part of connecting.
             phase: phase == .connecting && CurlCode(code).isOfTLS ? .securing : phase
         )

@@ -383,7 +383,7 @@ package final class Multi {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
-            let result = TransferResult(code: clibcurl_message_result(message))
+            let result = TransferResult(clibcurl_message_result(message), of: easy)
             // Now, not when the end is reported, which can be later: by then the number may be another socket's.
             if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code) {
                 loop.becameIdle(idle.socket, idle.traffic)

@@ -4,7 +4,7 @@ import Glibc
 /// How a transfer ended, according to libcurl, or to the multi if libcurl can't continue it.
 struct TransferResult {
     let code: CURLcode
-    /// The system's errno if it isn't libcurl that reports it; 0 if there is none.
+    /// 0 if there is none.
     let systemErrno: Int32
     /// nil for libcurl's own.
     let text: String?
@@ -13,6 +13,21 @@ struct TransferResult {
         self.code = code
         self.systemErrno = systemErrno
         self.text = text
+    }
+
+    /// libcurl's for `easy`, which is over.
+    init(_ code: CURLcode, of easy: EasyHandle) {
+        guard code == CURLE_COULDNT_CONNECT else {
+            // libcurl's errno would be an earlier transfer's.
+            self.init(code: code)
+            return
+        }
+        if let lack = easy.connections?.lack {
+            // libcurl would blame the server.
+            self.init(code: code, systemErrno: lack.code, text: "No socket could be opened: \(lack).")
+        } else {
+            self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.longInfo(CURLINFO_OS_ERRNO)))
+        }
     }
 
     /// Unlike libcurl's own result of that name, it doesn't depend on what the server has sent.

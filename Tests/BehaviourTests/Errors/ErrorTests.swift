@@ -33,6 +33,17 @@ struct ErrorTests {
         #expect(underlying?.code == Int(ECONNREFUSED))
     }
 
+    @Test("A lack of descriptors is named as what it is, and the same session goes on when it is over")
+    func lackOfDescriptors() async throws {
+        let servers = [try LoopbackServer { _ in .text("hello") }, try LoopbackServer { _ in .text("hello") }]
+        defer { for server in servers { server.stop() } }
+        let urls = servers.map { $0.url("/").absoluteString }
+        let helper = try ChildProcess([TestHelper.path(), "exhaust"] + urls)
+        let lines = await helper.remainingLines()
+        let code = URLError.Code.cannotConnectToHost.rawValue
+        #expect(lines == ["\(code) \(EMFILE) No socket could be opened: Too many open files.", "200 5"])
+    }
+
     @Test("A host that doesn't exist: cannotFindHost, while resolving")
     func unresolvable() async throws {
         let error = try await failure(try #require(URL(string: "http://nonexistent.invalid/")))

@@ -90,12 +90,15 @@ final class DownloadFile {
 
     /// Closes the complete file, which stays in place. Throws if someone else has removed it meanwhile.
     func finish() throws(URLError) -> DownloadedFile {
-        let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
-        guard kept >= 0, isInPlace else {
-            let error = kept < 0 ? SystemError.current : nil
-            if kept >= 0 { Glibc.close(kept) }
+        guard isInPlace else {
             remove()
-            throw URLError(.cannotOpenFile, url, "The download's file has disappeared from its directory.", error)
+            throw URLError(.cannotOpenFile, url, "The download's file has disappeared from its directory.")
+        }
+        let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard kept >= 0 else {
+            let error = SystemError.current
+            remove()
+            throw URLError(.cannotOpenFile, url, "The download's file can't be kept open: \(error).", error)
         }
         let file = DownloadedFile(url: url, descriptor: kept)
         guard close() == 0 else {
