@@ -275,6 +275,7 @@ package final class Multi {
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
         if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
         act(on: event.socket, action)
+        if action == CURL_CSELECT_OUT { loop.noteWritable(event.socket, isFutile: unsettled.isEmpty) }
         // Otherwise the next socket's event would make libcurl continue this one's transfer, too.
         settleHandlers()
     }

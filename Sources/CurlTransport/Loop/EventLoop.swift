@@ -48,6 +48,7 @@ package final class EventLoop: @unchecked Sendable {
     private var timer: TimerDescriptor
     private var owners = DescriptorOwners()
     private var pacing = LoopPacing()
+    private lazy var endOfRests = Deadline { [unowned self] in sockets.endRests() }
     /// The sockets of transfers that name no group.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies decoded on this loop.
@@ -188,6 +189,15 @@ package final class EventLoop: @unchecked Sendable {
         if socket >= 0 { sockets.opened(socket) }
         return socket
     }
+
+    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. If it does nothing about that again and again, the
+    /// socket rests for some milliseconds: otherwise the loop would never sleep.
+    func noteWritable(_ socket: Int32, isFutile: Bool) {
+        guard sockets.noteWritable(socket, isFutile: isFutile), !endOfRests.isScheduled else { return }
+        schedule(endOfRests, at: now + Self.rest)
+    }
+
+    private static let rest = Duration.milliseconds(10)
 
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {

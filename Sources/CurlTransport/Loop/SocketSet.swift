@@ -46,6 +46,8 @@ struct SocketSet: ~Copyable {
     private var records: [Record] = []
     /// Our idle sockets, by local port; 0 if they aren't IP.
     private var socketsByPort: [Int: [Int32]] = [:]
+    /// Those whose writes may rest.
+    private var resting: [Int32] = []
 
     private struct Record {
         enum Use {
@@ -67,6 +69,9 @@ struct SocketSet: ~Copyable {
         var owner: UInt32?
         /// Its key in `socketsByPort`.
         var localPort: Int?
+        var writes = WriteProgress()
+        /// What libcurl wants while the socket isn't watched for writing; nil if it is watched for all that.
+        var interestAfterRest: SocketInterest?
 
         var isWanted: Bool { if case .wanted = use { true } else { false } }
         /// It is ours, has been used, and isn't hung up.
@@ -115,6 +120,7 @@ struct SocketSet: ~Copyable {
         let isRegistered = record.isOurs && record.registered == interest
         let wasRegistered = !record.registered.isEmpty
         (record.registered, record.use, record.owner) = (interest, .wanted, owner)
+        record.interestAfterRest = nil
         records[Int(socket)] = record
         if !isRegistered { register(socket, interest, owner, wasRegistered: wasRegistered) }
         return isNew
@@ -123,6 +129,7 @@ struct SocketSet: ~Copyable {
     mutating func unwatch(_ socket: Int32) {
         guard makeRecord(for: socket), records[Int(socket)].isWanted else { return }
         records[Int(socket)].use = .none
+        records[Int(socket)].interestAfterRest = nil
         // Ours stay registered until they are wanted again, or something happens to them.
         if !records[Int(socket)].isOurs { remove(socket) }
     }
@@ -173,6 +180,39 @@ struct SocketSet: ~Copyable {
             records.append(contentsOf: repeatElement(Record(), count: Int(socket) + 64 - records.count))
         }
         return true
+    }
+
+    // MARK: - Sockets that are ready for nothing
+
+    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. `isFutile` if it did nothing about that.
+    /// True if the socket is no longer watched for writing, until something happens to it or `endRests` is called.
+    mutating func noteWritable(_ socket: Int32, isFutile: Bool) -> Bool {
+        guard makeRecord(for: socket) else { return false }
+        records[Int(socket)].writes.note(isFutile: isFutile)
+        let record = records[Int(socket)]
+        guard record.writes.mayRest, record.isOurs, record.isWanted, record.registered.contains(.write),
+            let owner = record.owner
+        else { return false }
+        let others = record.registered.subtracting(.write)
+        let rest = others.isEmpty ? .end : others
+        (records[Int(socket)].interestAfterRest, records[Int(socket)].registered) = (record.registered, rest)
+        register(socket, rest, owner, wasRegistered: true)
+        resting.append(socket)
+        return true
+    }
+
+    /// Watches all for writing again that libcurl still wants to write to.
+    mutating func endRests() {
+        for socket in resting { endRest(of: socket) }
+        resting.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func endRest(of socket: Int32) {
+        guard let interest = records[Int(socket)].interestAfterRest, let owner = records[Int(socket)].owner else {
+            return
+        }
+        (records[Int(socket)].interestAfterRest, records[Int(socket)].registered) = (nil, interest)
+        register(socket, interest, owner, wasRegistered: true)
     }
 
     // MARK: - Idle connections
@@ -246,6 +286,8 @@ struct SocketSet: ~Copyable {
         let hasEnded = event.events & (EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0
         switch records[Int(socket)].use {
         case .wanted:
+            // What has arrived may let libcurl write.
+            endRest(of: socket)
             return .ready(ReadySocket(owner: owner, socket: socket, readiness: event.events))
         case .idle(.nothing):
             return hangUp(socket).map { .hungUp(owner: $0) } ?? .stray

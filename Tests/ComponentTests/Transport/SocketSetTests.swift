@@ -20,6 +20,17 @@ struct SocketSetTests {
         func event(at index: Int) -> SocketSet.Event { set.event(at: index) }
         func hangUp(_ socket: Int32) { set.hangUp(socket) }
         func leave(_ socket: Int32) { set.leave(socket) }
+        func endRests() { set.endRests() }
+
+        func noteWritable(_ socket: Int32, isFutile: Bool) -> Bool {
+            set.noteWritable(socket, isFutile: isFutile)
+        }
+
+        /// How a socket is ready; nil if none is.
+        func readiness() -> UInt32? {
+            guard poll() > 0, case .ready(let ready) = event(at: 0) else { return nil }
+            return ready.readiness
+        }
 
         func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
             set.watch(socket, for: interest, owner: owner)
@@ -48,6 +59,55 @@ struct SocketSetTests {
         var byte: UInt8 = 0
         let count = recv(socket, &byte, 1, Int32(MSG_DONTWAIT))
         return count < 0 ? nil : count
+    }
+
+    @Test("A socket to which libcurl writes nothing, however often it may, rests a moment")
+    func futileWrites() {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        defer { close(theirs) }
+        for interest in [SocketInterest.write, [.read, .write]] {
+            #expect(!set.watch(ours, for: interest, owner: Self.owner))
+            #expect(!set.noteWritable(ours, isFutile: false))
+            for _ in 0..<WriteProgress.tolerated {
+                #expect(set.readiness() == SocketInterest.write.rawValue)
+                #expect(!set.noteWritable(ours, isFutile: true))
+            }
+            #expect(set.noteWritable(ours, isFutile: true))
+            #expect(set.readiness() == nil)
+            set.endRests()
+            #expect(set.readiness() == SocketInterest.write.rawValue)
+            #expect(set.noteWritable(ours, isFutile: true), "it hasn't written anything since")
+            #expect(set.readiness() == nil)
+        }
+        Self.send("!", on: theirs)
+        #expect(set.readiness() == SocketInterest.read.rawValue)
+        #expect(set.readiness() == SocketInterest.read.rawValue | SocketInterest.write.rawValue)
+        #expect(!set.noteWritable(ours, isFutile: false), "it has written something")
+        #expect(!set.noteWritable(ours, isFutile: true))
+        _ = set.close(ours)
+        set.endRests()
+    }
+
+    @Test("One that rests is watched as libcurl wants it next, and its end is noticed")
+    func endOfRest() {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        #expect(!set.watch(ours, for: .write, owner: Self.owner))
+        while !set.noteWritable(ours, isFutile: true) {}
+        #expect(set.readiness() == nil)
+        #expect(!set.watch(ours, for: [.read, .write], owner: Self.owner))
+        #expect(set.readiness() == SocketInterest.write.rawValue)
+        #expect(!set.watch(ours, for: .write, owner: Self.owner))
+        #expect(set.noteWritable(ours, isFutile: true))
+        close(theirs)
+        #expect(set.readiness().map { $0 & SocketInterest.end.rawValue } == SocketInterest.end.rawValue)
+        // What isn't wanted any more doesn't come back.
+        #expect(set.noteWritable(ours, isFutile: true))
+        set.unwatch(ours)
+        set.endRests()
+        #expect(set.readiness() == nil)
+        _ = set.close(ours)
     }
 
     @Test("What the kernel refuses to watch isn't taken for watched, and is tried again")
