@@ -113,13 +113,13 @@ extension URLSession {
         }
     }
 
-    /// Runs the task that `make` creates for the continuation.
-    private func load<Success>(
+    /// Runs the task that `make` creates for the continuation. The response is made here, and not on the event loop.
+    private func load<Body>(
         _ delegate: (any URLSessionTaskDelegate)?,
-        make: (UnsafeContinuation<Success, any Error>) -> URLSessionTask
-    ) async throws -> Success {
+        make: (UnsafeContinuation<(Body, TaskResponse), any Error>) -> URLSessionTask
+    ) async throws -> (Body, URLResponse) {
         let canceller = TaskCanceller()
-        return try await withTaskCancellationHandler {
+        let (body, response) = try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let task = make(continuation)
                 announce(task, delegate: delegate)
@@ -129,6 +129,7 @@ extension URLSession {
         } onCancel: {
             canceller.cancel()
         }
+        return (body, response.object)
     }
 }
 

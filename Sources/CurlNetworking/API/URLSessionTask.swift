@@ -82,7 +82,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     open var currentRequest: URLRequest? { engine?.snapshot.currentRequest }
 
     /// The response, once its head has arrived.
-    open var response: URLResponse? { engine?.snapshot.response }
+    open var response: URLResponse? { engine?.snapshot.response?.object }
 
     /// Why the task failed; nil until it has completed, and if it succeeded.
     open var error: (any Error)? { engine?.snapshot.error }

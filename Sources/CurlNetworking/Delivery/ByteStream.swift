@@ -12,10 +12,10 @@ final class ByteStream: Sendable {
 
     private struct State {
         var body = BodyBuffer()
-        var response: Result<URLResponse, URLError>?
+        var response: Result<TaskResponse, URLError>?
         /// How the body ended.
         var end: Result<Void, URLError>?
-        var responseWaiter: UnsafeContinuation<URLResponse, any Error>?
+        var responseWaiter: UnsafeContinuation<TaskResponse, any Error>?
         var reader: UnsafeContinuation<Data?, any Error>?
     }
 
@@ -26,7 +26,7 @@ final class ByteStream: Sendable {
 
     // MARK: - The loop's side
 
-    func respond(_ response: URLResponse) {
+    func respond(_ response: TaskResponse) {
         let waiter = state.withLock { state in
             state.response = .success(response)
             return state.responseWaiter.take()
@@ -77,13 +77,14 @@ final class ByteStream: Sendable {
     // MARK: - The reader's side
 
     func response() async throws -> URLResponse {
-        try await withUnsafeThrowingContinuation { continuation in
+        let response: TaskResponse = try await withUnsafeThrowingContinuation { continuation in
             let known = state.withLock { state in
                 if state.response == nil { state.responseWaiter = continuation }
                 return state.response
             }
             if let known { continuation.resume(with: known.mapError(\.shown)) }
         }
+        return response.object
     }
 
     /// The next piece; nil at the end. `consumed` is the size of the reader's previous piece. Cancelling the Swift task cancels the

@@ -9,8 +9,8 @@ enum Consumer: Sendable {
     case dataHandler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// A Swift task, resumed from the loop without another hop.
-    case data(UnsafeContinuation<(Data, URLResponse), any Error>)
-    case file(UnsafeContinuation<(URL, URLResponse), any Error>)
+    case data(UnsafeContinuation<(Data, TaskResponse), any Error>)
+    case file(UnsafeContinuation<(URL, TaskResponse), any Error>)
     /// A Swift task that reads bytes as they arrive.
     case bytes(ByteStream)
     /// The code that sends and receives a web socket's messages; the delegate is told of its beginning and end.
@@ -23,7 +23,7 @@ enum Consumer: Sendable {
 
 extension Consumer {
     /// Resumes the Swift task waiting for the result; does nothing for other kinds.
-    func resume(with result: Result<Outcome, URLError>, _ response: URLResponse?) {
+    func resume(with result: Result<Outcome, URLError>, _ response: TaskResponse?) {
         switch self {
         case .data(let continuation):
             continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError(\.shown))
@@ -91,12 +91,12 @@ enum Outcome: Sendable {
 }
 
 extension Outcome {
-    fileprivate func data(with response: URLResponse?) -> Result<(Data, URLResponse), URLError> {
+    fileprivate func data(with response: TaskResponse?) -> Result<(Data, TaskResponse), URLError> {
         guard case .data(let data) = self, let response else { return .failure(URLError(.unknown)) }
         return .success((data, response))
     }
 
-    fileprivate func file(with response: URLResponse?) -> Result<(URL, URLResponse), URLError> {
+    fileprivate func file(with response: TaskResponse?) -> Result<(URL, TaskResponse), URLError> {
         guard case .file(let file) = self, let response else { return .failure(URLError(.unknown)) }
         return Result { () throws(URLError) in (try file.handOver(), response) }
     }

@@ -23,7 +23,7 @@ struct HopMetrics: Sendable {
     var isProxyConnection = false
     var head: ResponseHead?
     /// nil if it has to be made from `head`.
-    var response: URLResponse?
+    var response: TaskResponse?
     /// When the latest part of the request's body was handed to libcurl.
     var bodySent: Date?
     /// In bytes.
@@ -35,6 +35,15 @@ struct HopMetrics: Sendable {
         self.request = request
         self.source = source
         self.start = start
+    }
+}
+
+/// Gathers the metrics of a hop that is under way. A class, so that transfers without one, which are most, stay small. Loop only.
+final class HopMeter {
+    var metrics: HopMetrics
+
+    init(_ metrics: HopMetrics) {
+        self.metrics = metrics
     }
 }
 
@@ -57,7 +66,7 @@ extension HopMetrics {
 
     /// The response as the task or its delegate got it, or would have got it.
     var madeResponse: URLResponse? {
-        if let response { return response }
+        if let response { return response.object }
         guard let head, let url = request.url else { return nil }
         return HTTPURLResponse(head, at: url)
     }

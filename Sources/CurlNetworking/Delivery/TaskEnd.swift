@@ -6,7 +6,7 @@ enum TaskEnd: Sendable {
     case downloaded(DownloadedFile)
     case metrics(TaskMetrics)
     /// The result, for the delegate, the handler or the waiting Swift task.
-    case result(Result<Outcome, URLError>, URLResponse?)
+    case result(Result<Outcome, URLError>, TaskResponse?)
     /// The result was delivered earlier.
     case over
 }

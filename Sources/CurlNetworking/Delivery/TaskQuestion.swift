@@ -4,7 +4,7 @@ import Foundation
 /// give it.
 enum TaskQuestion: Sendable {
     /// Nothing after it is delivered before it has been answered.
-    case disposition(of: URLResponse)
+    case disposition(of: TaskResponse)
     /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a response.
     case partDisposition(of: PartHead)
     /// The response redirects to the request.

@@ -17,7 +17,7 @@ extension ConnectionPool {
     ///
     /// Throws if the request's head is larger than libcurl can send, or than the HTTP version set for the origin can carry.
     func choose(
-        _ options: inout TransferOptions,
+        _ options: TransferOptions,
         for ticket: Admission.Ticket,
         choice: ConnectionChoice
     ) throws(URLError) {

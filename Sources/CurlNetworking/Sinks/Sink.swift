@@ -55,7 +55,7 @@ extension Sink {
 
 /// A response that is the task's own, and the body that follows.
 struct AcceptedResponse {
-    let response: URLResponse
+    let response: TaskResponse
     /// nil if the response didn't come from a server.
     let head: ResponseHead?
     let request: URLRequest?
@@ -70,7 +70,7 @@ struct AcceptedResponse {
 protocol SinkOwner: AnyObject {
     /// Asks the delegate about the response before it gets the body, which `sink` divides if the delegate allows it; nil for one that isn't
     /// divided.
-    func ask(about response: URLResponse, dividing sink: DelegateSink?)
+    func ask(about response: TaskResponse, dividing sink: DelegateSink?)
 
     /// Counts `bytes` of the body that aren't delivered piece by piece; a download's delegate `isTold` the total.
     func count(_ bytes: Int64, isTold: Bool)

@@ -176,7 +176,7 @@ struct Authentication {
 
     /// Makes `options` send each party what is known for it, and notes what that was.
     mutating func apply(
-        to options: inout TransferOptions,
+        to options: TransferOptions,
         of request: URLRequest,
         through route: ProxyRoute,
         _ spaces: inout ProtectionSpaces
@@ -186,28 +186,28 @@ struct Authentication {
         for party in [AuthenticationParty.server, .proxy] {
             guard let origin = party.origin(for: url, through: route) else { continue }
             if let use = uses[party], use.space.origin == origin {
-                sent[party] = show(use, isAhead: false, to: &options, &spaces)
+                sent[party] = show(use, isAhead: false, to: options, &spaces)
             } else if !options.hasOwnCredentials(for: party),
                 let space = spaces.space(for: url, at: origin, party: party), let known = spaces[space],
                 !refuses(known.credential, space)
             {
                 let use = Use(space: space, credential: known.credential, isShared: true)
-                sent[party] = show(use, isAhead: true, to: &options, &spaces)
+                sent[party] = show(use, isAhead: true, to: options, &spaces)
             }
         }
         hasSentURLCredential = sent[.server] == nil && options.credentials != nil
-        tunnelCredential = sent[.proxy] == nil && options.usesTunnel ? route.server?.credential : nil
+        tunnelCredential = sent[.proxy] == nil && options.proxy.usesTunnel ? route.server?.credential : nil
     }
 
     private mutating func show(
         _ use: Use,
         isAhead: Bool,
-        to options: inout TransferOptions,
+        to options: TransferOptions,
         _ spaces: inout ProtectionSpaces
     ) -> Sent? {
         let (user, password) = (use.credential.user, use.credential.password)
         let field = use.space.party.answerField
-        if use.space.party == .proxy, options.usesTunnel {
+        if use.space.party == .proxy, options.proxy.usesTunnel {
             options.authenticateTunnel(use)
             return Sent(use: use, isAhead: isAhead)
         }
@@ -230,7 +230,7 @@ struct Authentication {
             return Sent(use: use, isAhead: isAhead, nonce: digest.nonce)
         case .ntlm where use.space.party == .proxy:
             options.removeHeader(field)
-            options.proxyAuthentication = ProxyAuthentication(.ntlm, user: user, password: password)
+            options.proxy.authentication = ProxyAuthentication(.ntlm, user: user, password: password)
         case .negotiate, .ntlm:
             options.removeHeader(field)
             options.credentials = (user, password)
@@ -254,7 +254,7 @@ extension TransferOptions {
     fileprivate func hasOwnCredentials(for party: AuthenticationParty) -> Bool {
         if party == .server, credentials != nil { return true }
         let field = party.answerField
-        return (headers + tunnelHeaders).contains { $0.isLine(ofField: field) }
+        return (headers + proxy.tunnelHeaders).contains { $0.isLine(ofField: field) }
     }
 }
 

@@ -32,17 +32,16 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     }
 
     /// Adds the credentials known for the request's destination.
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         let mayShowSomething =
-            state != nil || plan.options?.credentials != nil || plan.options?.proxyAuthentication != nil
+            state != nil || plan.options?.credentials != nil || plan.options?.proxy.authentication != nil
             || host.session.existingAuthenticationCoordinator != nil
-        guard mayShowSomething, var options = plan.options else { return }
+        guard mayShowSomething, let options = plan.options else { return }
         var authentication = state ?? Authentication()
         let route = host.route
         host.session.authenticationCoordinator.withSpaces {
-            authentication.apply(to: &options, of: plan.request, through: route, &$0)
+            authentication.apply(to: options, of: plan.request, through: route, &$0)
         }
-        plan.options = options
         if state != nil || authentication.hasSentSomething { state = authentication }
     }
 

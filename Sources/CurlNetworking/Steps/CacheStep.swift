@@ -229,7 +229,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         if let demand, demand.mayStore { pending = Self.begin(plan.request, host) }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
     }
@@ -351,7 +351,7 @@ final class CacheStep: Step, @unchecked Sendable {
         else { return sink }
         pending = Self.begin(request, host)
         let entry = CacheWrite.Entry(
-            head: StoredResponse.head(of: response.response),
+            head: StoredResponse.head(of: response.response.object),
             request: request,
             limit: cache.sizeLimit,
             storagePolicy: response.storagePolicy
@@ -429,7 +429,7 @@ final class CacheStep: Step, @unchecked Sendable {
         var stored = StoredResponse(
             key: pending.key,
             url: ownURL,
-            form: StoredResponse.form(of: response),
+            form: response.status == nil ? StoredResponse.form(of: response.object) : .http,
             head: entry.head.stored,
             requested: pending.requested,
             received: entry.received,

@@ -58,7 +58,7 @@ final class CookieStep: Step, @unchecked Sendable {
         return .wait
     }
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         if let field { plan.options?.addCookies(field) }
     }
 
@@ -104,7 +104,7 @@ final class CookieStep: Step, @unchecked Sendable {
         guard let jar = jar(host.session.settings.storedCookies), head.fields.contains("Set-Cookie"),
             request.httpShouldHandleCookies, let url = request.url
         else { return .pass }
-        let fields = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: "Set-Cookie") }.map(\.value)
+        let fields = head.fields.values(of: "Set-Cookie")
         writes += 1
         host.owner.holdDelivery()
         jar.store(
@@ -139,7 +139,7 @@ final class CookieStep: Step, @unchecked Sendable {
 
 extension TransferOptions {
     /// Adds stored cookies after those of a `Cookie` field that the program has set; if both have the same name, the program's counts.
-    mutating func addCookies(_ stored: String) {
+    func addCookies(_ stored: String) {
         guard let index = headers.firstIndex(where: { $0.isLine(ofField: "Cookie") }) else {
             headers.append("Cookie: " + stored)
             return

@@ -40,7 +40,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     }
 
     /// Stops the handshake if a delegate wants to be asked, and applies earlier decisions.
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         guard let origin = plan.ticket?.origin, plan.options != nil, origin.isSecure, !origin.isUnixSocket,
             !host.session.settings.tls.trustsAnyCertificate(origin, host.session.settings.hosts),
             let decider = decider(host)

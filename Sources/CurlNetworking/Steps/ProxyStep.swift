@@ -5,7 +5,7 @@ import Foundation
 final class ProxyStep: Step {
     static let shared = ProxyStep()
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
         guard let ticket = plan.ticket else { return }
         switch host.pool.route(for: ticket) {
         case .direct: plan.options?.dropProxyAuthorization()
@@ -21,18 +21,18 @@ final class ProxyStep: Step {
 extension TransferOptions {
     /// Makes an HTTP proxy open a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which can't see what goes through the
     /// tunnel.
-    fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer) {
-        usesTunnel = true
-        tunnelHeaders = headers.filter(Self.isForProxy)
-        if let credential = server.credential, tunnelHeaders.isEmpty {
-            proxyAuthentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
+    fileprivate func tunnel(through server: CurlOptions.ProxyServer) {
+        proxy.usesTunnel = true
+        proxy.tunnelHeaders = headers.filter(Self.isForProxy)
+        if let credential = server.credential, proxy.tunnelHeaders.isEmpty {
+            proxy.authentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
         }
         dropProxyAuthorization()
-        tunnelHeaders += headers.filter { $0.isLine(ofField: "User-Agent") }
+        proxy.tunnelHeaders += headers.filter { $0.isLine(ofField: "User-Agent") }
     }
 
     /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would reach the server (RFC 9110 §11.7.2).
-    fileprivate mutating func dropProxyAuthorization() {
+    fileprivate func dropProxyAuthorization() {
         removeHeader("Proxy-Authorization")
     }
 
@@ -41,8 +41,8 @@ extension TransferOptions {
     }
 
     /// Makes libcurl send a credential with CONNECT.
-    mutating func authenticateTunnel(_ use: Authentication.Use) {
-        tunnelHeaders.removeAll(where: Self.isForProxy)
+    func authenticateTunnel(_ use: Authentication.Use) {
+        proxy.tunnelHeaders.removeAll(where: Self.isForProxy)
         let scheme: ProxyAuthentication.Scheme
         switch use.space.scheme {
         case .basic: scheme = .basic
@@ -51,6 +51,6 @@ extension TransferOptions {
         // A proxy's offer of it isn't accepted.
         case .negotiate: scheme = .any
         }
-        proxyAuthentication = ProxyAuthentication(scheme, user: use.credential.user, password: use.credential.password)
+        proxy.authentication = ProxyAuthentication(scheme, user: use.credential.user, password: use.credential.password)
     }
 }

@@ -6,7 +6,7 @@ final class ReplayStep: Step, @unchecked Sendable {
     /// That of the next request.
     private var connection = ConnectionChoice.any
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         plan.connection = connection
     }
 

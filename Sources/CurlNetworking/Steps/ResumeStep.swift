@@ -73,7 +73,7 @@ final class ResumeStep: Step, @unchecked Sendable {
 
     // MARK: - The server's answers
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         guard let resumption else { return }
         plan.options?.replaceHeaders(resumption.fields)
         plan.offset = resumption.offset

@@ -11,7 +11,7 @@ protocol Step: AnyObject, Sendable {
     func complete(_ host: any StepHost) -> CompletionVerdict
 
     /// The request is encoded. Throws if it must not be sent.
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError)
+    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError)
 
     /// The head of the response has arrived. Within libcurl.
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict
@@ -32,7 +32,7 @@ protocol Step: AnyObject, Sendable {
 extension Step {
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict { .pass }
     func complete(_ host: any StepHost) -> CompletionVerdict { .pass }
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {}
+    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {}
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict { .pass }
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink { sink }
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict { .pass }
@@ -161,7 +161,7 @@ protocol StepOwner: AnyObject, Sendable {
     /// Whether the delegate gets the task's result.
     var tellsDelegateOfResult: Bool { get }
     /// The response that is currently shown.
-    var shownResponse: URLResponse? { get }
+    var shownResponse: TaskResponse? { get }
     var earliestBeginDate: Date? { get }
     /// Whether the task is suspended, even if the loop has yet to notice.
     var isSuspended: Bool { get }

@@ -90,15 +90,15 @@ struct Steps {
         body: (any RequestBody)?,
         _ host: any StepHost
     ) throws(URLError) -> TransferPlan {
-        var plan = try TransferPlan(
+        let plan = try TransferPlan(
             request,
             host.ticket,
             body: body,
             settings: host.session.settings,
             keepsCredentials: host.mayCarrySessionCredentials(request)
         )
-        for step in all { try step.encode(&plan, host) }
-        return consume plan
+        for step in all { try step.encode(plan, host) }
+        return plan
     }
 
     /// The verdict of the first step, starting with number `first`, that doesn't pass, and its number; nil if all pass.

@@ -85,10 +85,10 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
         switch part(of: plan.request) {
         case .whole:
-            offer(&plan, host)
+            offer(plan, host)
         case .none:
             plan.options?.removeBodyFields(notOf: plan.request)
         case .rest:
@@ -108,7 +108,7 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    private func offer(_ plan: inout TransferPlan, _ host: any StepHost) {
+    private func offer(_ plan: TransferPlan, _ host: any StepHost) {
         creation = plan.request
         guard let offered, let options = plan.options, let body = plan.body, body.length != 0,
             Self.maySend(plan.request, options.headers)
@@ -197,7 +197,7 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
-        let status = (response.response as? HTTPURLResponse)?.statusCode ?? 200
+        let status = response.response.status ?? 200
         // The response to a HEAD, which only asks for the offset, isn't the upload's own.
         isAnswered =
             response.head?.isUploadComplete == true
@@ -222,7 +222,7 @@ final class UploadStep: Step, @unchecked Sendable {
 
 extension TransferOptions {
     /// Removes the fields that describe the body of the upload's own request, where the session adds them: this request has another body, or none.
-    fileprivate mutating func removeBodyFields(notOf request: URLRequest) {
+    fileprivate func removeBodyFields(notOf request: URLRequest) {
         let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
         headers.removeAll { line in
             let name = line.fieldName.lowercased()

@@ -8,7 +8,7 @@ final class UploadedFileStep: Step {
         self.file = file
     }
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) throws(URLError) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
         // The file is open by now.
         guard plan.body != nil else { return }
         let description = "The file to upload has been changed since the task was made."

@@ -21,7 +21,7 @@ final class WebSocketStep: Step {
         return .pass
     }
 
-    func encode(_ plan: inout TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
         plan.webSocket = exchange
     }
 }

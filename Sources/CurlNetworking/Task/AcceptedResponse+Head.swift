@@ -17,7 +17,13 @@ extension AcceptedResponse {
 
     /// A response without a server's head.
     init(_ response: URLResponse, to request: URLRequest?, expected: Int64, storagePolicy: URLCache.StoragePolicy) {
-        self.init(response: response, head: nil, request: request, expected: expected, storagePolicy: storagePolicy)
+        self.init(
+            response: TaskResponse(response),
+            head: nil,
+            request: request,
+            expected: expected,
+            storagePolicy: storagePolicy
+        )
     }
 }
 
@@ -29,13 +35,15 @@ extension ResponseHead {
     }
 
     /// The response as the task shows it: FTP has no status and no fields.
-    fileprivate func shownResponse(to request: URLRequest) throws(URLError) -> URLResponse {
-        guard version == FTPReplies.version, let url = request.url else { return try response(to: request) }
-        return URLResponse(
+    fileprivate func shownResponse(to request: URLRequest) throws(URLError) -> TaskResponse {
+        guard let url = request.url else { throw .senselessHead(nil) }
+        guard version == FTPReplies.version else { return TaskResponse(self, at: url) }
+        let response = URLResponse(
             url: url,
             mimeType: url.hasDirectoryPath ? "text/plain" : MIMEType.guess(forPath: url.path),
             expectedContentLength: Int(contentLength ?? NSURLSessionTransferSizeUnknown),
             textEncodingName: nil
         )
+        return TaskResponse(response)
     }
 }

@@ -4,18 +4,18 @@ import Foundation
 struct HopLog {
     private var hops: [HopMetrics] = []
     /// The current hop, if it doesn't measure itself.
-    private var current: HopMetrics?
+    private var current: HopMeter?
 
     /// A hop begins.
     mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isMeasured: Bool) {
         current = nil
         guard transfer.source != .network, let request, isMeasured else { return }
-        current = HopMetrics(request, source: transfer.source)
+        current = HopMeter(HopMetrics(request, source: transfer.source))
     }
 
     /// Sets the hop's response, whatever the task shows.
     mutating func note(_ response: URLResponse) {
-        current?.response = response
+        current?.metrics.response = TaskResponse(response)
     }
 
     /// The transfer of a hop that measures itself is over.
@@ -25,7 +25,7 @@ struct HopLog {
 
     /// A hop that doesn't measure itself is over; uses what the task shows.
     mutating func endHop(of handle: TaskHandle) {
-        guard var hop = current.take() else { return }
+        guard var hop = current.take()?.metrics else { return }
         let (response, received) = handle.shared.withLock { ($0.response, $0.counters.received) }
         hop.end = Date()
         (hop.response, hop.receivedBodySize) = (hop.response ?? response, received)
@@ -55,9 +55,9 @@ struct HopLog {
 
 extension TaskMetrics {
     /// Of several responses the last is the task's own, unless that was synthesised.
-    mutating func showLast(_ response: URLResponse?) {
-        guard let last = hops.indices.last, let response = response as? HTTPURLResponse,
-            response.statusCode == hops[last].head?.status
+    mutating func showLast(_ response: TaskResponse?) {
+        guard let last = hops.indices.last, let response, let status = response.status,
+            status == hops[last].head?.status
         else { return }
         hops[last].response = response
     }

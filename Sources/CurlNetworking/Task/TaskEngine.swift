@@ -63,7 +63,7 @@ protocol TaskEngine: AnyObject, Sendable {
 /// The values of a task's public properties.
 struct TaskSnapshot: Sendable {
     var currentRequest: URLRequest?
-    var response: URLResponse?
+    var response: TaskResponse?
     /// nil until the task has completed, and if it succeeded.
     var error: (any Error)?
     var counters = TaskCounters()

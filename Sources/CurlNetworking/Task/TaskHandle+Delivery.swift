@@ -61,7 +61,7 @@ extension TaskHandle {
 // MARK: - The body, on the loop
 
 extension TaskHandle: SinkOwner {
-    func ask(about response: URLResponse, dividing sink: DelegateSink?) {
+    func ask(about response: TaskResponse, dividing sink: DelegateSink?) {
         let schedules = shared.withLock { shared in
             shared.undecided = sink
             return shared.mailbox.post(.question(.disposition(of: response)))

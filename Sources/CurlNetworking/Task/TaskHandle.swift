@@ -66,9 +66,8 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         self.upload = upload
         self.isHidden = isHidden
         self.makeSteps = makeSteps
-        var state = TaskState(consumer: consumer, currentRequest: request)
-        state.counters.expectedToSend = self.body.expectedLength
-        shared = Mutex(state)
+        let counters = TaskCounters(expectedToSend: self.body.expectedLength)
+        shared = Mutex(TaskState(consumer: consumer, currentRequest: request, counters: counters))
         consumer.port?.owner = self
     }
 
@@ -139,7 +138,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     /// Whether some delegate, the task's own or the session's, could want to hear of the task, whoever gets its result.
     var isWatched: Bool { session.hasTaskDelegate || ownDelegates.task != nil }
 
-    var shownResponse: URLResponse? { shared.withLock { $0.response } }
+    var shownResponse: TaskResponse? { shared.withLock { $0.response } }
     var earliestBeginDate: Date? { settings.earliestBeginDate }
     var isSuspended: Bool { shared.withLock { $0.machine.isSuspended } }
     var isCancelled: Bool { shared.withLock { $0.machine.cancellation != nil } }

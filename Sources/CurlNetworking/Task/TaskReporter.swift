@@ -62,7 +62,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         case .event(let event):
             return deliver(event, messenger)
         case .question(.disposition(let response)):
-            return messenger.askDisposition(of: response) { engine.answer($0) }
+            return messenger.askDisposition(of: response.object) { engine.answer($0) }
         case .question(.partDisposition(let head)):
             defer { consumed(head.cost) }
             // A part can't become a file or a stream.
@@ -109,7 +109,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         else {
             return nil
         }
-        engine.withState { $0.response = part }
+        engine.withState { $0.response = TaskResponse(part) }
         return part
     }
 
@@ -146,7 +146,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
 
     private func deliver(
         _ result: Result<Outcome, URLError>,
-        _ response: URLResponse?,
+        _ response: TaskResponse?,
         _ messenger: DelegateMessenger
     ) {
         let consumer = engine.withState { $0.takeConsumer() }
@@ -157,16 +157,16 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
             messenger.tellCompletion(with: result.failure?.shown)
         case .dataHandler(let handler):
             if case .success(.data(let data)) = result {
-                handler(data, response, nil)
+                handler(data, response?.object, nil)
             } else {
-                handler(nil, response, result.failure?.shown)
+                handler(nil, response?.object, result.failure?.shown)
             }
         case .fileHandler(let handler):
             if case .success(.file(let file)) = result {
-                handler(file.url, response, nil)
+                handler(file.url, response?.object, nil)
                 file.removeIfStillThere()
             } else {
-                handler(nil, response, result.failure?.shown)
+                handler(nil, response?.object, result.failure?.shown)
             }
         case .data, .file, .bytes:
             engine.forget()

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The part of a task that any thread may see and change; guarded by its handle's lock.
-struct TaskState {
+/// The part of a task that any thread may see and change; guarded by its handle's lock. Too large to be copied.
+struct TaskState: ~Copyable {
     var machine = TaskStateMachine()
     /// The loop is about to ask for commands: however many wishes come before it does, it is called once.
     var isLoopComing = false
@@ -20,16 +20,17 @@ struct TaskState {
     var undecided: DelegateSink?
     var delegates = DelegateSet.none
     var currentRequest: URLRequest?
-    var response: URLResponse?
-    var counters = TaskCounters()
+    var response: TaskResponse?
+    var counters: TaskCounters
     var uploadResource: UploadResource?
     var progress: Progress?
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
     var settings = TaskSettings()
 
-    init(consumer: Consumer, currentRequest: URLRequest?) {
+    init(consumer: Consumer, currentRequest: URLRequest?, counters: TaskCounters = TaskCounters()) {
         self.consumer = consumer
         self.currentRequest = currentRequest
+        self.counters = counters
     }
 
     // MARK: - Wishes
@@ -178,7 +179,7 @@ struct TaskState {
 
     /// The task is over for the public. Returns its result: the cancellation alone, if the owner has cancelled before it could see the
     /// result.
-    mutating func complete() -> (Result<Outcome, URLError>, URLResponse?) {
+    mutating func complete() -> (Result<Outcome, URLError>, TaskResponse?) {
         let wasCancelled = machine.complete()
         let outcome = outcome ?? .delivered
         if wasCancelled, outcome.error == nil {

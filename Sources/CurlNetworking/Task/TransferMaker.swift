@@ -13,7 +13,7 @@ struct TransferMaker {
     func make(_ request: URLRequest) throws(URLError) -> any Transfer {
         guard let ticket = loader.ticket else {
             let settings = loader.session.settings
-            var plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
+            let plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
             return try plan.makeTransfer(participants(for: request), bufferSize: 0)
         }
         let (handle, steps) = (loader.handle, loader.steps)
@@ -27,7 +27,7 @@ struct TransferMaker {
         )
         steps.stream?.note(body)
         do throws(URLError) {
-            var plan = try steps.plan(request, body: body, loader)
+            let plan = try steps.plan(request, body: body, loader)
             handle.countRequest(with: body, part)
             let bufferSize = loader.sink.bufferSize ?? loader.pool.receiveBufferSize(for: ticket)
             return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize)

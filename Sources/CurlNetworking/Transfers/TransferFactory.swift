@@ -20,7 +20,7 @@ struct TransferFactory {
     /// - Parameters:
     ///   - options: The plan's; nil for FTP.
     ///   - bufferSize: In bytes: the most that libcurl reads at once.
-    func make(_ options: consuming TransferOptions?, bufferSize: Int) throws(URLError) -> any Transfer {
+    func make(_ options: TransferOptions?, bufferSize: Int) throws(URLError) -> any Transfer {
         guard let options else { return try makeFTPTransfer() }
         if let webSocket = plan.webSocket { return try makeWebSocketTransfer(options, webSocket) }
         if let port = participants.port { return try makeStreamTransfer(options, port) }
@@ -33,7 +33,7 @@ struct TransferFactory {
         guard participants.decidesOnResponse, request.asksForUpgrade, options.connectionAuthentication == nil else {
             return false
         }
-        return options.usesTunnel || route.server?.isSOCKS ?? true
+        return options.proxy.usesTunnel || route.server?.isSOCKS ?? true
     }
 
     /// The transfer's metrics as it begins; nil if they aren't wanted.
@@ -47,10 +47,10 @@ struct TransferFactory {
     // MARK: - libcurl's transfers
 
     private func makeHTTPTransfer(
-        _ options: consuming TransferOptions,
+        _ options: TransferOptions,
         _ bufferSize: Int
     ) throws(URLError) -> HTTPTransfer {
-        try pool.choose(&options, for: ticket, choice: plan.connection)
+        try pool.choose(options, for: ticket, choice: plan.connection)
         options.connectTimeout = settings.idleTimeout(for: request)
         options.receiveBufferSize = bufferSize
         let multi: Multi
@@ -67,7 +67,7 @@ struct TransferFactory {
             options: options,
             hooks: participants.hooks,
             multi: multi,
-            metrics: metrics
+            meter: metrics.map(HopMeter.init)
         )
         return HTTPTransfer(request, body: plan.body, order, loop: pool.loop, delegate: participants.delegate)
     }
@@ -149,8 +149,7 @@ struct TransferFactory {
         channel.connectTimeout = settings.idleTimeout(for: request)
         channel.isPlain = isDirectAndUnobserved
         pool.prepare(&channel, for: ticket)
-        (channel.usesTunnel, channel.tunnelHeaders) = (options.usesTunnel, options.tunnelHeaders)
-        channel.proxyAuthentication = options.proxyAuthentication
+        channel.proxy = options.proxy
         let order = StreamTransfer.Order(channel: try channelOrder(channel), site: site(isSecure: false))
         return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
     }
@@ -196,9 +195,7 @@ extension ChannelOptions {
     fileprivate init(_ options: TransferOptions) {
         self.init(url: options.url, .http1)
         inquiry = options.inquiry
-        usesTunnel = options.usesTunnel
-        tunnelHeaders = options.tunnelHeaders
-        proxyAuthentication = options.proxyAuthentication
+        proxy = options.proxy
     }
 }
 

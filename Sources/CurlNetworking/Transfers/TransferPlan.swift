@@ -1,13 +1,14 @@
 import CurlTransport
 import Foundation
 
-/// The plan for a transfer: made by the loader for each request, and completed by its steps. Loop only.
-struct TransferPlan {
+/// The plan for a transfer: made by the loader for each request, and completed by its steps. A class, because it is large and goes through many
+/// hands. Loop only.
+final class TransferPlan {
     let request: URLRequest
     /// The admission to the request's host; nil for local resources, which need none.
     let ticket: Admission.Ticket?
-    /// Closed by the plan until the transfer takes it over.
-    private(set) var body: (any RequestBody)?
+    /// Closed by whoever made the plan, until the transfer takes it over.
+    let body: (any RequestBody)?
     /// libcurl's options for an HTTP request; nil for other schemes.
     var options: TransferOptions?
     /// Where a download from an FTP server continues, in bytes.
@@ -53,12 +54,10 @@ struct TransferPlan {
     }
 
     /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
-    mutating func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
+    func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
         guard let ticket else {
             return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
         }
-        // Taken rather than copied: they have dozens of strings.
-        let options = options.take()
         return try TransferFactory(self, participants, ticket).make(options, bufferSize: bufferSize)
     }
 }

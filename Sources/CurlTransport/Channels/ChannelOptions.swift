@@ -21,12 +21,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package var inquiry: HandshakeInquiry?
     /// There is neither TLS nor a proxy between this side and the server.
     package var isPlain = false
-    /// The connection goes through an HTTP proxy; the channel's delegate gets the proxy's response.
-    package var usesTunnel = false
-    /// Header lines only for the proxy, sent with the request for a tunnel.
-    package var tunnelHeaders: [String] = []
-    /// Credentials for an HTTP proxy.
-    package var proxyAuthentication: ProxyAuthentication?
+    package var proxy = ProxyUse()
 
     package init(url: String, _ applicationProtocol: ApplicationProtocol) {
         self.url = url
@@ -54,8 +49,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
         if case .none = applicationProtocol { try easy.set(CURLOPT_SSL_ENABLE_ALPN, false) }
         // Otherwise libcurl would count as connected once it has reached the proxy.
         try easy.set(CURLOPT_HTTPPROXYTUNNEL, true)
-        if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
-        try proxyAuthentication?.apply(to: easy)
+        try proxy.apply(to: easy)
         try inquiry?.apply(to: easy)
     }
 }

@@ -47,15 +47,19 @@ package final class EasyHandle {
 
     /// nil if libcurl is out of memory.
     init?() {
-        guard let handle = curl_easy_init() else { return nil }
+        // Swift's own `allocate` would call `posix_memalign`, which takes longer.
+        guard let errorBuffer = calloc(Int(CURL_ERROR_SIZE), 1) else { return nil }
+        guard let handle = curl_easy_init() else {
+            free(errorBuffer)
+            return nil
+        }
         self.handle = handle
-        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        self.errorBuffer = errorBuffer.bindMemory(to: CChar.self, capacity: Int(CURL_ERROR_SIZE))
     }
 
     deinit {
         curl_easy_cleanup(handle)
-        errorBuffer.deallocate()
+        free(errorBuffer)
         tracer?.end()
     }
 

@@ -1,7 +1,9 @@
 import CCurlNetworkingLibcurl
 
-/// All options of one HTTP exchange. The value writes itself onto an easy handle.
-package struct TransferOptions: EasyOptions, Sendable {
+/// All options of one HTTP exchange, which write themselves onto an easy handle. A class, because they are large and go through many hands.
+///
+/// `@unchecked Sendable`: only one thread has them at a time, and the last one is the loop.
+package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// A request's body.
     package enum Body: Sendable, Equatable {
         case none
@@ -60,12 +62,7 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var versionOverride: VersionOverride?
     /// Asks questions during the TLS handshake.
     package var inquiry: HandshakeInquiry?
-    /// The request goes through an HTTP proxy's tunnel; the handler is given the proxy's response.
-    package var usesTunnel = false
-    /// Header lines for the proxy alone, sent with CONNECT.
-    package var tunnelHeaders: [String] = []
-    /// Sent to an HTTP proxy only.
-    package var proxyAuthentication: ProxyAuthentication?
+    package var proxy = ProxyUse()
 
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
@@ -137,8 +134,7 @@ package struct TransferOptions: EasyOptions, Sendable {
         case nil:
             break
         }
-        if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
-        try proxyAuthentication?.apply(to: easy)
+        try proxy.apply(to: easy)
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {

@@ -50,7 +50,7 @@ struct MultiTests {
         defer { server.stop() }
         let data = GeneratedBody.bytes(seed: 3, length: 100_000)
         let transfer = try await LoopRig.use { rig in
-            var options = Self.get(server)
+            let options = Self.get(server)
             options.method = "POST"
             options.body = body
             options.headers = ["Expect:"]
@@ -74,7 +74,7 @@ struct MultiTests {
         let server = try LoopbackServer { _ in .text("abc") }
         defer { server.stop() }
         let transfer = try await LoopRig.use { rig in
-            var options = Self.get(server)
+            let options = Self.get(server)
             options.method = method
             options.body = body
             return try await rig.run(
@@ -94,7 +94,7 @@ struct MultiTests {
         let server = try LoopbackServer { _ in .text("") }
         defer { server.stop() }
         try await LoopRig.use { rig in
-            var options = Self.get(server)
+            let options = Self.get(server)
             options.headers = ["X-A: b", "X-Empty;", "Accept:"]
             options.credentials = ("us:er", "pä ss")
             try await rig.run(RecordedTransfer(), options)
@@ -188,7 +188,7 @@ struct MultiTests {
         let server = try LoopbackServer { _ in .text("abc") }
         defer { server.stop() }
         let plain = try await LoopRig.use { rig in
-            var loud = Self.get(server, "/loud")
+            let loud = Self.get(server, "/loud")
             loud.method = "PATCH"
             loud.body = .known(3)
             loud.headers = ["X-A: b", "Accept: text/loud", "User-Agent: loud"]
@@ -199,7 +199,7 @@ struct MultiTests {
             try await rig.run(first, loud)
             let quiet = Self.get(server, "/quiet")
             let second = try await rig.run(RecordedTransfer(), quiet)
-            var head = Self.get(server, "/head")
+            let head = Self.get(server, "/head")
             head.method = "HEAD"
             #expect(try await rig.run(RecordedTransfer(), head).body == Data())
             #expect(try await rig.run(RecordedTransfer(), quiet).body == Data("abc".utf8), "no HEAD any more")

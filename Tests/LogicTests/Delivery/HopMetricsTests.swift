@@ -104,7 +104,9 @@ struct HopMetricsTests {
     func cached() throws {
         let url = try Sample.url("http://example.com/")
         var hop = HopMetrics(URLRequest(url: url), source: .cache, start: Self.start)
-        hop.response = URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+        hop.response = TaskResponse(
+            URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+        )
         hop.end = Self.start.addingTimeInterval(0.001)
         let transaction = URLSessionTaskTransactionMetrics(hop)
         #expect(transaction.resourceFetchType == .localCache)

@@ -5,13 +5,14 @@ import Testing
 
 @Suite("A task's mailbox")
 struct MailboxTests {
-    static func response() throws -> URLResponse {
-        try URLResponse(
+    static func response() throws -> TaskResponse {
+        let response = try URLResponse(
             url: Sample.url("http://example.com/"),
             mimeType: nil,
             expectedContentLength: 0,
             textEncodingName: nil
         )
+        return TaskResponse(response)
     }
 
     static func append(_ text: String, to mailbox: inout Mailbox) -> Bool {

@@ -151,9 +151,9 @@ struct ProxyStepTests {
         #expect(try options("http://example.com/", .direct).headers.contains { $0.hasPrefix("Proxy-") } == false)
         let server = try #require(CurlOptions.ProxyServer("http://proxy.test:3128"))
         let plain = try options("http://example.com/", .server(server))
-        #expect(plain.headers.contains { $0.hasPrefix("Proxy-") } && !plain.usesTunnel)
+        #expect(plain.headers.contains { $0.hasPrefix("Proxy-") } && !plain.proxy.usesTunnel)
         let tunnelled = try options("https://example.com/", .server(server))
         #expect(!tunnelled.headers.contains { $0.hasPrefix("Proxy-") })
-        #expect(tunnelled.usesTunnel && tunnelled.tunnelHeaders.contains("Proxy-Authorization: Basic a"))
+        #expect(tunnelled.proxy.usesTunnel && tunnelled.proxy.tunnelHeaders.contains("Proxy-Authorization: Basic a"))
     }
 }

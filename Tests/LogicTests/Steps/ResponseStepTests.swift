@@ -198,7 +198,7 @@ struct CacheStepTests {
         }
         let head = Sample.head(200, ["Cache-Control": "max-age=60", "Content-Length": "3"])
         let response = AcceptedResponse(
-            response: try head.response(to: Sample.request()),
+            response: TaskResponse(try head.response(to: Sample.request())),
             head: head,
             request: rig.request,
             expected: 3
@@ -215,7 +215,7 @@ struct CacheStepTests {
         _ = rig.prepare(step)
         let head = Sample.head(200, ["Cache-Control": "no-store"])
         let response = AcceptedResponse(
-            response: try head.response(to: Sample.request()),
+            response: TaskResponse(try head.response(to: Sample.request())),
             head: head,
             request: rig.request,
             expected: 3
@@ -270,14 +270,14 @@ struct CacheStepUploadTests {
         rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(upload)))
         let owner = TicketOwner()
         try rig.enter(owner)
-        var plan = try TransferPlan(
+        let plan = try TransferPlan(
             request,
             rig.ticket,
             body: DataBody(Data(count: 1000)),
             settings: rig.session.settings,
             keepsCredentials: true
         )
-        try upload.encode(&plan, rig)
+        try upload.encode(plan, rig)
         let key = "http://example.com/file"
         rig.session.settings.cache?.store(try Sample.stored("old", at: key))
         let received = ReceivedHead(head: head, request: try Sample.request(url, method))

@@ -22,7 +22,7 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
     var isOver = false
     var isWatched = false
     var tellsDelegateOfResult = false
-    var shownResponse: URLResponse?
+    var shownResponse: TaskResponse?
     var earliestBeginDate: Date?
     var isSuspended = false
     var isCancelled = false
@@ -71,8 +71,8 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
     /// A plan for the current request as the step completes it.
     func plan(with step: any Step) throws -> TransferPlan {
         let request = try #require(request)
-        var plan = try TransferPlan(request, ticket, body: nil, settings: session.settings, keepsCredentials: true)
-        try step.encode(&plan, self)
+        let plan = try TransferPlan(request, ticket, body: nil, settings: session.settings, keepsCredentials: true)
+        try step.encode(plan, self)
         return plan
     }
 
@@ -129,7 +129,7 @@ final class SinkRig: SinkOwner {
     private(set) var parts: [PartHead] = []
     var wantsCopy = false
 
-    func ask(about response: URLResponse, dividing sink: DelegateSink?) { asked.append(response) }
+    func ask(about response: TaskResponse, dividing sink: DelegateSink?) { asked.append(response.object) }
     func count(_ bytes: Int64, isTold: Bool) { counted += bytes }
     func deliver(_ bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
     func deliver(counted bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }

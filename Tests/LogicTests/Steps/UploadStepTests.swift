@@ -20,14 +20,14 @@ struct UploadStepTests {
 
     func encode(_ body: (any RequestBody)?) throws -> [String] {
         let request = try #require(rig.request)
-        var plan = try TransferPlan(
+        let plan = try TransferPlan(
             request,
             rig.ticket,
             body: body,
             settings: rig.session.settings,
             keepsCredentials: true
         )
-        try step.encode(&plan, rig)
+        try step.encode(plan, rig)
         return try #require(plan.options).headers.filter { $0.hasPrefix("Upload-") }
     }
 
@@ -73,14 +73,14 @@ struct UploadStepTests {
             let settings = rig.session.settings
             return try TransferPlan(request, rig.ticket, body: body, settings: settings, keepsCredentials: true)
         }
-        var creation = try plan(DataBody(Data(count: 1000)))
-        try step.encode(&creation, rig)
+        let creation = try plan(DataBody(Data(count: 1000)))
+        try step.encode(creation, rig)
         #expect(step.course.stage == .plain)
         #expect(try #require(creation.options).headers.contains("Content-Type: image/png"))
         try begin()
         rig.request = step.end(lost(), of: request, rig).next
-        var question = try plan(nil)
-        try step.encode(&question, rig)
+        let question = try plan(nil)
+        try step.encode(question, rig)
         let lines = try #require(question.options).headers
         #expect(lines.contains("X-All: a") && lines.contains("X-Key: k"))
         #expect(lines.allSatisfy { !$0.hasPrefix("Content-") })
@@ -184,7 +184,7 @@ struct UploadStepTests {
         let step = try resuming(Data(count: 1000), version: .v6)
         let head = Sample.head(status)
         let response = AcceptedResponse(
-            response: try head.response(to: request),
+            response: TaskResponse(try head.response(to: request)),
             head: head,
             request: request,
             expected: 0

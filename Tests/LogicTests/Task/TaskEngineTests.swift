@@ -76,7 +76,7 @@ struct TaskEngineTests {
         engine.state.withLock { state in
             state.snapshot = TaskSnapshot(
                 currentRequest: next,
-                response: response,
+                response: TaskResponse(response),
                 error: URLError(.timedOut),
                 counters: TaskCounters(received: 1, sent: 2, expectedToReceive: 3, expectedToSend: 4)
             )

@@ -36,7 +36,7 @@ extension TaskState {
             if current.httpMethod == currentRequest?.httpMethod { current.httpBody = currentRequest?.httpBody }
             currentRequest = current
         }
-        if let response = progress.response?.response { self.response = response }
+        if let response = progress.response?.response { self.response = TaskResponse(response) }
     }
 
     /// Posts what is new in `progress`. True if the caller must schedule a delivery.

@@ -71,7 +71,7 @@ struct AuthenticationOffer: Sendable, Equatable {
 
     /// The head's offers, each scheme once, the strongest first (RFC 9110 §11.3 leaves the choice to the client).
     static func offers(in head: ResponseHead, by party: AuthenticationParty) -> [AuthenticationOffer] {
-        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: party.challengeField) }.map(\.value)
+        let values = head.fields.values(of: party.challengeField)
         guard !values.isEmpty else { return [] }
         let fields = AuthenticationField.challenges(in: values)
         return AuthenticationScheme.allCases.compactMap { scheme in
@@ -90,7 +90,7 @@ struct AuthenticationOffer: Sendable, Equatable {
     static func isHandshake(_ head: ResponseHead, of schemes: [AuthenticationParty: AuthenticationScheme]) -> Bool {
         guard let party = AuthenticationParty(status: head.status), let scheme = schemes[party], scheme.isOfConnection
         else { return false }
-        let values = head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: party.challengeField) }.map(\.value)
+        let values = head.fields.values(of: party.challengeField)
         return AuthenticationField.challenges(in: values).contains { field in
             field.scheme.isEqualIgnoringASCIICase(to: scheme.name) && field.token68 != nil
         }

@@ -4,7 +4,7 @@ extension ResponseHead {
     /// As stored with the decoded body.
     var stored: ResponseHead {
         var stored = removing(CacheFields.unstorable(in: self))
-        stored.fields = stored.decodedFields.map { HeaderField(name: $0.key, value: $0.value) }
+        stored.fields = HeaderFields(stored.decodedFields.map { HeaderField(name: $0.key, value: $0.value) })
         return stored
     }
 }
@@ -59,7 +59,7 @@ enum CacheFields {
     /// `head` as delivered without asking the server, with the response's age (§5.1).
     static func aged(_ head: ResponseHead, by age: TimeInterval) -> ResponseHead {
         var aged = head
-        aged.fields.removeAll { $0.name.isEqualIgnoringASCIICase(to: "Age") }
+        aged.fields.removeAll("Age")
         // An unknown age isn't stated.
         if age.isFinite {
             aged.fields.append(HeaderField(name: "Age", value: "\(Int(min(max(0, age), 2_147_483_648)))"))

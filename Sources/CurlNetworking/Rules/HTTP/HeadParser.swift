@@ -79,7 +79,7 @@ struct HeadParser {
         let digits = rest.prefix { $0 != UInt8(ascii: " ") }
         // libcurl 8 accepts more than three digits.
         guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
-        var head = ResponseHead(version: version.text, status: status, fields: [])
+        var head = ResponseHead(version: String(decoding: version, as: UTF8.self), status: status, fields: [])
         head.fields.reserveCapacity(16)
         return head
     }
@@ -88,16 +88,16 @@ struct HeadParser {
     /// chunks for the body.
     private mutating func fold(_ line: UnsafeRawBufferPointer) -> Event {
         guard let last = head?.fields.indices.last else { return .incomplete }
-        head?.fields[last].value += " " + line.fieldValue
-        return head?.fields[last].name.isEqualIgnoringASCIICase(to: "Transfer-Encoding") == true
-            ? .malformed : .incomplete
+        [UInt8(ascii: " ")].withUnsafeBytes { head?.fields.continueLast(with: $0) }
+        head?.fields.continueLast(with: line)
+        return head?.fields.index(of: "Transfer-Encoding", from: last) == nil ? .incomplete : .malformed
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
         guard let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
         let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
-        head?.fields.append(HeaderField(name: name.text, value: value.fieldValue))
+        head?.fields.append(name: name, value: value)
         let count = head?.fields.count ?? 0
         return count > Self.maximumFields ? .malformed : .incomplete
     }
@@ -105,7 +105,7 @@ struct HeadParser {
 
 extension UnsafeRawBufferPointer {
     /// The position of the first such byte.
-    fileprivate func position(of byte: UInt8) -> Int? {
+    func position(of byte: UInt8) -> Int? {
         guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
         return UnsafeRawPointer(found) - baseAddress
     }
@@ -120,19 +120,5 @@ extension UnsafeRawBufferPointer {
 
     private static func isSpace(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
-    }
-
-    /// The text, with spaces for what could end a line where the value is sent back (RFC 9110 §5.5). No line feed is in a line.
-    fileprivate var fieldValue: String {
-        guard position(of: UInt8(ascii: "\r")) != nil || position(of: 0) != nil else { return text }
-        let bytes = map { $0 == UInt8(ascii: "\r") || $0 == 0 ? UInt8(ascii: " ") : $0 }
-        return bytes.withUnsafeBytes { $0.text }
-    }
-
-    /// As UTF-8 or, if it isn't valid, as Latin-1, which HTTP/1 once used.
-    fileprivate var text: String {
-        if reduce(0, |) < 0x80 { return String(decoding: self, as: UTF8.self) }
-        if let text = String(validating: self, as: UTF8.self) { return text }
-        return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
     }
 }

@@ -57,8 +57,8 @@ extension ResponseHead {
 
     /// The elements of a list field (RFC 9110 §5.6.1), of all its lines.
     func elements(of name: String) -> [String] {
-        fields.lazy.filter { $0.name.isEqualIgnoringASCIICase(to: name) }
-            .flatMap { $0.value.split(separator: ",") }
+        fields.values(of: name)
+            .flatMap { $0.split(separator: ",") }
             .map { $0.trimmingCharacters(in: .whitespaces) }
             .filter { !$0.isEmpty }
     }

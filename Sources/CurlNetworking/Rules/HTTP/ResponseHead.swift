@@ -1,22 +1,20 @@
 import Foundation
 
-/// A header field as on the wire.
-struct HeaderField: Sendable, Equatable, Codable {
-    var name: String
-    var value: String
-}
-
 /// The status line and fields of a response (RFC 9112 §2.1), in the order of arrival.
 struct ResponseHead: Sendable, Equatable, Codable {
     /// Such as "HTTP/1.1" or "HTTP/2".
     var version: String
     var status: Int
-    var fields: [HeaderField]
+    var fields: HeaderFields
+
+    init(version: String, status: Int, fields: some Sequence<HeaderField>) {
+        self.version = version
+        self.status = status
+        self.fields = HeaderFields(fields)
+    }
 
     /// The value of the first field of that name, in any case.
-    subscript(name: String) -> String? {
-        fields.withUnsafeBufferPointer { fields in fields.index(of: name, from: 0).map { fields[$0].value } }
-    }
+    subscript(name: String) -> String? { fields[name] }
 
     /// The head without the fields in `names`, which are in lower case.
     func removing(_ names: Set<String>) -> ResponseHead {
@@ -27,60 +25,13 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// The values of all fields of that name, in any case, joined by commas (RFC 9110 §5.3); nil if there is none.
     func combined(_ name: String) -> String? {
-        fields.withUnsafeBufferPointer { fields in
-            guard var index = fields.index(of: name, from: 0) else { return nil }
-            var combined = fields[index].value
-            while let next = fields.index(of: name, from: index + 1) {
-                combined += ", " + fields[next].value
-                index = next
-            }
-            return combined
-        }
-    }
-
-    /// The values of fields with the same name are joined by commas (RFC 9110 §5.3).
-    var combinedFields: [String: String] {
-        var combined = [String: String](minimumCapacity: fields.count)
-        guard mayRepeatFields else {
-            for field in fields { combined[field.name] = field.value }
-            return combined
-        }
-        var spellings: [String: String] = [:]
-        for field in fields {
-            let lowercased = field.name.lowercased()
-            if let first = spellings[lowercased] {
-                combined[first, default: ""] += ", " + field.value
-            } else {
-                spellings[lowercased] = field.name
-                combined[field.name] = field.value
-            }
-        }
-        return combined
-    }
-
-    /// False if no two names are the same. Compares lengths first: most differ.
-    private var mayRepeatFields: Bool {
-        fields.withUnsafeBufferPointer { fields in
-            guard fields.count <= 32 else { return true }
-            // One bit for each length so far, modulo 64.
-            var lengths: UInt64 = 0
-            for index in fields.indices {
-                let length = fields[index].name.utf8.count
-                let bit: UInt64 = 1 << (length & 63)
-                defer { lengths |= bit }
-                guard lengths & bit != 0 else { continue }
-                for other in 0..<index where fields[other].name.utf8.count == length {
-                    if fields[other].name.isEqualIgnoringASCIICase(to: fields[index].name) { return true }
-                }
-            }
-            return false
-        }
+        fields.contains(name) ? fields.values(of: name).joined(separator: ", ") : nil
     }
 
     /// The fields for the decoded body, whose length isn't the one on the wire.
     var decodedFields: [String: String] {
-        guard isContentCoded else { return combinedFields }
-        return combinedFields.filter { !$0.key.isEqualIgnoringASCIICase(to: "Content-Length") }
+        guard isContentCoded else { return fields.combined }
+        return fields.combined.filter { !$0.key.isEqualIgnoringASCIICase(to: "Content-Length") }
     }
 
     /// Content-Length, if it is there, a valid number, and not overridden by chunks (RFC 9112 §6.3).
@@ -91,15 +42,12 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// Whether the lengths aren't one number, so that it is unknown where the next response begins (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
-        let isOneNumber = fields.withUnsafeBufferPointer { fields in
-            guard let first = fields.index(of: "Content-Length", from: 0) else { return true }
-            guard fields[first].value.isDigits else { return false }
-            var last = first
-            while let next = fields.index(of: "Content-Length", from: last + 1) {
-                if fields[next].value != fields[first].value { return false }
-                last = next
-            }
-            return true
+        guard let first = fields.index(of: "Content-Length") else { return false }
+        var isOneNumber = fields.value(at: first).isDigits
+        var last = first
+        while isOneNumber, let next = fields.index(of: "Content-Length", from: last + 1) {
+            isOneNumber = fields.haveSameValue(first, next)
+            last = next
         }
         if isOneNumber || isChunked { return false }
         // The same number several times may also be one list.
@@ -129,17 +77,6 @@ extension ResponseHead {
         let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64(digits: $0) }
         guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last else { return nil }
         return ContentRange(bytes: first...last, completeLength: completeLength)
-    }
-}
-
-extension UnsafeBufferPointer<HeaderField> {
-    /// The first field of that name, in any case, from `start` on. Compares lengths first: most differ, and nothing is retained.
-    fileprivate func index(of name: String, from start: Int) -> Int? {
-        let length = name.utf8.count
-        for index in start..<count where self[index].name.utf8.count == length {
-            if self[index].name.isEqualIgnoringASCIICase(to: name) { return index }
-        }
-        return nil
     }
 }
 
@@ -194,7 +131,7 @@ extension String {
 
 extension UnsafeBufferPointer<UInt8> {
     /// `prefix` isn't longer than this.
-    fileprivate func startsIgnoringASCIICase(with prefix: UnsafeBufferPointer<UInt8>) -> Bool {
+    func startsIgnoringASCIICase(with prefix: UnsafeBufferPointer<UInt8>) -> Bool {
         for index in prefix.indices where self[index] != prefix[index] {
             guard self[index] ^ prefix[index] == 0x20, (self[index] | 0x20).isASCIILowercaseLetter else { return false }
         }
@@ -207,10 +144,17 @@ extension UInt8 {
 }
 
 extension ResponseHead {
-    /// The head as a task or its delegate sees it.
+    /// The head as a program sees it.
+    func response(at url: URL) -> URLResponse {
+        HTTPURLResponse(self, at: url)
+            // The stock initialiser can't fail, but is declared so.
+            ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+    }
+
+    /// The head as a task's delegate sees it.
     func response(to request: URLRequest) throws(URLError) -> HTTPURLResponse {
         guard let url = request.url, let response = HTTPURLResponse(self, at: url) else {
-            throw URLError(.badServerResponse, request.url, "The response's head makes no sense.")
+            throw .senselessHead(request.url)
         }
         return response
     }
@@ -229,6 +173,11 @@ extension URLError {
             url,
             "The response's trailers are larger than \(HeadParser.maximumSize / 1024) KiB."
         )
+    }
+
+    /// The error for a head from which no response can be made.
+    static func senselessHead(_ url: URL?) -> URLError {
+        URLError(.badServerResponse, url, "The response's head makes no sense.")
     }
 
     /// The error for `HeadParser.Event.malformed`.

@@ -68,27 +68,24 @@ struct WebSocketHandshake: Equatable, Sendable {
         guard head["Upgrade"]?.isEqualIgnoringASCIICase(to: "websocket") == true else {
             throw WebSocketRefusal("The server switches to another protocol than that of web sockets.")
         }
-        let connection = values(of: "Connection", in: head)
+        let connection = head.fields.values(of: "Connection")
             .flatMap { $0.split(separator: ",") }
             .map { option in String(option.filter { $0 != " " && $0 != "\t" }) }
         guard connection.contains(where: { $0.isEqualIgnoringASCIICase(to: "upgrade") }) else {
             throw WebSocketRefusal("The server's answer lacks the field Connection: Upgrade.")
         }
-        guard values(of: "Sec-WebSocket-Accept", in: head) == [accept] else {
+        guard head.fields.values(of: "Sec-WebSocket-Accept") == [accept] else {
             throw WebSocketRefusal("The server's Sec-WebSocket-Accept is not the one that the request's key asks for.")
         }
-        let chosen = values(of: "Sec-WebSocket-Protocol", in: head)
+        let chosen = head.fields.values(of: "Sec-WebSocket-Protocol")
         guard chosen.count <= 1, chosen.allSatisfy(offer.protocols.contains) else {
             throw WebSocketRefusal("The server has chosen a protocol that it wasn't offered.")
         }
-        let extensions = values(of: "Sec-WebSocket-Extensions", in: head)
+        let extensions = head.fields.values(of: "Sec-WebSocket-Extensions")
         return Agreement(
             subprotocol: chosen.first,
             compression: try WebSocketCompression.agreed(extensions, on: offer.compression)
         )
     }
 
-    private func values(of name: String, in head: ResponseHead) -> [String] {
-        head.fields.filter { $0.name.isEqualIgnoringASCIICase(to: name) }.map(\.value)
-    }
 }

@@ -76,7 +76,7 @@ enum CacheFile {
         }
         writer.write(response.head.version)
         writer.write(Int64(response.head.status))
-        writer.write(list: response.head.fields) { $0.write($1) }
+        writer.write(list: Array(response.head.fields)) { $0.write($1) }
         writer.write(response.userInfo)
         return Header(description: writer.bytes, body: response.data).bytes + writer.bytes
     }

@@ -72,7 +72,7 @@ struct StoredResponse: Sendable {
                 url: url,
                 statusCode: head.status,
                 httpVersion: head.version,
-                headerFields: head.combinedFields
+                headerFields: head.fields.combined
             )
             return response ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
         case .other(let form):

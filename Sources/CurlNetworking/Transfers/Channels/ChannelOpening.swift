@@ -20,7 +20,7 @@ struct ChannelOpening {
     init(_ order: Order, to url: URL?) {
         self.url = url
         inquiry = order.options.inquiry
-        if order.options.usesTunnel { tunnel = ProxyTunnel() }
+        if order.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
     }
 
     /// Begins to connect. If it throws, nothing has begun.

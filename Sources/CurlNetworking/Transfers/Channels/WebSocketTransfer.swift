@@ -270,9 +270,12 @@ extension ResponseHead {
             WebSocketURL.isWebSocket(url)
         else { return self }
         var shown = self
-        for index in fields.indices where fields[index].name.isEqualIgnoringASCIICase(to: "Location") {
-            shown.fields[index].value = WebSocketURL.request(url).absoluteString
-        }
+        shown.fields = HeaderFields(
+            fields.map { field in
+                guard field.name.isEqualIgnoringASCIICase(to: "Location") else { return field }
+                return HeaderField(name: field.name, value: WebSocketURL.request(url).absoluteString)
+            }
+        )
         return shown
     }
 }

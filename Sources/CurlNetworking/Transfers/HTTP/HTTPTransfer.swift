@@ -23,7 +23,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// The proxy's responses about the tunnel; nil without a tunnel.
     private var tunnel: ProxyTunnel?
     private(set) var connection = ConnectionReport()
-    @exclusivity(unchecked) private(set) var metrics: HopMetrics?
+    /// nil if metrics aren't wanted.
+    private let meter: HopMeter?
     private var clock: ActivityClock
     private var inquiry: HandshakeInquiry?
 
@@ -32,14 +33,14 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let options: TransferOptions
         let hooks: TransferHooks?
         let multi: Multi
-        /// nil if they aren't wanted.
-        let metrics: HopMetrics?
+        /// nil if metrics aren't wanted.
+        let meter: HopMeter?
 
-        init(options: consuming TransferOptions, hooks: TransferHooks?, multi: Multi, metrics: HopMetrics?) {
+        init(options: TransferOptions, hooks: TransferHooks?, multi: Multi, meter: HopMeter?) {
             self.options = options
             self.hooks = hooks
             self.multi = multi
-            self.metrics = metrics
+            self.meter = meter
         }
     }
 
@@ -121,12 +122,13 @@ final class HTTPTransfer: Transfer, TransferHandler {
         sending = Sending(body)
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
-        metrics = order.metrics
+        meter = order.meter
     }
 
     // MARK: - Transfer
 
     var source: HopMetrics.Source { .network }
+    var metrics: HopMetrics? { meter?.metrics }
 
     func start() throws(URLError) {
         guard case .ordered(let order) = stage else { return }
@@ -136,9 +138,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if let scheme = order.options.connectionAuthentication {
             conversations[.server] = scheme == .ntlm ? .ntlm : .negotiate
         }
-        if order.options.usesTunnel {
+        if order.options.proxy.usesTunnel {
             tunnel = ProxyTunnel()
-        } else if order.options.proxyAuthentication?.scheme == .ntlm {
+        } else if order.options.proxy.authentication?.scheme == .ntlm {
             conversations[.proxy] = .ntlm
         }
         do throws(TransferFailure) {
@@ -269,8 +271,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         receiving.hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
         if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) { multi.closeConnection(after: easy) }
         // Later the transfer may have no connection to ask.
-        if metrics != nil {
-            metrics?.tls = easy?.tlsSession
+        if let meter {
+            meter.metrics.tls = easy?.tlsSession
             receiving.answered = Date()
         }
         do throws(URLError) {
@@ -351,7 +353,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             sending.count += Int64(count)
             sending.isComplete = count == 0 || sending.count == body.length
             if count > 0 {
-                if metrics != nil { metrics?.bodySent = Date() }
+                meter?.metrics.bodySent = Date()
                 delegate.transfer(self, sent: sending.count)
             }
             return .bytes(count)
@@ -472,16 +474,18 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Takes libcurl's statistics while they are available.
     private func settleMetrics() {
-        guard metrics != nil else { return }
-        metrics?.receivedBodySize = receiving.count
+        guard let meter else { return }
+        meter.metrics.receivedBodySize = receiving.count
         guard let easy else { return }
-        metrics?.statistics = easy.statistics
-        if sending.hasContent, let start = metrics?.start {
+        meter.metrics.statistics = easy.statistics
+        if sending.hasContent {
             // libcurl's own is when it began to send the body.
-            metrics?.statistics?.responseStarted = receiving.answered.map { .seconds($0.timeIntervalSince(start)) }
+            meter.metrics.statistics?.responseStarted = receiving.answered.map {
+                .seconds($0.timeIntervalSince(meter.metrics.start))
+            }
         }
-        metrics?.head = receiving.head
-        metrics?.sentBodySize = sending.count
+        meter.metrics.head = receiving.head
+        meter.metrics.sentBodySize = sending.count
     }
 
     // MARK: - Errors

@@ -19,7 +19,7 @@ enum RequestEncoder {
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
         let (target, defaults) = (UnixSocketURL.transportURL(text), Defaults.of(settings))
-        var options =
+        let options =
             fields.isEmpty && body == nil
             ? TransferOptions(url: target, method: method, headers: defaults.list)
             : TransferOptions(
@@ -133,13 +133,13 @@ enum RequestEncoder {
 
 extension TransferOptions {
     /// Replaces all fields of the same names with `fields`.
-    mutating func replaceHeaders(_ fields: [HeaderField]) {
+    func replaceHeaders(_ fields: [HeaderField]) {
         headers.removeAll { line in fields.contains { line.isLine(ofField: $0.name) } }
         headers += fields.map { "\($0.name): \($0.value)" }
     }
 
     /// Leaves the lines alone if none is of this field, so that many requests can go on sharing them.
-    mutating func removeHeader(_ name: String) {
+    func removeHeader(_ name: String) {
         guard headers.contains(where: { $0.isLine(ofField: name) }) else { return }
         headers.removeAll { $0.isLine(ofField: name) }
     }

@@ -5,7 +5,15 @@ import Foundation
 /// What program and agent make of each other's messages, as far as that takes neither a session nor a file.
 struct AgentTalk {
     /// The program's tasks.
-    private var tasks: [UUID: TaskState] = [:]
+    private var tasks: [UUID: Task] = [:]
+
+    private final class Task {
+        var state: TaskState
+
+        init(_ listing: TaskListing) {
+            state = TaskState(listing)
+        }
+    }
 
     // MARK: - The agent
 
@@ -44,8 +52,8 @@ struct AgentTalk {
         case .listing(let listing):
             guard listing.submission.fault == nil else { return }
             let key = listing.submission.key
-            tasks[key] = TaskState(listing)
-            precondition(tasks[key]?.mailbox.isIdle == true, "what came before is no news")
+            tasks[key] = Task(listing)
+            precondition(tasks[key]?.state.mailbox.isIdle == true, "what came before is no news")
             if let ending = listing.ending { end(key, ending) }
         case .progress(let all):
             for progress in all { tell(progress.key) { $0.apply(progress) } }
@@ -71,18 +79,17 @@ struct AgentTalk {
 
     /// Has the delegate hear all that there is to hear, as `TaskReporter` does.
     private mutating func tell(_ key: UUID, _ change: (inout TaskState) -> Bool) {
-        guard var state = tasks[key] else { return }
-        _ = change(&state)
-        while let message = state.mailbox.next() {
+        guard let task = tasks[key] else { return }
+        _ = change(&task.state)
+        while let message = task.state.mailbox.next() {
             switch message {
-            case .event(.wrote(let total)): precondition(state.mailbox.reportWritten(total) >= 0)
-            case .event(.sent(let sent)): precondition(state.mailbox.reportSent(sent) >= 0)
-            case .event(.resumed(let offset, _)): precondition(state.mailbox.reportWritten(offset) >= 0)
+            case .event(.wrote(let total)): precondition(task.state.mailbox.reportWritten(total) >= 0)
+            case .event(.sent(let sent)): precondition(task.state.mailbox.reportSent(sent) >= 0)
+            case .event(.resumed(let offset, _)): precondition(task.state.mailbox.reportWritten(offset) >= 0)
             default: break
             }
-            _ = state.mailbox.delivered()
+            _ = task.state.mailbox.delivered()
         }
-        _ = state.progressCounts
-        tasks[key] = state
+        _ = task.state.progressCounts
     }
 }

@@ -7,7 +7,7 @@ import Testing
 struct AuthenticationOfferTests {
     static func offers(_ values: String..., name: String = "WWW-Authenticate") -> [AuthenticationOffer] {
         var head = Sample.head(401)
-        head.fields = values.map { HeaderField(name: name, value: $0) }
+        head.fields = HeaderFields(values.map { HeaderField(name: name, value: $0) })
         return AuthenticationOffer.offers(in: head, by: name.hasPrefix("Proxy") ? .proxy : .server)
     }
 

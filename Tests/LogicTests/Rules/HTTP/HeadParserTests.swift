@@ -27,7 +27,7 @@ struct HeadParserTests {
         return parse(lines.map { Array(($0 + "\r\n").utf8) }, with: &parser)
     }
 
-    static func fields(_ lines: String...) throws -> [HeaderField] {
+    static func fields(_ lines: String...) throws -> HeaderFields {
         try #require(parse(["HTTP/1.1 200 OK"] + lines + [""]).heads.first).fields
     }
 

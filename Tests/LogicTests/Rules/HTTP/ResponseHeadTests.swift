@@ -55,7 +55,7 @@ struct ResponseHeadTests {
     @Test("Fields of the same name are joined in their order (RFC 9110 §5.3)")
     func joining() {
         let head = Sample.head(200, ["Set-Cookie": "a=1", "Vary": "x", "set-cookie": "b=2", "VARY": "y", "Via": "z"])
-        #expect(head.combinedFields == ["Set-Cookie": "a=1, b=2", "Vary": "x, y", "Via": "z"])
+        #expect(head.fields.combined == ["Set-Cookie": "a=1, b=2", "Vary": "x, y", "Via": "z"])
     }
 
     static let lengths: [(String, Int64?)] = [

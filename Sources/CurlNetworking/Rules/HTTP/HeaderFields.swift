@@ -1,0 +1,203 @@
+import Foundation
+
+/// A header field as on the wire.
+struct HeaderField: Sendable, Equatable, Codable {
+    var name: String
+    var value: String
+}
+
+/// The fields of a response, in the order of arrival.
+///
+/// They are kept in bytes, and become text when somebody asks for it: most fields of most responses are only looked for by name, which needs no
+/// strings.
+struct HeaderFields: Sendable {
+    /// All names and values, without what separates them on the wire.
+    private var bytes: [UInt8] = []
+    private var places: [Place] = []
+
+    /// Where a field is in `bytes`.
+    private struct Place: Equatable {
+        var start: Int
+        var valueStart: Int
+        var end: Int
+
+        var name: Range<Int> { start..<valueStart }
+        var value: Range<Int> { valueStart..<end }
+    }
+
+    init() {}
+
+    init(_ fields: some Sequence<HeaderField>) {
+        for field in fields { append(field) }
+    }
+
+    // MARK: - What was received
+
+    /// Adds a field as it was received, but with spaces for what could end a line where the value is sent back (RFC 9110 §5.5).
+    mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        let start = bytes.count
+        bytes.append(contentsOf: name)
+        places.append(Place(start: start, valueStart: bytes.count, end: bytes.count))
+        continueLast(with: value)
+    }
+
+    /// Adds to the value of the last field.
+    mutating func continueLast(with value: UnsafeRawBufferPointer) {
+        guard let last = places.indices.last else { return }
+        let start = bytes.count
+        bytes.append(contentsOf: value)
+        places[last].end = bytes.count
+        guard value.position(of: UInt8(ascii: "\r")) != nil || value.position(of: 0) != nil else { return }
+        for index in start..<bytes.count where bytes[index] == UInt8(ascii: "\r") || bytes[index] == 0 {
+            bytes[index] = UInt8(ascii: " ")
+        }
+    }
+
+    /// As UTF-8 or, if it isn't valid, as Latin-1, which HTTP/1 once used.
+    private func text(_ range: Range<Int>) -> String {
+        bytes.withUnsafeBytes { bytes in
+            let text = UnsafeRawBufferPointer(rebasing: bytes[range])
+            // Validating costs five times as much, and hardly any field needs it.
+            if text.reduce(0, |) < 0x80 { return String(decoding: text, as: UTF8.self) }
+            return String(validating: text, as: UTF8.self)
+                ?? String(String.UnicodeScalarView(text.map { Unicode.Scalar($0) }))
+        }
+    }
+
+    // MARK: - By name
+
+    /// The position of the first field of that name, in any case, from `start` on.
+    func index(of name: String, from start: Int = 0) -> Int? {
+        var name = name
+        return name.withUTF8 { name in
+            bytes.withUnsafeBufferPointer { bytes in
+                // Compares lengths first: most differ.
+                for index in start..<places.count where places[index].name.count == name.count {
+                    let own = UnsafeBufferPointer(rebasing: bytes[places[index].name])
+                    if own.startsIgnoringASCIICase(with: name) { return index }
+                }
+                return nil
+            }
+        }
+    }
+
+    func contains(_ name: String) -> Bool { index(of: name) != nil }
+
+    /// The value of the first field of that name, in any case.
+    subscript(name: String) -> String? { index(of: name).map(value) }
+
+    /// The values of all fields of that name, in any case.
+    func values(of name: String) -> [String] {
+        var values: [String] = []
+        var next = index(of: name)
+        while let index = next {
+            values.append(value(at: index))
+            next = self.index(of: name, from: index + 1)
+        }
+        return values
+    }
+
+    func name(at index: Int) -> String { text(places[index].name) }
+    func value(at index: Int) -> String { text(places[index].value) }
+
+    /// Without making strings: whether the values of two fields are the same to the letter.
+    func haveSameValue(_ first: Int, _ second: Int) -> Bool {
+        bytes[places[first].value].elementsEqual(bytes[places[second].value])
+    }
+
+    /// Removes all fields of that name, in any case.
+    mutating func removeAll(_ name: String) {
+        if contains(name) { removeAll { $0.name.isEqualIgnoringASCIICase(to: name) } }
+    }
+
+    /// By their names; the values of fields with the same name are joined by commas (RFC 9110 §5.3).
+    var combined: [String: String] {
+        var combined = [String: String](minimumCapacity: count)
+        guard mayRepeat else {
+            for field in self { combined[field.name] = field.value }
+            return combined
+        }
+        var spellings: [String: String] = [:]
+        for field in self {
+            let lowercased = field.name.lowercased()
+            if let first = spellings[lowercased] {
+                combined[first, default: ""] += ", " + field.value
+            } else {
+                spellings[lowercased] = field.name
+                combined[field.name] = field.value
+            }
+        }
+        return combined
+    }
+
+    /// False if no two names are the same. Compares lengths first: most differ.
+    private var mayRepeat: Bool {
+        guard count <= 32 else { return true }
+        return bytes.withUnsafeBufferPointer { bytes in
+            // One bit for each length so far, modulo 64.
+            var lengths: UInt64 = 0
+            for index in places.indices {
+                let name = UnsafeBufferPointer(rebasing: bytes[places[index].name])
+                let bit: UInt64 = 1 << (name.count & 63)
+                defer { lengths |= bit }
+                guard lengths & bit != 0 else { continue }
+                for other in 0..<index where places[other].name.count == name.count {
+                    if UnsafeBufferPointer(rebasing: bytes[places[other].name]).startsIgnoringASCIICase(with: name) {
+                        return true
+                    }
+                }
+            }
+            return false
+        }
+    }
+}
+
+extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection {
+    var startIndex: Int { 0 }
+    var endIndex: Int { places.count }
+
+    subscript(position: Int) -> HeaderField { HeaderField(name: name(at: position), value: value(at: position)) }
+
+    mutating func append(_ field: HeaderField) {
+        let start = bytes.count
+        bytes.append(contentsOf: field.name.utf8)
+        let valueStart = bytes.count
+        bytes.append(contentsOf: field.value.utf8)
+        places.append(Place(start: start, valueStart: valueStart, end: bytes.count))
+    }
+
+    mutating func replaceSubrange(_ subrange: Range<Int>, with fields: some Collection<HeaderField>) {
+        var all = Array(self)
+        all.replaceSubrange(subrange, with: fields)
+        self = HeaderFields(all)
+    }
+
+    mutating func reserveCapacity(_ count: Int) {
+        places.reserveCapacity(count)
+        bytes.reserveCapacity(count * 32)
+    }
+}
+
+extension HeaderFields: ExpressibleByArrayLiteral {
+    init(arrayLiteral fields: HeaderField...) {
+        self.init(fields)
+    }
+}
+
+extension HeaderFields: Equatable {
+    static func == (first: HeaderFields, second: HeaderFields) -> Bool {
+        // The same text may have been received as Latin-1.
+        first.bytes == second.bytes && first.places == second.places || first.elementsEqual(second)
+    }
+}
+
+extension HeaderFields: Codable {
+    init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode([HeaderField].self))
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Array(self))
+    }
+}
