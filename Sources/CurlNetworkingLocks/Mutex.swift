@@ -19,6 +19,7 @@ public struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     /// An unlocked value.
     @inlinable
     public init(_ initialValue: consuming sending Value) {
+        precondition(MemoryLayout<Value>.alignment <= 16, "malloc aligns no better")
         let offset = MemoryLayout<pthread_mutex_t>.size.roundedUp(toMultipleOf: MemoryLayout<Value>.alignment)
         let memory = UnsafeMutableRawPointer.allocated(byteCount: offset + MemoryLayout<Value>.size)
         lock = memory.bindMemory(to: pthread_mutex_t.self, capacity: 1)

@@ -98,7 +98,7 @@ struct DelegateMessenger {
 
     /// Asks what to do with a response; without a delegate for that, it is allowed.
     func askDisposition(
-        of response: URLResponse?,
+        of response: TaskResponse?,
         answer: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) -> Bool {
         guard let response, let (dataTask, delegate) = dataTaskAndDelegate, !lacks(delegate, .response) else {
@@ -106,7 +106,7 @@ struct DelegateMessenger {
             return false
         }
         let first = FirstAnswer(answer)
-        delegate.urlSession(session, dataTask: dataTask, didReceive: response) { first.give($0) }
+        delegate.urlSession(session, dataTask: dataTask, didReceive: response.object) { first.give($0) }
         return true
     }
 

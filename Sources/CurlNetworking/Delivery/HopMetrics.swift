@@ -68,7 +68,7 @@ extension HopMetrics {
     var madeResponse: URLResponse? {
         if let response { return response.object }
         guard let head, let url = request.url else { return nil }
-        return HTTPURLResponse(head, at: url)
+        return head.response(at: url)
     }
 }
 

@@ -62,7 +62,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         case .event(let event):
             return deliver(event, messenger)
         case .question(.disposition(let response)):
-            return messenger.askDisposition(of: response.object) { engine.answer($0) }
+            return messenger.askDisposition(of: response) { engine.answer($0) }
         case .question(.partDisposition(let head)):
             defer { consumed(head.cost) }
             // A part can't become a file or a stream.
@@ -104,12 +104,10 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
     }
 
     /// Makes the response of a new part, and shows it as the task's.
-    private func showPart(_ head: PartHead) -> URLResponse? {
-        guard let url = engine.withState({ $0.currentRequest?.url }), let part = HTTPURLResponse(head.merged, at: url)
-        else {
-            return nil
-        }
-        engine.withState { $0.response = TaskResponse(part) }
+    private func showPart(_ head: PartHead) -> TaskResponse? {
+        guard let url = engine.withState({ $0.currentRequest?.url }) else { return nil }
+        let part = TaskResponse(head.merged, at: url)
+        engine.withState { $0.response = part }
         return part
     }
 

@@ -3,7 +3,6 @@ import Foundation
 
 /// Makes the transfer that a plan describes, for a request with a place at its host. Loop only.
 struct TransferFactory {
-    /// Without its options.
     private let plan: TransferPlan
     private let participants: TransferPlan.Participants
     private let ticket: Admission.Ticket
@@ -17,11 +16,9 @@ struct TransferFactory {
         (self.plan, self.participants, self.ticket) = (plan, participants, ticket)
     }
 
-    /// - Parameters:
-    ///   - options: The plan's; nil for FTP.
-    ///   - bufferSize: In bytes: the most that libcurl reads at once.
-    func make(_ options: TransferOptions?, bufferSize: Int) throws(URLError) -> any Transfer {
-        guard let options else { return try makeFTPTransfer() }
+    /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
+    func make(bufferSize: Int) throws(URLError) -> any Transfer {
+        guard let options = plan.options else { return try makeFTPTransfer() }
         if let webSocket = plan.webSocket { return try makeWebSocketTransfer(options, webSocket) }
         if let port = participants.port { return try makeStreamTransfer(options, port) }
         if mayUpgrade(options) { return try makeUpgradeTransfer(options) }

@@ -9,7 +9,7 @@ final class TransferPlan {
     let ticket: Admission.Ticket?
     /// Closed by whoever made the plan, until the transfer takes it over.
     let body: (any RequestBody)?
-    /// libcurl's options for an HTTP request; nil for other schemes.
+    /// libcurl's options for an HTTP request; nil for FTP and what needs no server.
     var options: TransferOptions?
     /// Where a download from an FTP server continues, in bytes.
     var offset: Int64 = 0
@@ -58,6 +58,6 @@ final class TransferPlan {
         guard let ticket else {
             return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
         }
-        return try TransferFactory(self, participants, ticket).make(options, bufferSize: bufferSize)
+        return try TransferFactory(self, participants, ticket).make(bufferSize: bufferSize)
     }
 }

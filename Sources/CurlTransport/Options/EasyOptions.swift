@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// The options of one transfer. The value writes itself onto the transfer's own, new handle, once.
+/// The options of one transfer, which write themselves onto its own, new handle, once.
 package protocol EasyOptions {
     /// Without user name and password.
     var url: String { get }

@@ -88,7 +88,6 @@ struct HeadParser {
     /// chunks for the body.
     private mutating func fold(_ line: UnsafeRawBufferPointer) -> Event {
         guard let last = head?.fields.indices.last else { return .incomplete }
-        [UInt8(ascii: " ")].withUnsafeBytes { head?.fields.continueLast(with: $0) }
         head?.fields.continueLast(with: line)
         return head?.fields.index(of: "Transfer-Encoding", from: last) == nil ? .incomplete : .malformed
     }

@@ -10,8 +10,8 @@ struct HeaderField: Sendable, Equatable, Codable {
 ///
 /// They are kept in bytes, and become text when somebody asks for it: most fields of most responses are only looked for by name, which needs no
 /// strings.
-struct HeaderFields: Sendable {
-    /// All names and values, without what separates them on the wire.
+struct HeaderFields: Sendable, Equatable {
+    /// All names and values, in UTF-8, without what separates them on the wire.
     private var bytes: [UInt8] = []
     private var places: [Place] = []
 
@@ -36,32 +36,42 @@ struct HeaderFields: Sendable {
     /// Adds a field as it was received, but with spaces for what could end a line where the value is sent back (RFC 9110 §5.5).
     mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = bytes.count
-        bytes.append(contentsOf: name)
+        add(name)
         places.append(Place(start: start, valueStart: bytes.count, end: bytes.count))
-        continueLast(with: value)
+        extendLast(with: value)
     }
 
-    /// Adds to the value of the last field.
+    /// Adds to the value of the last field, after a space.
     mutating func continueLast(with value: UnsafeRawBufferPointer) {
-        guard let last = places.indices.last else { return }
+        bytes.append(UInt8(ascii: " "))
+        extendLast(with: value)
+    }
+
+    private mutating func extendLast(with value: UnsafeRawBufferPointer) {
         let start = bytes.count
-        bytes.append(contentsOf: value)
-        places[last].end = bytes.count
+        add(value)
+        places[places.count - 1].end = bytes.count
         guard value.position(of: UInt8(ascii: "\r")) != nil || value.position(of: 0) != nil else { return }
         for index in start..<bytes.count where bytes[index] == UInt8(ascii: "\r") || bytes[index] == 0 {
             bytes[index] = UInt8(ascii: " ")
         }
     }
 
-    /// As UTF-8 or, if it isn't valid, as Latin-1, which HTTP/1 once used.
-    private func text(_ range: Range<Int>) -> String {
-        bytes.withUnsafeBytes { bytes in
-            let text = UnsafeRawBufferPointer(rebasing: bytes[range])
-            // Validating costs five times as much, and hardly any field needs it.
-            if text.reduce(0, |) < 0x80 { return String(decoding: text, as: UTF8.self) }
-            return String(validating: text, as: UTF8.self)
-                ?? String(String.UnicodeScalarView(text.map { Unicode.Scalar($0) }))
+    /// What isn't UTF-8 is taken for Latin-1, which HTTP/1 once used.
+    private mutating func add(_ received: UnsafeRawBufferPointer) {
+        // Validating takes five times as long, and hardly any field needs it.
+        if received.reduce(0, |) < 0x80 || String(validating: received, as: UTF8.self) != nil {
+            bytes.append(contentsOf: received)
+        } else {
+            bytes.append(contentsOf: String(String.UnicodeScalarView(received.map { Unicode.Scalar($0) })).utf8)
         }
+    }
+
+    /// Of all names and values.
+    var byteCount: Int { bytes.count }
+
+    private func text(_ range: Range<Int>) -> String {
+        bytes.withUnsafeBytes { String(decoding: UnsafeRawBufferPointer(rebasing: $0[range]), as: UTF8.self) }
     }
 
     // MARK: - By name
@@ -181,13 +191,6 @@ extension HeaderFields: RandomAccessCollection, RangeReplaceableCollection {
 extension HeaderFields: ExpressibleByArrayLiteral {
     init(arrayLiteral fields: HeaderField...) {
         self.init(fields)
-    }
-}
-
-extension HeaderFields: Equatable {
-    static func == (first: HeaderFields, second: HeaderFields) -> Bool {
-        // The same text may have been received as Latin-1.
-        first.bytes == second.bytes && first.places == second.places || first.elementsEqual(second)
     }
 }
 

@@ -145,13 +145,9 @@ extension UInt8 {
 
 extension ResponseHead {
     /// The head as a program sees it.
-    func response(at url: URL) -> URLResponse {
-        HTTPURLResponse(self, at: url)
-            // The stock initialiser can't fail, but is declared so.
-            ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
-    }
+    func response(at url: URL) -> URLResponse { HTTPURLResponse(self, at: url) ?? .unknown(at: url) }
 
-    /// The head as a task's delegate sees it.
+    /// The same for questions about an HTTP response.
     func response(to request: URLRequest) throws(URLError) -> HTTPURLResponse {
         guard let url = request.url, let response = HTTPURLResponse(self, at: url) else {
             throw .senselessHead(request.url)
@@ -188,8 +184,14 @@ extension URLError {
     }
 }
 
+extension URLResponse {
+    /// In place of an `HTTPURLResponse` whose initialiser has failed: it is declared to, though FoundationNetworking's doesn't.
+    static func unknown(at url: URL) -> URLResponse {
+        URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+    }
+}
+
 extension HTTPURLResponse {
-    /// nil if the head isn't valid.
     convenience init?(_ head: ResponseHead, at url: URL) {
         self.init(url: url, statusCode: head.status, httpVersion: head.version, headerFields: head.decodedFields)
     }

@@ -290,8 +290,6 @@ extension ResponseCache.State {
 extension StoredResponse {
     /// How much memory it uses, in bytes, approximately.
     var cost: Int {
-        head.fields.reduce(512 + data.count + key.utf8.count + userInfo.count) {
-            $0 + 64 + $1.name.utf8.count + $1.value.utf8.count
-        }
+        512 + data.count + key.utf8.count + userInfo.count + 64 * head.fields.count + head.fields.byteCount
     }
 }

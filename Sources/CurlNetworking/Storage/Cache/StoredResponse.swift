@@ -74,7 +74,7 @@ struct StoredResponse: Sendable {
                 httpVersion: head.version,
                 headerFields: head.fields.combined
             )
-            return response ?? URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+            return response ?? .unknown(at: url)
         case .other(let form):
             return URLResponse(
                 url: url,

@@ -480,9 +480,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         meter.metrics.statistics = easy.statistics
         if sending.hasContent {
             // libcurl's own is when it began to send the body.
-            meter.metrics.statistics?.responseStarted = receiving.answered.map {
-                .seconds($0.timeIntervalSince(meter.metrics.start))
-            }
+            let start = meter.metrics.start
+            meter.metrics.statistics?.responseStarted = receiving.answered.map { .seconds($0.timeIntervalSince(start)) }
         }
         meter.metrics.head = receiving.head
         meter.metrics.sentBodySize = sending.count

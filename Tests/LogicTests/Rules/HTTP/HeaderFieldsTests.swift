@@ -33,14 +33,22 @@ struct HeaderFieldsTests {
         #expect(fields["a"] == "a b c")
     }
 
-    @Test("What continues a value belongs to the last field")
+    @Test("What continues a value belongs to the last field, whatever encoding each line has")
     func continued() {
-        var fields = Self.received((Array("A".utf8), Array("a".utf8)), (Array("B".utf8), Array("b".utf8)))
-        Array(" c\r".utf8).withUnsafeBytes { fields.continueLast(with: $0) }
-        #expect(fields == [HeaderField(name: "A", value: "a"), HeaderField(name: "B", value: "b c ")])
-        var none = HeaderFields()
-        Array("a".utf8).withUnsafeBytes { none.continueLast(with: $0) }
-        #expect(none.isEmpty && none == [])
+        var fields = Self.received((Array("A".utf8), Array("a".utf8)), (Array("B".utf8), Array("Größe".utf8)))
+        Array("c\r".utf8).withUnsafeBytes { fields.continueLast(with: $0) }
+        [UInt8](arrayLiteral: 0xDF, 0x65).withUnsafeBytes { fields.continueLast(with: $0) }
+        #expect(fields == [HeaderField(name: "A", value: "a"), HeaderField(name: "B", value: "Größe c  ße")])
+    }
+
+    @Test("The same name counts as the same, in whatever encoding it came")
+    func encodings() {
+        let fields = Self.received(
+            ([0x58, 0x2D, 0xE4], Array("1".utf8)),
+            (Array("x-ä".utf8), Array("2".utf8))
+        )
+        #expect(fields.combined == ["X-ä": "1, 2"])
+        #expect(fields.values(of: "X-ä") == ["1", "2"])
     }
 
     @Test("Names are found in any case, from a position on")
