@@ -5,7 +5,9 @@ import Foundation
 /// libcurl has checked the syntax of HTTP/1, and turns HTTP/2's fields into lines. Informational responses (1xx) also end with an empty line
 /// and are collected separately. Lines after the head are trailers, which are counted and ignored.
 struct HeadParser {
-    private var head: ResponseHead?
+    private var statusLine: StatusLine?
+    /// Those after the status line.
+    private var fields = HeaderFields()
     private(set) var isComplete = false
     /// The informational responses since the caller last emptied this.
     var informational: [ResponseHead] = []
@@ -18,6 +20,11 @@ struct HeadParser {
     private var size = 0
     /// How much larger they may be all together, in bytes.
     var allowance = 0
+
+    fileprivate struct StatusLine {
+        let version: String
+        let status: Int
+    }
 
     enum Event {
         case incomplete
@@ -49,56 +56,55 @@ struct HeadParser {
             return fold(line)
         } else if line.isEmpty {
             return finish()
-        } else if head == nil, line[0] == UInt8(ascii: "H"), let statusLine = Self.statusLine(line) {
-            head = statusLine
+        } else if line[0] == UInt8(ascii: "H"), statusLine == nil, let statusLine = StatusLine(line) {
+            self.statusLine = statusLine
+            fields.reserveCapacity(16)
+            return .incomplete
         } else {
             return append(line)
         }
-        return .incomplete
     }
 
     private mutating func finish() -> Event {
-        guard let head else { return .unparsable }
+        guard let line = statusLine.take() else { return .unparsable }
+        let head = ResponseHead(version: line.version, status: line.status, fields: fields)
+        fields = HeaderFields()
         guard head.status >= 200 || head.status == 101 else {
             if (100...199).contains(head.status) { informational.append(head) }
-            self.head = nil
             return .incomplete
         }
         isComplete = true
         size = 0
-        self.head = nil
         return head.hasContradictingLengths ? .malformed : .complete(head)
-    }
-
-    /// "HTTP/1.1 200 OK" or "HTTP/2 200".
-    private static func statusLine(_ line: UnsafeRawBufferPointer) -> ResponseHead? {
-        guard line.starts(with: "HTTP/".utf8) else { return nil }
-        guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { return nil }
-        let version = UnsafeRawBufferPointer(rebasing: line[..<space])
-        let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
-        let digits = rest.prefix { $0 != UInt8(ascii: " ") }
-        // libcurl 8 accepts more than three digits.
-        guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
-        var head = ResponseHead(version: String(decoding: version, as: UTF8.self), status: status, fields: [])
-        head.fields.reserveCapacity(16)
-        return head
     }
 
     /// An obsolete line folding (RFC 9112 §5.2) continues the value above. libcurl doesn't find a transfer coding there, and would take the
     /// chunks for the body.
     private mutating func fold(_ line: UnsafeRawBufferPointer) -> Event {
-        guard let last = head?.fields.indices.last else { return .incomplete }
-        head?.fields.continueLast(with: line)
-        return head?.fields.index(of: "Transfer-Encoding", from: last) == nil ? .incomplete : .malformed
+        guard let last = fields.indices.last else { return .incomplete }
+        fields.continueLast(with: line)
+        return fields.index(of: "Transfer-Encoding", from: last) == nil ? .incomplete : .malformed
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
-        guard let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
+        guard statusLine != nil, let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
         let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
-        head?.fields.append(name: name, value: value)
-        let count = head?.fields.count ?? 0
-        return count > Self.maximumFields ? .malformed : .incomplete
+        fields.append(name: name, value: value)
+        return fields.count > Self.maximumFields ? .malformed : .incomplete
+    }
+}
+
+extension HeadParser.StatusLine {
+    /// From "HTTP/1.1 200 OK" or "HTTP/2 200".
+    fileprivate init?(_ line: UnsafeRawBufferPointer) {
+        guard line.starts(with: "HTTP/".utf8) else { return nil }
+        guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
+        let digits = rest.prefix { $0 != UInt8(ascii: " ") }
+        // libcurl 8 accepts more than three digits.
+        guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+        self.init(version: String(decoding: line[..<space], as: UTF8.self), status: status)
     }
 }
 

@@ -7,10 +7,12 @@ struct ResponseHead: Sendable, Equatable, Codable {
     var status: Int
     var fields: HeaderFields
 
-    init(version: String, status: Int, fields: some Sequence<HeaderField>) {
-        self.version = version
-        self.status = status
-        self.fields = HeaderFields(fields)
+    init(version: String, status: Int, fields: HeaderFields) {
+        (self.version, self.status, self.fields) = (version, status, fields)
+    }
+
+    init(version: String, status: Int, fields: [HeaderField]) {
+        self.init(version: version, status: status, fields: HeaderFields(fields))
     }
 
     /// The value of the first field of that name, in any case.
