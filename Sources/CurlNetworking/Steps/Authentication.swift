@@ -21,8 +21,8 @@ struct Authentication {
         var use: Use
         /// It was sent preemptively.
         var isAhead: Bool
-        /// The nonce it was made with.
-        var nonce: String?
+        /// The challenge that it answers, with the nonce that was used.
+        var digest: DigestChallenge?
     }
 
     /// A response with a challenge, waiting for its answer.
@@ -98,7 +98,7 @@ struct Authentication {
         guard space.origin == origin,
             let offer = offers.first(where: { $0.scheme == space.scheme && $0.realm == space.realm })
         else { return .ask }
-        if let digest = offer.digest, let nonce = sent.nonce, digest.nonce != nonce,
+        if let digest = offer.digest, let nonce = sent.digest?.nonce, digest.nonce != nonce,
             renewals < Self.maximumRenewals, digest.isStale || nonce != lastNonce
         {
             renewals += 1
@@ -120,7 +120,7 @@ struct Authentication {
     private mutating func renew(_ sent: Sent, _ digest: DigestChallenge, _ spaces: inout ProtectionSpaces) {
         var use = sent.use
         let sharedNonce = spaces[use.space]?.digest?.nonce
-        if use.isShared, renewals == 1, sharedNonce == sent.nonce || sharedNonce == digest.nonce {
+        if use.isShared, renewals == 1, sharedNonce == sent.digest?.nonce || sharedNonce == digest.nonce {
             use.digest = nil
             spaces.renew(use.space, digest)
         } else {
@@ -154,13 +154,13 @@ struct Authentication {
     /// The head is no challenge; it may name the next nonce (RFC 7616 §3.5).
     mutating func noteSuccess(_ head: ResponseHead, _ spaces: inout ProtectionSpaces) {
         renewals = 0
-        for (party, sent) in sent where sent.nonce != nil {
-            guard let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }
+        for (party, sent) in sent {
+            guard var digest = sent.digest, let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }
+            digest.nonce = nonce
             if !sent.use.isShared {
-                uses[party]?.digest?.nonce = nonce
+                uses[party]?.digest = digest
                 uses[party]?.digestCount = 0
-            } else if var digest = spaces[sent.use.space]?.digest {
-                digest.nonce = nonce
+            } else if spaces[sent.use.space]?.digest != nil {
                 spaces.renew(sent.use.space, digest)
                 uses[party]?.digest = nil
             }
@@ -227,7 +227,7 @@ struct Authentication {
             )
             let value = digest.authorization(user: user, password: password, for: target)
             options.replaceHeaders([HeaderField(name: field, value: value)])
-            return Sent(use: use, isAhead: isAhead, nonce: digest.nonce)
+            return Sent(use: use, isAhead: isAhead, digest: digest)
         case .ntlm where use.space.party == .proxy:
             options.removeHeader(field)
             options.proxy.authentication = ProxyAuthentication(.ntlm, user: user, password: password)
@@ -274,13 +274,5 @@ extension URL {
     var credential: Credential? {
         guard let user = user(percentEncoded: false), !user.isEmpty else { return nil }
         return Credential(user: user, password: password(percentEncoded: false) ?? "")
-    }
-}
-
-extension DigestChallenge {
-    /// 128 random bits.
-    static func makeClientNonce() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return String(generator.next() as UInt64, radix: 16) + String(generator.next() as UInt64, radix: 16)
     }
 }

@@ -33,9 +33,13 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("Later requests go on counting with the nonce, wherever they go")
-    func ahead() async throws {
-        let guardian = DigestGuard()
+    private static let session = #"qop="auth", opaque="o,p", algorithm=SHA-256-sess"#
+
+    @Test(
+        "Later requests go on counting with the nonce, wherever they go, and with the key of their session",
+        arguments: [DigestGuard(), DigestGuard(session, usesSHA256: true, isSession: true)]
+    )
+    func ahead(guardian: DigestGuard) async throws {
         let server = try guardian.server()
         defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: Self.answering)
@@ -79,9 +83,16 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("The nonce that an answer names is the next one (RFC 7616 §3.5)", arguments: [true, false])
-    func nextNonce(persists: Bool) async throws {
-        let guardian = DigestGuard(namesNext: true)
+    @Test(
+        "The nonce that an answer names is the next one (RFC 7616 §3.5), and leaves a session its key (§3.4.2)",
+        arguments: [true, false],
+        [true, false]
+    )
+    func nextNonce(persists: Bool, isSession: Bool) async throws {
+        let guardian =
+            isSession
+            ? DigestGuard(Self.session, usesSHA256: true, isSession: true, namesNext: true)
+            : DigestGuard(namesNext: true)
         let server = try guardian.server()
         defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: {

@@ -14,6 +14,14 @@ final class DigestGuard: Sendable {
         var mistakes: [String] = []
         /// Nonces older than this are stale.
         var oldest = 1
+        /// By the nonces that are used in them.
+        var sessions: [String: Session] = [:]
+    }
+
+    /// What a session's key is made of, once: the nonces of the first right answer to a challenge (RFC 7616 §3.4.2).
+    struct Session: Sendable {
+        let nonce: String
+        let clientNonce: String
     }
 
     let state = Watched(State())
@@ -57,13 +65,26 @@ final class DigestGuard: Sendable {
         guard Int(nonce.dropFirst()) ?? 0 >= state.value.oldest, note(field.parameters, nonce) else {
             return refuse(isStale: true)
         }
+        let session = self.session(of: field.parameters, nonce)
+        state.update { $0.sessions[nonce] = session }
         let response = LoopbackServer.Response.text("open \(request.method) \(request.text)")
-        return namesNext ? response.header("Authentication-Info", #"nextnonce="n\#(newNonce())""#) : response
+        guard namesNext else { return response }
+        let next = "n\(newNonce())"
+        state.update { $0.sessions[next] = session }
+        return response.header("Authentication-Info", #"nextnonce="\#(next)""#)
+    }
+
+    /// The one that `nonce` belongs to, or the new one that an answer with `parts` begins.
+    private func session(of parts: [String: String], _ nonce: String) -> Session {
+        state.value.sessions[nonce] ?? Session(nonce: nonce, clientNonce: parts["cnonce"] ?? "")
     }
 
     private func isRight(_ parts: [String: String], _ nonce: String, _ request: LoopbackServer.Request) -> Bool {
         var key = digest.hex("user:\(parts["realm"] ?? ""):secret")
-        if isSession { key = digest.hex("\(key):\(nonce):\(parts["cnonce"] ?? "")") }
+        if isSession {
+            let session = self.session(of: parts, nonce)
+            key = digest.hex("\(key):\(session.nonce):\(session.clientNonce)")
+        }
         let action = digest.hex("\(request.method):\(request.target)")
         let middle = parts["qop"].map { "\(nonce):\(parts["nc"] ?? ""):\(parts["cnonce"] ?? ""):\($0)" } ?? nonce
         return parts["response"] == digest.hex("\(key):\(middle):\(action)") && parts["uri"] == request.target

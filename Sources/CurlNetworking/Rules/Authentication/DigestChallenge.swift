@@ -3,8 +3,8 @@ import Foundation
 /// A challenge of Digest authentication (RFC 7616) that can be answered.
 struct DigestChallenge: Sendable, Equatable {
     var digest: MessageDigest
-    /// The key is hashed with both nonces ("-sess").
-    var isSession: Bool
+    /// nil unless the algorithm is one with a session ("-sess").
+    private(set) var session: Session?
     var realm: String
     var nonce: String
     var opaque: String?
@@ -22,6 +22,15 @@ struct DigestChallenge: Sendable, Equatable {
     /// As the server wrote it, to be sent back.
     private var algorithm: String?
 
+    /// What the key is hashed with in all answers to one challenge, even after the server has named the next nonce: a server may compute the
+    /// key only once (RFC 7616 §3.4.2).
+    struct Session: Sendable, Equatable {
+        /// The challenge's own.
+        let nonce: String
+        /// Sent with all those answers.
+        let clientNonce: String
+    }
+
     /// nil for a challenge that can't be answered: without a nonce, with control characters (which would have to be sent back), with an
     /// algorithm that isn't in RFC 7616, or with "auth-int" only, which would need the whole body before the head is sent.
     init?(_ field: AuthenticationField) {
@@ -29,6 +38,7 @@ struct DigestChallenge: Sendable, Equatable {
             !field.parameters.values.contains(where: { $0.utf8.contains { $0 < 0x20 } })
         else { return nil }
         algorithm = field.parameters["algorithm"]
+        let isSession: Bool
         switch (algorithm ?? "MD5").lowercased() {
         case "md5": (digest, isSession) = (.md5, false)
         case "md5-sess": (digest, isSession) = (.md5, true)
@@ -43,6 +53,7 @@ struct DigestChallenge: Sendable, Equatable {
         hasQuality = !qualities.isEmpty
         realm = field.parameters["realm"] ?? ""
         self.nonce = nonce
+        session = isSession ? Session(nonce: nonce, clientNonce: Self.makeClientNonce()) : nil
         opaque = field.parameters["opaque"]
         isStale = field.parameters["stale"]?.lowercased() == "true"
         hashesUser = field.parameters["userhash"]?.lowercased() == "true"
@@ -67,17 +78,24 @@ struct DigestChallenge: Sendable, Equatable {
         var target: String
         /// The number of this request among those with this nonce, from 1.
         var count: UInt32
-        /// Not used before.
+        /// Not used before. A session has its own.
         var clientNonce: String
+    }
+
+    /// 128 random bits.
+    static func makeClientNonce() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return String(generator.next() as UInt64, radix: 16) + String(generator.next() as UInt64, radix: 16)
     }
 
     /// The value of the `Authorization` field.
     func authorization(user: String, password: String, for request: Request) -> String {
         let count = Self.hex(request.count)
+        let clientNonce = session?.clientNonce ?? request.clientNonce
         var key = digest.hex("\(user):\(realm):\(password)")
-        if isSession { key = digest.hex("\(key):\(nonce):\(request.clientNonce)") }
+        if let session { key = digest.hex("\(key):\(session.nonce):\(session.clientNonce)") }
         let action = digest.hex("\(request.method):\(request.target)")
-        let middle = hasQuality ? "\(nonce):\(count):\(request.clientNonce):auth" : nonce
+        let middle = hasQuality ? "\(nonce):\(count):\(clientNonce):auth" : nonce
         var parts = [
             userPart(user),
             "realm=\(Self.quoted(realm))",
@@ -87,7 +105,7 @@ struct DigestChallenge: Sendable, Equatable {
         ]
         if let algorithm { parts.append("algorithm=\(algorithm)") }
         if hasQuality { parts += ["qop=auth", "nc=\(count)"] }
-        if hasQuality || isSession { parts.append("cnonce=\"\(request.clientNonce)\"") }
+        if hasQuality || session != nil { parts.append("cnonce=\"\(clientNonce)\"") }
         if let opaque { parts.append("opaque=\(Self.quoted(opaque))") }
         if hashesUser { parts.append("userhash=true") }
         return "Digest " + parts.joined(separator: ", ")

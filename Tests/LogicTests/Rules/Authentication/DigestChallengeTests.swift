@@ -80,18 +80,34 @@ struct DigestChallengeTests {
         #expect(parts["qop"] == nil && parts["nc"] == nil && parts["cnonce"] == nil)
     }
 
-    @Test("A session's key is made of both nonces", arguments: ["MD5-sess", "SHA-256-sess", "SHA-512-256-sess"])
+    @Test(
+        "A session's key is made of both nonces, once for each challenge (RFC 7616 §3.4.2)",
+        arguments: ["MD5-sess", "SHA-256-sess", "SHA-512-256-sess"]
+    )
     func sessionKey(algorithm: String) throws {
-        let challenge = try Self.challenge(#"Digest realm="r", nonce="n", qop=auth, algorithm="# + algorithm)
-        var request = Self.request
-        request.clientNonce = "c"
-        request.count = 0xab
-        let parts = try Self.parts(challenge.authorization(user: "u", password: "p", for: request))
+        var challenge = try Self.challenge(#"Digest realm="r", nonce="n", qop=auth, algorithm="# + algorithm)
+        let first = try Self.parts(challenge.authorization(user: "u", password: "p", for: Self.request))
+        let clientNonce = try #require(first["cnonce"])
         let digest = challenge.digest
-        let key = digest.hex("\(digest.hex("u:r:p")):n:c")
+        let key = digest.hex("\(digest.hex("u:r:p")):n:\(clientNonce)")
         let action = digest.hex("GET:/dir/index.html")
-        #expect(parts["response"] == digest.hex("\(key):n:000000ab:c:auth:\(action)"))
-        #expect(parts["nc"] == "000000ab")
+        #expect(first["response"] == digest.hex("\(key):n:00000001:\(clientNonce):auth:\(action)"))
+        challenge.nonce = "next"
+        var request = Self.request
+        request.clientNonce = "another"
+        request.count = 0xab
+        let later = try Self.parts(challenge.authorization(user: "u", password: "p", for: request))
+        #expect(later["cnonce"] == clientNonce)
+        #expect(later["response"] == digest.hex("\(key):next:000000ab:\(clientNonce):auth:\(action)"))
+        #expect(later["nc"] == "000000ab" && later["nonce"] == "next")
+    }
+
+    @Test("The same challenge twice is two sessions")
+    func sessions() throws {
+        let value = #"Digest realm="r", nonce="n", qop=auth, algorithm=MD5-sess"#
+        let (first, second) = (try Self.challenge(value), try Self.challenge(value))
+        #expect(first.session?.nonce == "n" && second.session?.nonce == "n")
+        #expect(first.session != second.session)
     }
 
     @Test("The user's name is hashed where the server wants that")
