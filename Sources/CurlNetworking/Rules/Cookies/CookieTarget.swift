@@ -55,8 +55,6 @@ enum CookieMatching {
     }
 
     static func isAddress(_ host: String) -> Bool {
-        if host.contains(":") { return true }
-        var address = in_addr()
-        return inet_pton(AF_INET, host, &address) == 1
+        host.contains(":") || IPAddress.isIPv4(host)
     }
 }

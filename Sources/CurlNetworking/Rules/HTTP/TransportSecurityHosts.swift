@@ -32,9 +32,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
         guard isName, !name.isEmpty, name.utf8.count <= 253, !name.hasPrefix("."), !name.hasSuffix(".") else {
             return nil
         }
-        // "127.1" is an address too.
-        var address = in_addr()
-        return inet_aton(name, &address) == 0 ? name : nil
+        return IPAddress.isIPv4(name) ? nil : name
     }
 
     /// Whether `host` requires https, or a domain above it that includes its subdomains (§8.2).

@@ -22,6 +22,15 @@ struct IPAddress: Hashable, Sendable {
     }
 }
 
+extension IPAddress {
+    /// Whether `host` is an IPv4 address to the resolver, which reads "127.1", "0x7f.0.0.1" and "2130706433" as 127.0.0.1 (inet_aton(3)), with
+    /// or without a trailing dot: such a host has no domains.
+    static func isIPv4(_ host: String) -> Bool {
+        var address = in_addr()
+        return inet_aton(host.hasSuffix(".") ? String(host.dropLast()) : host, &address) != 0
+    }
+}
+
 /// A range of addresses in the notation of RFC 4632 and RFC 4291 §2.3.
 struct IPNetwork: Hashable, Sendable {
     private let address: IPAddress

@@ -45,7 +45,13 @@ struct CookieMatchingTests {
         #expect(try Self.field(cookies, "http://example.com.evil.org/") == nil)
     }
 
-    @Test("An IP address has no domains", arguments: [("127.0.0.1", ".0.0.1"), ("[::1]", ".1]")])
+    @Test(
+        "An IP address has no domains, in whatever form it is written",
+        arguments: [
+            ("127.0.0.1", ".0.0.1"), ("[::1]", ".1]"), ("127.1", ".1"), ("0x7f.0.0.1", ".0.0.1"),
+            ("0177.0.0.1", ".0.0.1"), ("127.0.0.1.", ".0.0.1."),
+        ]
+    )
     func address(host: String, domain: String) throws {
         #expect(try Self.field([Self.cookie(domain: domain)], "http://\(host)/") == nil)
     }
