@@ -27,6 +27,9 @@ package enum ContentCoding: String, Sendable, CaseIterable {
     /// The value of `Accept-Encoding`: every coding that can be decoded; nil if there is none.
     package static let offer = offer { $0.isAvailable }
 
+    /// The value of `Accept-Encoding` for a body without a coding (RFC 9110 §12.5.3).
+    package static let noCoding = "identity"
+
     static func offer(_ isAvailable: (ContentCoding) -> Bool) -> String? {
         let names = allCases.filter(isAvailable).map(\.rawValue)
         return names.isEmpty ? nil : names.joined(separator: ", ")

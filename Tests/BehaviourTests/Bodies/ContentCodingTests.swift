@@ -77,6 +77,18 @@ struct ContentCodingTests {
         #expect(offers.count == 2 && offers[0] == offers[1])
     }
 
+    @Test("With a range nothing is offered, even where a program can have a say in it")
+    func rangesOffer() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        for configure in [nil, { @Sendable (_: inout CurlTransfer, _: URLRequest) in }] {
+            let session = URLSession.forTest { $0.curl.configureTransfer = configure }
+            defer { session.invalidateAndCancel() }
+            _ = try await session.data(for: URLRequest(server.url("/"), headers: ["Range": "bytes=1-2"]))
+        }
+        #expect(server.requests.map { $0.headers(named: "Accept-Encoding") } == [["identity"], ["identity"]])
+    }
+
     @Test("The program can offer others")
     func ownOffer() async throws {
         let rig = try Rig { _ in .text("hello") }
@@ -193,13 +205,24 @@ struct ContentCodingTests {
 
     @Test("A part of a coded body need not be a whole")
     func part() async throws {
-        let part = LoopbackServer.Response.data(CodedBodies.gzip.prefix(900), status: 206).header(
-            "Content-Encoding",
-            "gzip"
-        )
+        let part = LoopbackServer.Response.data(CodedBodies.gzip.prefix(900), status: 206).headers([
+            "Content-Encoding": "gzip", "Content-Range": "bytes 0-899/\(CodedBodies.gzip.count)",
+        ])
         let result = try await load(part, headers: ["Range": "bytes=0-899"])
         let data = try #require(result.data)
         #expect(result.error == nil && !data.isEmpty && CodedBodies.text.starts(with: data))
+    }
+
+    @Test("A part from the middle of a coded body is delivered as it came")
+    func middle() async throws {
+        let (rest, length) = (CodedBodies.gzip.dropFirst(100), CodedBodies.gzip.count)
+        let part = LoopbackServer.Response.data(rest, status: 206).headers([
+            "Content-Encoding": "gzip", "Content-Range": "bytes 100-\(length - 1)/\(length)",
+        ])
+        let result = try await load(part, headers: ["Range": "bytes=100-", "Accept-Encoding": "gzip"])
+        #expect(result.data == rest, "\(String(describing: result.error))")
+        #expect(result.response?.value(forHTTPHeaderField: "Content-Encoding") == "gzip")
+        #expect(result.response?.expectedContentLength == Int64(rest.count))
     }
 
     @Test("More codings than anybody has reason for fail the task")

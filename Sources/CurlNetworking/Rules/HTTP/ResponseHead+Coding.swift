@@ -14,9 +14,17 @@ extension ResponseHead {
         case tooMany(Int)
     }
 
-    /// From `Content-Encoding` (RFC 9110 §8.4). With an unknown coding, such as `aws-chunked`, the whole body is delivered as it is, so that the
-    /// field stays true.
+    /// How to decode this body. A part (206) that isn't known to begin where the coded data does can't be decoded, and is delivered as it is
+    /// (RFC 9110 §14.2).
     var contentCoding: Coding {
+        let coding = namedCoding
+        guard coding != .none, status == 206, contentRange?.bytes?.lowerBound != 0 else { return coding }
+        return .none
+    }
+
+    /// The coding of the complete body, from `Content-Encoding` (RFC 9110 §8.4). With an unknown coding, such as `aws-chunked`, the whole body is
+    /// delivered as it is, so that the field stays true.
+    var namedCoding: Coding {
         guard self["Content-Encoding"] != nil else { return .none }
         var codings: [ContentCoding] = []
         for name in elements(of: "Content-Encoding") where !name.isEqualIgnoringASCIICase(to: "identity") {

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Where a download continues, and which representation the server must still have.
@@ -27,7 +28,7 @@ struct Resumption: Equatable, Sendable {
             HeaderField(name: "Range", value: "bytes=\(offset)-"),
             HeaderField(name: "If-Range", value: validator.fieldValue),
             // A range of a coded representation is one of the coded bytes.
-            HeaderField(name: "Accept-Encoding", value: "identity"),
+            HeaderField(name: "Accept-Encoding", value: ContentCoding.noCoding),
         ]
     }
 }
@@ -55,7 +56,7 @@ enum ResumePolicy {
             return .startOver
         case 206:
             guard offset > 0, let range = head.contentRange, let bytes = range.bytes, bytes.lowerBound == offset,
-                hasSameValidator(head, resumption), !head.isContentCoded,
+                hasSameValidator(head, resumption), head.namedCoding == .none,
                 isSameLength(range.completeLength, resumption.completeLength),
                 bytes.upperBound < range.completeLength ?? .max
             else { return .askAgain }
@@ -107,7 +108,7 @@ enum ResumePolicy {
     /// The validator for resuming later; nil if the response with `head` to `request` can't be resumed.
     static func validator(of head: ResponseHead, to request: URLRequest) -> Resumption.Validator? {
         guard request.httpMethod ?? "GET" == "GET", request.value(forHTTPHeaderField: "Range") == nil,
-            head.status == 200 || head.status == 206, !head.isContentCoded,
+            head.status == 200 || head.status == 206, head.namedCoding == .none,
             head["Accept-Ranges"]?.isEqualIgnoringASCIICase(to: "none") != true
         else { return nil }
         // A weak tag doesn't promise the same bytes.

@@ -18,7 +18,9 @@ enum RequestEncoder {
         let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
         let fields = try HeaderRules.fields(of: request, additional: additional)
         let (text, credentials) = try separateCredentials(from: url)
-        let (target, defaults) = (UnixSocketURL.transportURL(text), Defaults.of(settings))
+        let asksForPart = fields.contains("Range")
+        let target = UnixSocketURL.transportURL(text)
+        let defaults = Defaults.of(settings, asksForPart: asksForPart)
         let options =
             fields.isEmpty && body == nil
             ? TransferOptions(url: target, method: method, headers: defaults.list)
@@ -28,7 +30,9 @@ enum RequestEncoder {
                 headers: lines(for: fields, of: request, body: body, defaults: defaults)
             )
         if !fields.contains("Authorization") { options.credentials = credentials }
-        if settings.configureTransfer != nil { options.acceptEncoding = ContentCoding.offer }
+        if settings.configureTransfer != nil {
+            options.acceptEncoding = asksForPart ? ContentCoding.noCoding : ContentCoding.offer
+        }
         if let body { options.body = body.length.map { .known($0) } ?? .chunked }
         return options
     }
@@ -70,17 +74,22 @@ enum RequestEncoder {
             list = HeaderList(fields.map { "\($0): \($1)" })
         }
 
-        static func of(_ settings: SessionSettings) -> Defaults {
-            settings.configureTransfer == nil ? withCodings : withoutCodings
+        /// - Parameter asksForPart: The request has a `Range`. A part of a coded body begins in the middle of it, where no decoder can (RFC 9110
+        ///   §14.2).
+        static func of(_ settings: SessionSettings, asksForPart: Bool) -> Defaults {
+            if settings.configureTransfer != nil { return withoutCodings }
+            return asksForPart ? forParts : withCodings
         }
 
         private static let userAgent = "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"
         private static let language = acceptLanguage(Locale.preferredLanguages)
 
-        private static let withCodings =
-            ContentCoding.offer.map {
-                Defaults(["User-Agent": userAgent, "Accept-Language": language, "Accept-Encoding": $0])
-            } ?? withoutCodings
+        private static let withCodings = ContentCoding.offer.map(accepting) ?? withoutCodings
+        private static let forParts = accepting(ContentCoding.noCoding)
+
+        private static func accepting(_ codings: String) -> Defaults {
+            Defaults(["User-Agent": userAgent, "Accept-Language": language, "Accept-Encoding": codings])
+        }
 
         /// For programs that can make libcurl offer other codings, or none: then libcurl writes `Accept-Encoding`.
         private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])

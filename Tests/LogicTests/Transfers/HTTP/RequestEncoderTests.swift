@@ -197,6 +197,31 @@ struct RequestEncoderTests {
         #expect(many.hasSuffix("l8;q=0.2"))
     }
 
+    @Test("A request for a part accepts no coding unless it says itself which")
+    func parts() throws {
+        let range = ("Range", "bytes=5-9")
+        func codings(_ headers: KeyValuePairs<String, String>) throws -> [String] {
+            let options = try Self.options(Sample.request("http://example.com/", "GET", headers))
+            return Self.lines(options, named: "Accept-Encoding")
+        }
+        #expect(try codings([range.0: range.1]) == ["Accept-Encoding: identity"])
+        #expect(try codings([range.0: range.1, "Accept-Encoding": "br"]) == ["Accept-Encoding: br"])
+        #expect(try codings([:]) == ContentCoding.offer.map { ["Accept-Encoding: \($0)"] } ?? [])
+        let session = try Self.options(Sample.request(), additional: [range.0: range.1])
+        #expect(Self.lines(session, named: "Accept-Encoding") == ["Accept-Encoding: identity"])
+    }
+
+    @Test("The same holds where libcurl writes the field, which the program may change")
+    func partsByLibcurl() throws {
+        let settings = Sample.settings { $0.curl.configureTransfer = { _, _ in } }
+        let whole = try RequestEncoder.options(for: Sample.request(), body: nil, settings: settings)
+        #expect(whole.acceptEncoding == ContentCoding.offer)
+        let request = try Sample.request("http://example.com/", "GET", ["Range": "bytes=5-9"])
+        let part = try RequestEncoder.options(for: request, body: nil, settings: settings)
+        #expect(part.acceptEncoding == "identity")
+        #expect(Self.lines(part, named: "Accept-Encoding") == [])
+    }
+
     // MARK: - Bodies
 
     @Test("A body's length is told where it is known, and is chunked else; nobody waits for permission")

@@ -31,6 +31,22 @@ struct ResponseCodingTests {
         #expect(head.isContentCoded == (coding != .none))
     }
 
+    @Test("A part can be decoded only from the beginning of the coded data")
+    func part() {
+        func part(_ range: String?) -> ResponseHead {
+            var head = Sample.head(206, ["Content-Encoding": "gzip"])
+            if let range { head.fields.append(HeaderField(name: "Content-Range", value: range)) }
+            return head
+        }
+        #expect(part("bytes 0-9/100").contentCoding == .codings([.gzip]))
+        let others: [String?] = ["bytes 1-9/100", "bytes */100", "items 0-9/100", nil]
+        for head in others.map(part) {
+            #expect(head.contentCoding == .none)
+            #expect(head.namedCoding == .codings([.gzip]))
+            #expect(!head.isContentCoded)
+        }
+    }
+
     @Test("Any transfer coding but chunked is unwanted")
     func transfer() {
         for values in [[], ["chunked"], ["Chunked"], ["identity"], ["chunked", "chunked"], [""]] {
