@@ -149,7 +149,7 @@ final class FileSink: Sink {
 
     /// nil if the server sent nothing to validate with.
     private var validator: Resumption.Validator? {
-        acceptedHead.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) } ?? partValidator
+        partValidator ?? acceptedHead.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) }
     }
 
     private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {

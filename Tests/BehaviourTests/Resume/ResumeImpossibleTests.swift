@@ -21,12 +21,20 @@ struct ResumeImpossibleTests {
     static let cases = [
         Case(testDescription: "no validator", fields: ["Accept-Ranges": "bytes"]),
         Case(testDescription: "a weak entity tag alone", fields: ["ETag": "W/\"version-1\""]),
+        Case(
+            testDescription: "a weak entity tag beside a date (RFC 9110 §13.1.5)",
+            fields: ["ETag": "W/\"version-1\"", "Last-Modified": ResumeOrigin.lastModified]
+        ),
         Case(testDescription: "an entity tag without quotes", fields: ["ETag": "version-1"]),
         Case(testDescription: "an empty entity tag", fields: ["ETag": ""]),
         Case(testDescription: "a date that is none", fields: ["Last-Modified": "yesterday"]),
         Case(
             testDescription: "a date too recent to be a strong validator (RFC 9110 §8.8.2.2)",
             fields: ["Last-Modified": ResumeOrigin.lastModified, "Date": ResumeOrigin.lastModified]
+        ),
+        Case(
+            testDescription: "a date from a server that doesn't say its time (RFC 9110 §8.8.2.2)",
+            fields: ["Last-Modified": ResumeOrigin.lastModified, "Date": ""]
         ),
         Case(testDescription: "a server that refuses ranges", fields: ["ETag": tag, "Accept-Ranges": "none"]),
         Case(testDescription: "an answer to POST", fields: ["ETag": tag], method: "POST"),

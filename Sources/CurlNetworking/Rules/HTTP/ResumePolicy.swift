@@ -97,11 +97,11 @@ enum ResumePolicy {
         return a == b
     }
 
-    /// A server need not repeat the validator, but must not send another.
+    /// A server need not repeat the validator, but must not send another. A response that was validated by its date had no tag.
     private static func hasSameValidator(_ head: ResponseHead, _ resumption: Resumption) -> Bool {
         switch resumption.validator {
         case .entityTag(let tag): head["ETag"].map { $0 == tag } ?? true
-        case .lastModified(let date): head["Last-Modified"].map { $0 == date } ?? true
+        case .lastModified(let date): head["ETag"] == nil && head["Last-Modified"].map { $0 == date } ?? true
         }
     }
 
@@ -111,18 +111,22 @@ enum ResumePolicy {
             head.status == 200 || head.status == 206, head.namedCoding == .none,
             head["Accept-Ranges"]?.isEqualIgnoringASCIICase(to: "none") != true
         else { return nil }
-        // A weak tag doesn't promise the same bytes.
-        if let tag = head["ETag"], tag.hasPrefix("\""), tag.hasSuffix("\""), tag.count >= 2 { return .entityTag(tag) }
-        if let date = head["Last-Modified"], isStrong(lastModified: date, sent: head["Date"]) {
-            return .lastModified(date)
-        }
-        return nil
+        if let tag = head["ETag"] { return isStrong(tag: tag) ? .entityTag(tag) : nil }
+        guard let date = head["Last-Modified"], isStrong(lastModified: date, of: head) else { return nil }
+        return .lastModified(date)
     }
 
-    /// A representation that was modified in the second it was sent may change again within that second (RFC 9110 §8.8.2.2).
-    private static func isStrong(lastModified: String, sent: String?) -> Bool {
+    /// A weak tag doesn't promise the same bytes. Where there is one, a date must not be sent in its place (RFC 9110 §13.1.5).
+    private static func isStrong(tag: String) -> Bool {
+        tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.count >= 2
+    }
+
+    /// A representation that was modified in the second it was sent may change again within that second; without the server's time it isn't
+    /// known whether it was (RFC 9110 §8.8.2.2). FTP never says the time.
+    private static func isStrong(lastModified: String, of head: ResponseHead) -> Bool {
         guard let modified = HTTPDate.parse(lastModified) else { return false }
-        guard let sent = sent.flatMap(HTTPDate.parse) else { return true }
+        guard head.version.hasPrefix("HTTP/") else { return true }
+        guard let sent = head["Date"].flatMap(HTTPDate.parse) else { return false }
         return sent.timeIntervalSince(modified) >= 1
     }
 }
