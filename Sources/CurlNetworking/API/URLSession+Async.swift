@@ -121,8 +121,7 @@ extension URLSession {
         let canceller = TaskCanceller()
         let (body, response) = try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
-                let task = make(continuation)
-                announce(task, delegate: delegate)
+                let task = introduce(make(continuation), delegate: delegate)
                 canceller.arm(task)
                 task.resume()
             }

@@ -9,8 +9,8 @@ extension URLSession {
         let relay = TaskRelay()
         let stream = ByteStream(caughtUp: relay.caughtUp, abandoned: relay.cancel)
         let task = URLSessionDataTask(engine: makeEngine(request, .bytes(stream)))
-        announce(task, delegate: delegate)
         relay.task = task
+        _ = introduce(task, delegate: delegate)
         return try await withTaskCancellationHandler {
             task.resume()
             let response = try await stream.response()

@@ -88,18 +88,14 @@ extension URLSession {
         return introduce(URLSessionDownloadTask(engine: engine))
     }
 
-    /// Adds a new task to the session's list, and tells the delegate about it.
-    func introduce<Task: URLSessionTask>(_ task: Task) -> Task {
-        core.add(task, identifier: task.taskIdentifier)
-        announce(task, delegate: nil)
-        return task
-    }
-
-    /// Gives a new task its delegate, and tells that delegate or the session's about it.
-    func announce(_ task: URLSessionTask, delegate: (any URLSessionTaskDelegate)?) {
+    /// Gives a new task its delegate, adds it to the session's list, and tells that delegate or the session's about it: either may end the
+    /// session there.
+    func introduce<Task: URLSessionTask>(_ task: Task, delegate: (any URLSessionTaskDelegate)? = nil) -> Task {
         if let delegate { task.delegate = delegate }
-        guard delegate != nil || core.hasTaskDelegate else { return }
+        core.add(task, identifier: task.taskIdentifier)
+        guard delegate != nil || core.hasTaskDelegate else { return task }
         (delegate ?? core.delegates.task)?.urlSession(self, didCreateTask: task)
+        return task
     }
 
     /// The tasks that are neither completed nor cancelled; upload tasks are not among the data tasks.

@@ -1,6 +1,7 @@
 import CurlTransport
 import Foundation
 import CurlNetworkingLocks
+import struct Synchronization.Atomic
 
 /// A task that its session keeps from its first `resume()` to its end. Any thread.
 protocol SessionMember: AnyObject, Sendable {
@@ -16,7 +17,7 @@ protocol SessionMember: AnyObject, Sendable {
 /// The public object and every task keep the core. The core keeps the public object while tasks are active, and tasks that were never resumed
 /// until the public object is dropped. So only active tasks keep a dropped session.
 ///
-/// `@unchecked Sendable`: locks guard the variables; the rest never changes.
+/// `@unchecked Sendable`: locks guard the variables, except for an atomic one; the rest never changes.
 final class SessionCore: @unchecked Sendable {
     // MARK: Never changes
 
@@ -33,6 +34,7 @@ final class SessionCore: @unchecked Sendable {
     /// nil until it is first used.
     let madeAuthenticationCoordinator = Mutex<AuthenticationCoordinator?>(nil)
     private let shared: Mutex<Shared>
+    private let lastTaskIdentifier = Atomic(0)
 
     /// Who does the tasks, if that is another process.
     private let remoteTasks = Mutex<(any RemoteTasks)?>(nil)
@@ -43,7 +45,6 @@ final class SessionCore: @unchecked Sendable {
         /// Active tasks of the program's, and of the session's own.
         var activeCount = 0
         var hiddenCount = 0
-        var lastTaskIdentifier = 0
         var phase = Phase.valid
         weak var session: URLSession?
         /// Kept while there are active tasks of the program's, whose messages name it.
@@ -168,7 +169,7 @@ final class SessionCore: @unchecked Sendable {
     /// Later tasks get higher numbers. Ignores numbers too high to have been assigned one by one: counting on from those would overflow.
     func reserveTaskIdentifiers(through last: Int) {
         guard last <= 1 << 31 else { return }
-        shared.withLock { $0.lastTaskIdentifier = max($0.lastTaskIdentifier, last) }
+        lastTaskIdentifier.max(last, ordering: .relaxed)
     }
 
     func isFree(identifier: Int) -> Bool {
@@ -204,27 +205,24 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: - Tasks (any thread)
 
-    /// The number of a new task. Traps on an invalidated session, as Apple's does.
+    /// The number of a new task, which isn't the session's before it is added.
     func makeTaskIdentifier() -> Int {
-        guard let identifier = makeHiddenTaskIdentifier() else {
+        lastTaskIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    /// Lists a new task, and keeps it; from now on the session doesn't end before the task. Traps on an invalidated session, as Apple's does.
+    func add(_ task: URLSessionTask, identifier: Int) {
+        guard addIfValid(task, identifier: identifier) else {
             preconditionFailure("Task created in a session that has been invalidated")
         }
-        return identifier
     }
 
-    /// The number of a new task of the session's own; nil if the session takes no new tasks.
-    func makeHiddenTaskIdentifier() -> Int? {
-        shared.withLock { shared -> Int? in
-            guard shared.isValid else { return nil }
-            shared.lastTaskIdentifier += 1
-            return shared.lastTaskIdentifier
-        }
-    }
-
-    /// Lists a new task, and keeps it unless the session was invalidated meanwhile.
-    func add(_ task: URLSessionTask, identifier: Int) {
+    /// The same for a task of the session's own; false if the session takes no new tasks.
+    func addIfValid(_ task: URLSessionTask, identifier: Int) -> Bool {
         shared.withLock { shared in
-            shared.tasks[identifier] = shared.isValid ? .created(task) : .released(WeakTask(task: task))
+            guard shared.isValid else { return false }
+            shared.tasks[identifier] = .created(task)
+            return true
         }
     }
 

@@ -28,22 +28,19 @@ extension SessionCore {
         _ request: URLRequest,
         completion: @escaping @Sendable () -> Void
     ) -> Bool {
-        guard let identifier = makeHiddenTaskIdentifier() else { return false }
         var request = request
         request.cachePolicy = .reloadRevalidatingCacheData
         let handle = TaskHandle(
-            identifier: identifier,
+            identifier: makeTaskIdentifier(),
             session: self,
             request: request,
             consumer: .dataHandler { _, _, _ in completion() },
             isHidden: true
         )
         let task = URLSessionDataTask(engine: handle)
-        add(task, identifier: identifier)
+        guard addIfValid(task, identifier: handle.identifier) else { return false }
         if let delegate = delegates.task { task.delegate = ChallengeForwarder(delegate) }
         task.resume()
-        // The session may have been invalidated meanwhile, which cancels those tasks it finds.
-        if !isValid { task.cancel() }
         return true
     }
 }

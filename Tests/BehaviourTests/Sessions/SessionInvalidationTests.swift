@@ -151,6 +151,84 @@ extension SessionInvalidationTests {
         try await seen.wait { !$0.isEmpty }
         #expect(seen.value == [ObjectIdentifier(delegate)])
     }
+
+    enum Loading: CaseIterable {
+        case data, download, bytes
+
+        func load(_ url: URL, in session: URLSession) async throws -> Data {
+            switch self {
+            case .data:
+                return try await session.data(from: url).0
+            case .download:
+                let (file, _) = try await session.download(from: url)
+                defer { try? FileManager.default.removeItem(at: file) }
+                return try Data(contentsOf: file)
+            case .bytes:
+                var body = Data()
+                for try await chunk in try await session.bytes(from: url).0.chunks { body.append(chunk) }
+                return body
+            }
+        }
+    }
+
+    @Test(
+        "A session that is to finish when its delegate hears of an async task waits for it",
+        arguments: Loading.allCases
+    )
+    func finishingInDidCreateTask(loading: Loading) async throws {
+        let server = try LoopbackServer { request in
+            request.header("Authorization") == nil
+                ? .text("closed", status: 401).header("WWW-Authenticate", #"Basic realm="vault""#) : .text("hello")
+        }
+        defer { server.stop() }
+        let delegate = EndingDelegate { $0.finishTasksAndInvalidate() }
+        let session = URLSession.forTest(delegate: delegate)
+        #expect(try await loading.load(server.url("/"), in: session) == Data("hello".utf8))
+        try await delegate.events.wait { $0.contains("invalid") }
+        #expect(delegate.events.value == ["created", "challenge", "invalid"])
+    }
+
+    @Test("One that is invalidated and cancelled then cancels it", arguments: Loading.allCases)
+    func cancellingInDidCreateTask(loading: Loading) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let delegate = EndingDelegate { $0.invalidateAndCancel() }
+        let session = URLSession.forTest(delegate: delegate)
+        let error = await #expect(throws: URLError.self) { try await loading.load(server.url("/"), in: session) }
+        #expect(error?.code == .cancelled)
+        try await delegate.events.wait { $0.contains("invalid") }
+        #expect(delegate.events.value == ["created", "invalid"])
+        #expect(server.requestCount == 0)
+    }
+}
+
+/// Ends the session when it hears of a task.
+private final class EndingDelegate: NSObject, URLSessionTaskDelegate {
+    let events = Watched<[String]>([])
+    private let end: @Sendable (URLSession) -> Void
+
+    init(end: @escaping @Sendable (URLSession) -> Void) {
+        self.end = end
+    }
+
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        events.update { $0.append("created") }
+        end(session)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        events.update { $0.append("challenge") }
+        completionHandler(.useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        events.update { $0.append("invalid") }
+    }
 }
 
 private final class InvalidationDelegate: NSObject, URLSessionDelegate {

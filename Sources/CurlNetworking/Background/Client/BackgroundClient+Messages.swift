@@ -96,9 +96,9 @@ extension BackgroundClient {
         guard let core, listing.submission.fault == nil else { return }
         let key = listing.submission.key
         let wanted = listing.submission.identifier
-        guard let identifier = core.isFree(identifier: wanted) ? wanted : core.makeHiddenTaskIdentifier() else {
-            return
-        }
+        let isFree = core.isFree(identifier: wanted)
+        guard isFree || core.isValid else { return }
+        let identifier = isFree ? wanted : core.makeTaskIdentifier()
         core.reserveTaskIdentifiers(through: identifier)
         let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
         let task =
