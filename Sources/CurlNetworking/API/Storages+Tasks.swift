@@ -71,6 +71,9 @@ extension HTTPCookieStorage {
     }
 }
 
+// A space is the same as one with the same values, as for sessions: each challenge has an object of its own, and the stock methods compare
+// by identity.
+
 extension URLCredentialStorage {
     /// The credentials for `protectionSpace`, by user name, or nil.
     ///
@@ -79,14 +82,14 @@ extension URLCredentialStorage {
         for protectionSpace: URLProtectionSpace,
         task: URLSessionTask
     ) async -> [String: URLCredential]? {
-        credentials(for: protectionSpace)
+        matchingCredentials(for: protectionSpace)
     }
 
     /// The default credential for `space`, or nil.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getdefaultcredential(for:task:completionhandler:)>
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
-        defaultCredential(for: space)
+        matchingDefault(for: space)
     }
 
     /// Passes the credentials for `protectionSpace`, by user name, or nil, to `completionHandler`.
@@ -95,12 +98,12 @@ extension URLCredentialStorage {
         task: URLSessionTask,
         completionHandler: ([String: URLCredential]?) -> Void
     ) {
-        completionHandler(credentials(for: protectionSpace))
+        completionHandler(matchingCredentials(for: protectionSpace))
     }
 
     /// Stores `credential` for `protectionSpace`.
     public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
-        set(credential, for: protectionSpace)
+        store(credential, for: protectionSpace)
     }
 
     /// Removes `credential` for `protectionSpace`.
@@ -110,7 +113,7 @@ extension URLCredentialStorage {
         options: [String: AnyObject]? = [:],
         task: URLSessionTask
     ) {
-        remove(credential, for: protectionSpace, options: options)
+        removeMatching(credential, for: protectionSpace, options: options)
     }
 
     /// Passes the default credential for `space`, or nil, to `completionHandler`.
@@ -119,7 +122,7 @@ extension URLCredentialStorage {
         task: URLSessionTask,
         completionHandler: (URLCredential?) -> Void
     ) {
-        completionHandler(defaultCredential(for: space))
+        completionHandler(matchingDefault(for: space))
     }
 
     /// Makes `credential` the default for `protectionSpace`.
@@ -128,6 +131,6 @@ extension URLCredentialStorage {
         for protectionSpace: URLProtectionSpace,
         task: URLSessionTask
     ) {
-        setDefaultCredential(credential, for: protectionSpace)
+        storeDefault(credential, for: protectionSpace)
     }
 }

@@ -45,9 +45,18 @@ final class HandshakeSpace: URLProtectionSpace, @unchecked Sendable {
 
     override func copy(with zone: NSZone?) -> Any { self }
 
+    // The stock class compares by identity.
     override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? HandshakeSpace else { return false }
-        return super.isEqual(other) && trust == other.trust && authorities == other.authorities
+        return hasSameValues(as: other) && trust == other.trust && authorities == other.authorities
+    }
+
+    override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(port)
+        hasher.combine(trust)
+        hasher.combine(authorities)
+        return hasher.finalize()
     }
 }
 

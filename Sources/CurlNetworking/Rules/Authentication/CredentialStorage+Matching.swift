@@ -6,16 +6,42 @@ import Foundation
 extension URLCredentialStorage {
     /// The default credential for `space`, or for a stored space with the same values.
     func matchingDefault(for space: URLProtectionSpace) -> URLCredential? {
-        defaultCredential(for: space) ?? stored(like: space).flatMap(defaultCredential)
+        defaultCredential(for: space) ?? others(like: space).lazy.compactMap { self.defaultCredential(for: $0) }.first
+    }
+
+    /// The credentials for `space` and for the stored spaces with the same values, by user name; nil if there are none.
+    func matchingCredentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
+        var found = credentials(for: space)
+        for other in others(like: space) {
+            guard let more = credentials(for: other) else { continue }
+            found = (found ?? [:]).merging(more) { first, _ in first }
+        }
+        return found
     }
 
     /// Stores `credential` for `space`, replacing one for a space with the same values.
     func store(_ credential: URLCredential, for space: URLProtectionSpace) {
-        set(credential, for: stored(like: space) ?? space)
+        set(credential, for: stored(like: space))
     }
 
-    private func stored(like space: URLProtectionSpace) -> URLProtectionSpace? {
-        allCredentials.keys.first { $0.hasSameValues(as: space) }
+    /// Makes `credential` the default for `space`, replacing that of a space with the same values.
+    func storeDefault(_ credential: URLCredential, for space: URLProtectionSpace) {
+        setDefaultCredential(credential, for: stored(like: space))
+    }
+
+    /// Removes `credential` for `space` and for the stored spaces with the same values.
+    func removeMatching(_ credential: URLCredential, for space: URLProtectionSpace, options: [String: AnyObject]?) {
+        for space in [space] + others(like: space) { remove(credential, for: space, options: options) }
+    }
+
+    /// What `space` is stored as, if it is: itself before another one with the same values.
+    private func stored(like space: URLProtectionSpace) -> URLProtectionSpace {
+        credentials(for: space) == nil ? others(like: space).first ?? space : space
+    }
+
+    /// The other stored spaces with the same values.
+    private func others(like space: URLProtectionSpace) -> [URLProtectionSpace] {
+        allCredentials.keys.filter { $0 != space && $0.hasSameValues(as: space) }
     }
 }
 
