@@ -6,10 +6,12 @@ import CurlNetworkingLocks
 enum AsyncForm {
     private final class Probe: Sendable {
         let delegate: ObjectIdentifier
+        let question: MissingMethods.Method
         let isMissing = Mutex(false)
 
-        init(_ delegate: AnyObject) {
+        init(_ delegate: AnyObject, _ question: MissingMethods.Method) {
             self.delegate = ObjectIdentifier(delegate)
+            self.question = question
         }
     }
 
@@ -24,7 +26,7 @@ enum AsyncForm {
     ) {
         guard !MissingMethods.contains(question, of: delegate) else { return then(nil) }
         Task {
-            let probe = Probe(delegate)
+            let probe = Probe(delegate, question)
             let answer = await $probe.withValue(probe) { await method(delegate) }
             guard probe.isMissing.withLock({ $0 }) else { return then(answer) }
             MissingMethods.note(question, of: delegate)
@@ -59,9 +61,10 @@ enum AsyncForm {
         }
     }
 
-    /// Called by the default implementations. A delegate that calls another one's async form gets that one's default answer.
-    static func isMissing(in delegate: AnyObject) {
-        guard let probe, probe.delegate == ObjectIdentifier(delegate) else { return }
+    /// Called by the default implementation of the async form of `question`. A delegate that calls another one's async form, or that of
+    /// another of its own methods, gets the default answer there.
+    static func isMissing(_ question: MissingMethods.Method, in delegate: AnyObject) {
+        guard let probe, probe.delegate == ObjectIdentifier(delegate), probe.question == question else { return }
         probe.isMissing.withLock { $0 = true }
     }
 }

@@ -23,7 +23,7 @@ extension URLSessionDataDelegate {
         dataTask: URLSessionDataTask,
         didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.response, in: self)
         return .allow
     }
 
@@ -62,7 +62,7 @@ extension URLSessionDataDelegate {
         dataTask: URLSessionDataTask,
         willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.caching, in: self)
         return proposedResponse
     }
 }

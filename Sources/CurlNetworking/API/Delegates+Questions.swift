@@ -25,7 +25,7 @@ extension URLSessionDelegate {
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.sessionChallenge, in: self)
         return (.performDefaultHandling, nil)
     }
 }
@@ -59,7 +59,7 @@ extension URLSessionTaskDelegate {
         willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.redirect, in: self)
         return request
     }
 
@@ -104,7 +104,7 @@ extension URLSessionTaskDelegate {
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.challenge, in: self)
         return (.performDefaultHandling, nil)
     }
 }

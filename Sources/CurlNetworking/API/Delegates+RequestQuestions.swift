@@ -23,7 +23,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask
     ) async -> InputStream? {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.bodyStream, in: self)
         return nil
     }
 
@@ -58,7 +58,7 @@ extension URLSessionTaskDelegate {
         needNewBodyStreamForTask task: URLSessionTask,
         from offset: Int64
     ) async -> InputStream? {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.bodyStreamFromOffset, in: self)
         return nil
     }
 
@@ -89,7 +89,7 @@ extension URLSessionTaskDelegate {
         task: URLSessionTask,
         willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-        AsyncForm.isMissing(in: self)
+        AsyncForm.isMissing(.delayedRequest, in: self)
         return (.continueLoading, nil)
     }
 }
