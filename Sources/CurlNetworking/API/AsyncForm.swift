@@ -52,9 +52,11 @@ enum AsyncForm {
         method: @escaping @Sendable (Delegate) async -> Answer,
         passingOn: @escaping @Sendable (Next) -> Void
     ) {
+        // Found now: a task that completes while its own delegate is asked releases that.
+        let next = delegate.next(session, task).flatMap(next)
         ask(delegate, question, method) { own in
             if let own { return answer(own) }
-            guard let next = delegate.next(session, task).flatMap(next) else { return answer(fallback()) }
+            guard let next else { return answer(fallback()) }
             session.core.deliveryQueue.addOperation {
                 if passesOnWhenCompleted || task.state != .completed { passingOn(next) }
             }

@@ -35,4 +35,50 @@ struct AsyncFormTests {
         #expect(answer == nil)
         #expect(!MissingMethods.contains(.redirect, of: delegate))
     }
+
+    private final class Silent: NSObject, URLSessionDataDelegate {}
+
+    private final class Refusing: NSObject, URLSessionDataDelegate {
+        func urlSession(
+            _ session: URLSession,
+            dataTask: URLSessionDataTask,
+            willCacheResponse proposedResponse: CachedURLResponse,
+            completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+        ) {
+            completionHandler(nil)
+        }
+    }
+
+    @Test("A question goes on to the session's delegate even if the task has released its own meanwhile")
+    func released() async throws {
+        let session = URLSession.forTest(delegate: Refusing())
+        let url = try Sample.url("http://example.com/")
+        let task = session.dataTask(with: url)
+        let own = Silent()
+        task.delegate = own
+        let response = URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+        let proposal = CachedURLResponse(response: response, data: Data())
+        let answer: CachedURLResponse? = await withCheckedContinuation { continuation in
+            AsyncForm.ask(
+                own,
+                .caching,
+                about: task,
+                in: session,
+                next: \.data,
+                passesOnWhenCompleted: true,
+                default: proposal
+            ) { (answer: CachedURLResponse?) in
+                continuation.resume(returning: answer)
+            } method: { (delegate: Silent) async -> CachedURLResponse? in
+                // As the end of a task does.
+                task.delegate = nil
+                return await delegate.urlSession(session, dataTask: task, willCacheResponse: proposal)
+            } passingOn: { next in
+                next.urlSession(session, dataTask: task, willCacheResponse: proposal) {
+                    continuation.resume(returning: $0)
+                }
+            }
+        }
+        #expect(answer == nil)
+    }
 }
