@@ -19,7 +19,16 @@ struct WebSocketTLSTests {
         to server: LoopbackServer,
         scheme: String = "wss"
     ) throws -> URL {
-        let address = nginx.url(port, host: host, "/websocket/\(server.port)/").absoluteString
+        try url(port, host: host, toPort: server.port, scheme: scheme)
+    }
+
+    private func url(
+        _ port: TLSNginx.Port,
+        host: String = "127.0.0.1",
+        toPort target: Int,
+        scheme: String = "wss"
+    ) throws -> URL {
+        let address = nginx.url(port, host: host, "/websocket/\(target)/").absoluteString
         return try #require(URL(string: scheme + address.dropFirst("https".count)))
     }
 
@@ -152,6 +161,32 @@ struct WebSocketTLSTests {
         #expect(try await failure(of: task) == nil)
         #expect(task.originalRequest?.url == plain)
         #expect(task.currentRequest?.url == (try url(.showing(.good), host: "localhost", to: server)))
+    }
+
+    /// Whether a host speaks HTTP/2 is found out with its first connection, which a web socket's can't be.
+    @Test(
+        "One whose handshake isn't answered, as the first request to its host, holds up no other",
+        arguments: [false, true]
+    )
+    func unanswered(isStream: Bool) async throws {
+        let silent = try SilentServer()
+        defer { silent.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.trusting(nginx, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let address = try url(.showing(.good), toPort: silent.port, scheme: isStream ? "https" : "wss")
+        let task: URLSessionTask =
+            isStream
+            ? session.dataTask(with: URLRequest(address, headers: ["Upgrade": "echo"]))
+            : session.webSocketTask(with: address)
+        task.resume()
+        try await silent.waitForConnections(1)
+        let other = nginx.url(.showing(.good))
+        await withTaskGroup(of: HandlerResult.self) { group in
+            for _ in 0..<20 { group.addTask { await session.load(other) } }
+            for await result in group { #expect(result.response?.statusCode == 200, "\(result.error as Any)") }
+        }
+        #expect(task.state == .running && task.error == nil)
     }
 
     @Test("Its metrics tell of the TLS handshake")

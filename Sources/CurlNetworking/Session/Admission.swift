@@ -38,6 +38,8 @@ struct Admission {
         var isAdmitted = false
         /// It is opening a connection that can't be shared yet.
         var isOpening = false
+        /// Its connection is never shared: see `keptApart`.
+        fileprivate(set) var isApart = false
         /// Runs while others wait for the first response on its connection. Owned by the pool.
         var answerTimeout: Deadline?
         /// Its request has failed: see `AdmissionHost.leave`.
@@ -109,6 +111,15 @@ struct Admission {
         guard let host = ticket.host.take() else { return [] }
         host.leave(ticket)
         return host.waiting.isEmpty && total == nil ? [] : fill(host)
+    }
+
+    /// The ticket's request gets a connection that no other can share, whatever the origin speaks. Returns the tickets that may start now,
+    /// since none waits for that connection.
+    mutating func keptApart(_ ticket: Ticket) -> [Ticket] {
+        ticket.isApart = true
+        guard let host = ticket.host, ticket.isOpening else { return [] }
+        host.endOpening(of: ticket)
+        return fill(host)
     }
 
     /// The ticket's connection is established, and can be shared if it multiplexes; nil if unknown. Returns the tickets that may start now.

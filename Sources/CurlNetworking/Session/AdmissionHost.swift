@@ -89,7 +89,7 @@ final class AdmissionHost: IndexedHeapElement {
     }
 
     /// The ticket's connection can be shared, or never will be.
-    private func endOpening(of ticket: Admission.Ticket) {
+    func endOpening(of ticket: Admission.Ticket) {
         if opener === ticket { opener = nil }
         guard ticket.isOpening else { return }
         ticket.isOpening = false
@@ -111,6 +111,8 @@ final class AdmissionHost: IndexedHeapElement {
     func answered(_ ticket: Admission.Ticket, in version: String) {
         endOpening(of: ticket)
         self.version = version
+        // What a connection of another kind speaks says nothing about those that may be shared.
+        guard !ticket.isApart else { return }
         knowledge = version.hasPrefix("HTTP/1") ? .separate : .multiplexes
     }
 

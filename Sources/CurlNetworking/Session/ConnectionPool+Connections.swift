@@ -61,11 +61,12 @@ extension ConnectionPool {
         options.waitsForMultiplexing = false
     }
 
-    /// Sets up `options` for channels to the ticket's origin.
+    /// Sets up `options` for a channel to the ticket's origin, and lets those go ahead that wait for a connection they can share.
     func prepare(_ options: inout ChannelOptions, for ticket: Admission.Ticket) {
         guard let plan = admission.plan(for: ticket) else { return }
         options.connection = plan.profile
         options.connections = plan.channels
+        start(admission.keptApart(ticket))
     }
 
     private static func sizeError(_ options: TransferOptions) -> URLError {

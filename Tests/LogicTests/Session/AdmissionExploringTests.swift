@@ -55,6 +55,30 @@ struct AdmissionExploringTests {
         #expect(!admission.isAwaited(tickets[1]))
     }
 
+    @Test("One whose connection nobody can share lets the next go ahead at once, and its answer says nothing of theirs")
+    mutating func apart() throws {
+        let (tickets, _) = try enterSix()
+        #expect(AdmissionTests.isSame(admission.keptApart(tickets[0]), [tickets[1]]))
+        #expect(admission.isAwaited(tickets[1]))
+        #expect(admission.keptApart(tickets[0]).isEmpty)
+        #expect(admission.answered(tickets[0], in: "HTTP/1.1").isEmpty)
+        #expect(admission.isAwaited(tickets[1]))
+        #expect(AdmissionTests.isSame(admission.connected(tickets[1], multiplexes: true), Array(tickets[2...])))
+        #expect(admission.answered(tickets[0], in: "HTTP/1.1").isEmpty)
+        #expect(admission.isKnownToMultiplex(tickets[5]))
+    }
+
+    @Test("Where it takes a place of its host and there are no others, they wait for that place")
+    mutating func apartAtLimit() throws {
+        var plan = ConnectionPlan(limit: 1)
+        plan.mayMultiplex = true
+        admission = Admission { [plan] _ in plan }
+        let (tickets, _) = try enterSix()
+        #expect(admission.keptApart(tickets[0]).isEmpty)
+        #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[1]]))
+        #expect(admission.isAwaited(tickets[1]))
+    }
+
     @Test("A host that stops multiplexing gets no more requests than it has places")
     mutating func downgraded() throws {
         let (tickets, _) = try enterSix()

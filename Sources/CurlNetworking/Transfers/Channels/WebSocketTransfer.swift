@@ -31,7 +31,6 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     private unowned let delegate: any TransferDelegate
     private var state: State
     private let heads: HeadExchange
-    private(set) var connection = ConnectionReport()
 
     init(
         _ request: URLRequest,
@@ -185,12 +184,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             owner: self
         )
         state = .open(connection)
-        // Other requests to the host must not wait for a connection that they can't share.
-        if order.countsInLimits {
-            self.connection.establishment = .established(negotiated: nil)
-        } else {
-            delegate.transferLeftConnection(self)
-        }
+        if !order.countsInLimits { delegate.transferLeftConnection(self) }
         exchange.opened(agreement.subprotocol)
         connection.start(isPaused: heads.isPaused)
     }

@@ -134,7 +134,6 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
     func channelOpened(_ channel: Channel) {
         guard case .connecting = state else { return }
         state = .awaitingAnswer
-        connection.establishment = .established(negotiated: nil)
         heads.send(sending.text, on: channel)
         updateReading()
         if sending.hasBody { channel.flush() } else { sendMore() }
