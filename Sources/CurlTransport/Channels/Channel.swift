@@ -107,7 +107,7 @@ package final class Channel: TransferHandler {
         easy = try multi.start(options, handler: self, hooks: hooks)
     }
 
-    private var loop: EventLoop { multi.loop }
+    package var loop: EventLoop { multi.loop }
 
     /// Whether bytes can be sent and received.
     package var isOpen: Bool {

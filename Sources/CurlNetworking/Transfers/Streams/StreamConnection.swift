@@ -68,6 +68,8 @@ final class StreamConnection {
     /// What was decrypted while nothing could be read: between our end of TLS and the other side's.
     var leftover = Data()
     private var isServing = false
+    /// Schedules a round in which more is written; nothing is until then.
+    private lazy var writeSoon = Deadline { [weak self] in self?.serve() }
 
     /// - Parameter channel: An open channel.
     init(
@@ -101,7 +103,10 @@ final class StreamConnection {
 
     /// Closes the connection. Nothing is reported after this.
     func close() {
-        channel.take()?.close()
+        if let channel = channel.take() {
+            channel.loop.cancel(writeSoon)
+            channel.close()
+        }
         security = .none
     }
 
@@ -121,11 +126,18 @@ final class StreamConnection {
 
     // MARK: - Bytes
 
+    /// The most steps with writes in one turn, because other connections wait, too.
+    private static let mostSteps = 16
+
     /// Moves bytes for as long as it can: in a loop, since a step can make another one possible.
     private func serve() {
         guard !isServing else { return }
         isServing = true
-        while moveBytes() {}
+        var steps = 0
+        while moveBytes() {
+            steps += 1
+            if steps == Self.mostSteps, let loop = channel?.loop { loop.schedule(writeSoon, at: loop.now) }
+        }
         isServing = false
     }
 
@@ -178,7 +190,7 @@ final class StreamConnection {
     private static let sentAtOnce = 128 * 1024
 
     private func write(to channel: Channel) -> Bool {
-        guard sendingCount == 0, let data = port.unwritten else { return false }
+        guard sendingCount == 0, !writeSoon.isScheduled, let data = port.unwritten else { return false }
         let piece = data.prefix(Self.sentAtOnce)
         do throws(TransferFailure) {
             switch security {

@@ -1,0 +1,111 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+@testable import CurlTransport
+
+@Suite("The connection of a stream task", .timeLimit(.minutes(1)))
+struct StreamConnectionTests {
+    @Test("A server that takes everything at once doesn't keep the loop from others")
+    func turns() async throws {
+        let count = 1000
+        let server = try LoopbackServer(conversation: { _ in { _ in [] } })
+        defer { server.stop() }
+        let rig = try ConnectionRig(server.url)
+        try await rig.isOpen.wait()
+        let written = Watched(0)
+        let sent = Watched<Int?>(nil)
+        await rig.onLoop {
+            for _ in 0..<count {
+                let writer = StreamWriter.handler { error in if error == nil { written.update { $0 += 1 } } }
+                rig.port.add(.write(Data("x".utf8), timeout: nil, writer), for: rig.owner, isSuspended: false)
+            }
+            // After all of those, in the same round.
+            rig.owner.submit { sent.update { $0 = rig.sentCount } }
+        }
+        try await sent.wait { $0 != nil }
+        #expect((1..<100).contains(sent.value ?? 0))
+        try await written.wait { $0 == count }
+        #expect(await rig.onLoop { rig.sentCount } == count)
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
+}
+
+/// A stream's connection over a channel of its own, without a task.
+///
+/// `@unchecked Sendable`: what changes is touched on the loop alone.
+private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unchecked Sendable {
+    final class Owner: StreamOwner {
+        /// Loops are never freed.
+        static let sharedLoop = EventLoop(label: "StreamConnectionTests.loop")
+
+        let loop = sharedLoop
+        let delegates = DelegateSet.none
+        var shownURL: URL? { nil }
+
+        func tell(_ event: TaskEvent) {}
+        func ask(_ question: TaskQuestion) {}
+        func submit(_ body: @escaping @Sendable () -> Void) { loop.submit(body) }
+        func reply(_ handler: @escaping @Sendable () -> Void) { handler() }
+        func call(_ handler: @escaping @Sendable () -> Void) { handler() }
+    }
+
+    let owner = Owner()
+    let port = StreamPort()
+    let isOpen = Gate()
+    private let site: StreamConnection.Site
+    private var multi: Multi?
+    private var channel: Channel?
+    private var connection: StreamConnection?
+
+    init(_ url: URL) throws {
+        site = StreamConnection.Site(
+            peer: TLSClient.Peer(host: "127.0.0.1"),
+            origin: try #require(Origin(url)),
+            handshakeTimeout: .seconds(60),
+            isEncrypted: false
+        )
+        port.owner = owner
+        owner.loop.submit { [self] in
+            multi = try? Multi(loop: owner.loop, limits: ConnectionLimits(kept: 1))
+            channel = multi.flatMap {
+                try? Channel(ChannelOptions(url: url.absoluteString, .none), in: $0, delegate: self)
+            }
+        }
+    }
+
+    @discardableResult
+    func onLoop<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            owner.loop.submit { continuation.resume(returning: body()) }
+        }
+    }
+
+    /// Loop only.
+    var sentCount: Int { channel?.sentCount ?? 0 }
+
+    func close() async {
+        await onLoop { [self] in
+            port.fail(.task(URLError(.cancelled)))
+            connection?.close()
+            multi?.close()
+            (multi, channel, connection) = (nil, nil, nil)
+        }
+    }
+
+    func channelOpened(_ channel: Channel) {
+        let connection = StreamConnection(channel, port, to: site, url: nil, owner: self)
+        self.connection = connection
+        connection.open()
+        isOpen.open()
+    }
+
+    func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {}
+    func channelReachedEnd(_ channel: Channel) {}
+    func channelSentAll(_ channel: Channel) {}
+    func channel(_ channel: Channel, failed failure: TransferFailure) { isOpen.open() }
+    func streamFinished(_ error: URLError?) {}
+}
