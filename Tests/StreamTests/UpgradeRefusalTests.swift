@@ -247,6 +247,34 @@ struct UpgradeRefusalTests {
         try await rig.server.waitUntilNoConnections()
     }
 
+    @Test("While some of a body is decoded on another thread, nothing more of it is taken")
+    func decoding() async throws {
+        let isHeard = Gate()
+        let delegate = RecordingDelegate(
+            keepsBodies: false,
+            onResponse: { _, _, answer in
+                answer(.allow)
+                isHeard.open()
+            }
+        )
+        // Before anything comes of it, a whole window is decoded.
+        let bomb = Bombs.brotli(mebibytes: 3072).coded
+        let rig = try Rig(delegate: delegate) { _ in
+            .raw([
+                .bytes("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n"), .waitFor(isHeard), .bytes(bomb),
+                .body(.generated(length: 1 << 30)), .close,
+            ])
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: URLRequest(rig.url("/"), headers: ["Upgrade": "echo"]))
+        task.resume()
+        try await delegate.wait(for: task) { $0.name == "data" }
+        // What the system holds on both sides.
+        #expect(rig.server.bytesSent < 16 << 20)
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+    }
+
     @Test("A response that becomes a stream without a 101 can only be read")
     func readOnly() async throws {
         let recorder = StreamRecorder()

@@ -179,7 +179,10 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
         noteActivity()
         switch state {
         case .awaitingAnswer: receiveHead(bytes)
-        case .receiving(let body): body.receive(bytes)
+        case .receiving(let body):
+            body.receive(bytes)
+            // Until those are decoded, the server waits.
+            updateReading()
         case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
         }
         if case .over = state { return }
