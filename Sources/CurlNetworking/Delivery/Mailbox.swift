@@ -19,6 +19,8 @@ struct Mailbox {
     }
 
     private var messages = Fifo<Message>()
+    /// How many of them are informational responses.
+    private var informationalCount = 0
     private(set) var body = BodyBuffer()
     /// Undelivered parts of the body, with their offsets in it.
     private var parts = Fifo<(head: PartHead, offset: Int)>()
@@ -41,11 +43,29 @@ struct Mailbox {
 
     /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones.
     mutating func post(_ message: Message) -> Bool {
-        switch (messages.last, message) {
-        case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): messages.updateLast { $0 = message }
-        default: messages.append(message)
+        if case .event(.informational) = message {
+            if informationalCount == Self.mostInformational { dropInformational() }
+            informationalCount += 1
         }
+        messages.add(message)
         return schedule()
+    }
+
+    /// The most informational responses that wait. A server may send more than any delegate can be told of during a large upload; with the
+    /// next, the older half is dropped.
+    static let mostInformational = 128
+
+    private mutating func dropInformational() {
+        let kept = informationalCount / 2
+        var rest = Fifo<Message>()
+        while let message = messages.popFirst() {
+            if case .event(.informational) = message, informationalCount > kept {
+                informationalCount -= 1
+            } else {
+                rest.add(message)
+            }
+        }
+        messages = rest
     }
 
     /// Puts `message` ahead of all others, if the delegate must hear it first.
@@ -142,7 +162,11 @@ struct Mailbox {
     }
 
     private mutating func note(_ message: Message) {
-        if case .question(.disposition) = message { isAwaitingAnswer = true }
+        switch message {
+        case .question(.disposition): isAwaitingAnswer = true
+        case .event(.informational): informationalCount -= 1
+        default: break
+        }
     }
 
     private mutating func endDelivery() -> Message? {
@@ -205,6 +229,7 @@ struct Mailbox {
             case .event, .question: true
             }
         }
+        informationalCount = 0
         removeBody()
         return answered()
     }
@@ -219,5 +244,15 @@ struct Mailbox {
         body.removeAll()
         parts = Fifo()
         takenBytes = appendedBytes
+    }
+}
+
+extension Fifo<Mailbox.Message> {
+    /// Appends a message, or has it replace the last one if both are byte counts of a kind.
+    fileprivate mutating func add(_ message: Mailbox.Message) {
+        switch (last, message) {
+        case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): updateLast { $0 = message }
+        default: append(message)
+        }
     }
 }

@@ -32,7 +32,7 @@ struct MailboxTests {
         case .event(.body(let data)): "body \(String(decoding: data, as: UTF8.self))"
         case .event(.wrote(let total)): "wrote \(total)"
         case .event(.isWaitingForConnectivity): "waits for connectivity"
-        case .event(.informational): "informational"
+        case .event(.informational(let head, _)): "informational \(head.status)"
         case .event(.openedWebSocket): "opened web socket"
         case .event(.closedWebSocket): "closed web socket"
         case .question(.disposition): "response"
@@ -120,6 +120,33 @@ struct MailboxTests {
         _ = mailbox.post(.event(.wrote(7)))
         _ = mailbox.post(.completed)
         #expect(Self.take(&mailbox) == ["sent 100", "wrote 7", "completed"])
+    }
+
+    @Test("Of informational responses that wait, the newest are kept, and so is the newest progress between them")
+    func informational() throws {
+        let request = try URLRequest(url: Sample.url("http://example.com/"))
+        var mailbox = Mailbox()
+        func post(_ status: Int) {
+            let head = ResponseHead(version: "HTTP/1.1", status: status, fields: [])
+            _ = mailbox.post(.event(.informational(head, to: request)))
+        }
+        _ = mailbox.post(.event(.resumed(offset: 1, expectedTotalBytes: 2)))
+        let (count, most) = (100_000, Mailbox.mostInformational)
+        for number in 0..<count {
+            post(number)
+            _ = mailbox.post(.event(.sent(Self.sent(Int64(number)))))
+        }
+        _ = mailbox.post(.completed)
+        let names = Self.take(&mailbox)
+        let first = count - names.count { $0.hasPrefix("informational") }
+        #expect((count - most...count - most / 2).contains(first))
+        let newest = (first..<count).flatMap { ["informational \($0)", "sent \($0)"] }
+        #expect(names == ["resumed 1 of 2", "sent \(first - 1)"] + newest + ["completed"])
+        // Those that were delivered or discarded count no more.
+        for number in 0..<most { post(number) }
+        _ = mailbox.discard()
+        for number in 0..<most { post(number) }
+        #expect(Self.take(&mailbox) == (0..<most).map { "informational \($0)" })
     }
 
     @Test("Progress counts from what was last reported")
