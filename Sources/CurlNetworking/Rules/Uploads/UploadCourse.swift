@@ -199,7 +199,8 @@ struct UploadCourse: Equatable, Sendable {
         acknowledged = offset
         noteLimit(head)
         if head.isUploadComplete == true {
-            guard length == nil || offset == length else { return fail(.contradiction) }
+            // What was sent last is the end if the length isn't known.
+            guard offset == length ?? sent else { return fail(.contradiction) }
             beginPlain()
             return .deliverComplete(offset)
         }

@@ -301,6 +301,19 @@ struct UploadCourseTests {
         )
     }
 
+    @Test(
+        "Where the end isn't known, a server that has less than was sent doesn't have everything",
+        arguments: [0, 599] as [Int64]
+    )
+    func completeBeforeEnd(offset: Int64) {
+        var course = interrupted(length: nil, sent: 600)
+        let state = Self.state(["Upload-Offset": "\(offset)", "Upload-Complete": "?1"])
+        #expect(course.receive(state, to: resource) == .fail(.contradiction))
+        course = interrupted(length: nil, sent: 600)
+        let whole = Self.state(["Upload-Offset": "600", "Upload-Complete": "?1"])
+        #expect(course.receive(whole, to: resource) == .deliverComplete(600))
+    }
+
     @Test("What a server claims to have earns nothing: the bytes count that the task has sent, each once")
     func gains() {
         var course = interrupted(mayRepeat: true, length: 1_000_000, sent: 600)
