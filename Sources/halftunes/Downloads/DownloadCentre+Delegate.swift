@@ -39,7 +39,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
             }
         }
         do {
-            let arrival = try folder.accept(location)
+            let arrival = try folder.accept(location, of: item)
             change(item.url) { $0.arrived(task: identifier) }
             check(item, arrival: arrival)
         } catch {

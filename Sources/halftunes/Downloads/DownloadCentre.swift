@@ -94,19 +94,23 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Downloads an item, from where it was paused if it was; a file that is already there is only compared with its checksum.
+    /// Downloads an item, from where it was paused if it was; a file that is already there, in its place or not, is only compared with its
+    /// checksum.
     func start(_ item: DownloadItem) {
         queue.async { [self] in
             if downloads[item.url] != nil { return request(item.url) }
             var download = Download(item)
-            if let pauseFile = folder.pauseFile(of: item) {
+            let arrival = folder.uncheckedArrival(of: item)
+            if let arrival {
+                _ = download.found(length: arrival.length)
+            } else if let pauseFile = folder.pauseFile(of: item) {
                 download = Download(item, paused: pauseFile)
                 _ = download.request()
             } else if let length = folder.length(of: item) {
                 _ = download.found(length: length)
             }
             update(download)
-            if case .checking = download.state { check(item) } else { enqueue(item.url) }
+            if case .checking = download.state { check(item, arrival: arrival?.file) } else { enqueue(item.url) }
         }
     }
 
@@ -228,7 +232,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         update(Download(item, running: identifier, received: received, expected: expected > 0 ? expected : nil))
     }
 
-    /// - Parameter arrival: Where the new file is; nil to check the one that was there before. That one stays until a new one is right.
+    /// - Parameter arrival: The file that isn't in its place yet; nil to check the one that is. That one stays until the other is right.
     func check(_ item: DownloadItem, arrival: URL? = nil) {
         compare(arrival ?? folder.destination(of: item), with: item) { [self] result in
             do {

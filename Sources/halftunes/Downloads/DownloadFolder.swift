@@ -1,7 +1,9 @@
+import CurlNetworking
 import Foundation
 import Glibc
 
-/// The folder for downloads: their files, the `.resume` files of paused ones, and a hidden folder for the partial files.
+/// The folder for downloads: their files, the `.resume` files of paused ones, and a hidden folder for the partial files and for complete ones
+/// that have yet to be checked.
 ///
 /// Partial files are on the same file system as the destination, so a finished one only has to be renamed, and they survive a reboot, which
 /// those in `/tmp` may not. Programs that use the folder hold a shared lock on it; the first to arrive and the last to leave remove what no
@@ -68,17 +70,32 @@ final class DownloadFolder: Sendable {
     }
 
     /// In bytes; nil if there is no such file.
-    func length(of item: DownloadItem) -> Int64? {
+    func length(of item: DownloadItem) -> Int64? { Self.length(of: destination(of: item)) }
+
+    private static func length(of file: URL) -> Int64? {
         var status = stat()
-        guard stat(destination(of: item).path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int64(status.st_size)
     }
 
+    /// Where a file from the item's address is while it is checked. Nothing tidies it away: if the program is killed meanwhile, the next one that
+    /// wants the item finds it.
+    private func arrival(of item: DownloadItem) -> URL {
+        let name = SHA256.digest(of: item.url.absoluteString.utf8)
+        return partials.appendingPathComponent("\(name).arrived", isDirectory: false)
+    }
+
     /// Moves a downloaded file from its temporary location to another, where it can be checked beside what has its name.
-    func accept(_ location: URL) throws -> URL {
-        let arrival = partials.appendingPathComponent("\(UUID().uuidString).tmp", isDirectory: false)
+    func accept(_ location: URL, of item: DownloadItem) throws -> URL {
+        let arrival = arrival(of: item)
         try PrivateFile.move(location, to: arrival)
         return arrival
+    }
+
+    /// The file that an earlier run has accepted and not checked, and its length in bytes; nil if there is none.
+    func uncheckedArrival(of item: DownloadItem) -> (file: URL, length: Int64)? {
+        let file = arrival(of: item)
+        return Self.length(of: file).map { (file, $0) }
     }
 
     /// Gives a file that has arrived its name, in place of what had it.

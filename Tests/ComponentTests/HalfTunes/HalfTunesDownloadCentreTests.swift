@@ -121,6 +121,21 @@ struct HalfTunesDownloadCentreTests {
         #expect(directory.content == ["song.wav"])
     }
 
+    @Test(
+        "A file that a killed program had yet to check isn't downloaded again, unless it turns out to be wrong",
+        arguments: [true, false]
+    )
+    func unchecked(isRight: Bool) async throws {
+        let item = item("/fast")
+        let arrived = try directory.file("arrived", isRight ? Self.content : Data("wrong".utf8))
+        _ = try DownloadFolder(directory.url.path).accept(arrived, of: item)
+        let download = try await download(item) { !$0.isBusy }
+        #expect(download.state == .finished(isRight ? .alreadyThere : .verified))
+        #expect(file == Self.content)
+        #expect(server.requestCount == (isRight ? 0 : 1))
+        #expect(directory.content == ["song.wav"])
+    }
+
     @Test("An error page is not the file")
     func status() async throws {
         let download = try await download(item("/missing")) { !$0.isBusy }

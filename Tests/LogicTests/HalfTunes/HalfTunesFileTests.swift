@@ -211,10 +211,31 @@ struct HalfTunesFileTests {
         let arrived = try directory.file("arrived", Data("song".utf8))
         let item = try Self.item("http://h/song.wav")
         #expect(folder.length(of: item) == nil)
-        let arrival = try folder.accept(arrived)
+        let arrival = try folder.accept(arrived, of: item)
         #expect(folder.length(of: item) == nil)
         try folder.install(arrival, as: item)
         #expect(folder.length(of: item) == 4)
+        folder.tidy()
+        #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("What a killed program has downloaded and not checked is kept for its address, and for no other")
+    func uncheckedArrival() throws {
+        let directory = try TemporaryDirectory()
+        let item = try Self.item("http://h/song.wav")
+        do {
+            let folder = try DownloadFolder(directory.url.path)
+            #expect(folder.uncheckedArrival(of: item)?.length == nil)
+            _ = try folder.accept(directory.file("arrived", Data("song".utf8)), of: item)
+        }
+        try DownloadFolder(directory.url.path).tidy()
+        let folder = try DownloadFolder(directory.url.path)
+        let arrival = try #require(folder.uncheckedArrival(of: item))
+        #expect(arrival.length == 4)
+        #expect(folder.uncheckedArrival(of: try Self.item("http://other/song.wav"))?.length == nil)
+        #expect(directory.content == [".halftunes"])
+        try folder.install(arrival.file, as: item)
+        #expect(folder.uncheckedArrival(of: item)?.length == nil)
         folder.tidy()
         #expect(directory.content == ["song.wav"])
     }
