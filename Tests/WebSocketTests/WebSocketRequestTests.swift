@@ -101,6 +101,29 @@ struct WebSocketRequestTests {
         #expect(keys[0] != nil && keys[1] != nil && keys[0] != keys[1])
     }
 
+    @Test("A delegate's own request in place of a redirect may be to a web socket's URL")
+    func redirectedByDelegate() async throws {
+        let target = try LoopbackServer { .webSocketEcho($0) }
+        defer { target.stop() }
+        let server = try LoopbackServer { _ in .redirect(to: target.url("/there")) }
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            var request = URLRequest(url: target.webSocketURL("/elsewhere"))
+            request.httpMethod = "POST"
+            request.httpBody = Data("ignored".utf8)
+            redirect.answer(request)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        #expect(target.requests.map(\.target) == ["/elsewhere"])
+        #expect(target.requests.map(\.method) == ["GET"])
+        #expect(task.currentRequest?.url == target.webSocketURL("/elsewhere"))
+    }
+
     @Test("The server's challenge is answered, and so is one that nobody can answer", arguments: [true, false])
     func challenge(hasCredential: Bool) async throws {
         let token = "Basic " + Data("user:secret".utf8).base64EncodedString()

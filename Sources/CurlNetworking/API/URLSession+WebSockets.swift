@@ -3,11 +3,7 @@ import Foundation
 
 extension URLSession {
     func makeWebSocketTask(_ shown: URLRequest, protocols: [String]) -> URLSessionWebSocketTask {
-        var request = shown
-        request.url = shown.url.map(WebSocketURL.request)
-        request.httpMethod = "GET"
-        request.httpBody = nil
-        request.httpBodyStream = nil
+        let request = WebSocketURL.opening(shown)
         let compression = MessageInflater.isAvailable ? core.settings.webSockets.compression : nil
         let exchange = WebSocketExchange(
             WebSocketHandshake.Offer(protocols: protocols, compression: compression?.offer),

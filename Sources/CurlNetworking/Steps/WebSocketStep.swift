@@ -8,8 +8,12 @@ final class WebSocketStep: Step {
         self.exchange = exchange
     }
 
-    /// Web sockets are opened over HTTP alone (RFC 6455 §4.1).
+    /// Web sockets are opened over HTTP alone (RFC 6455 §4.1). A delegate that chooses the request may name its URL as the program does.
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+        if let request = host.request {
+            let opening = WebSocketURL.opening(request)
+            if opening != request { host.replaceRequest(opening) }
+        }
         let url = host.request?.url
         guard let url, Scheme(url)?.isHTTP == true else {
             return .fail(URLError(.unsupportedURL, url, "The URL is not one of a web socket: ws, wss, http or https."))

@@ -11,7 +11,17 @@ enum WebSocketURL {
         replace(url) { scheme in schemes.first { $0.0 == scheme }?.1 }
     }
 
-    /// The reverse.
+    /// The request that opens a web socket where `request` says, with its fields: a GET without a body (RFC 6455 §4.1).
+    static func opening(_ request: URLRequest) -> URLRequest {
+        var opening = request
+        opening.url = request.url.map(Self.request)
+        opening.httpMethod = "GET"
+        opening.httpBody = nil
+        opening.httpBodyStream = nil
+        return opening
+    }
+
+    /// The reverse of `request(_:)`.
     static func shown(_ url: URL) -> URL {
         replace(url) { scheme in schemes.first { $0.1 == scheme }?.0 }
     }
