@@ -114,6 +114,71 @@ struct StreamTaskTests {
         #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
     }
 
+    @Test(
+        "A server that reads late gets all that was written, though both directions are closed and its own bytes unread",
+        arguments: [true, false]
+    )
+    func lateReader(ends: Bool) async throws {
+        let reads = Gate()
+        let received = Watched(Data())
+        let server = try HalfClosingServer(greeting: "unread", ends: ends, reads: reads) { data in
+            received.update { $0.append(data) }
+        }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        task.closeRead()
+        // More than the server's side of the connection holds, and less than both do.
+        let data = GeneratedBody.bytes(seed: 8, range: 0..<200_000)
+        try await task.write(data, timeout: 0)
+        task.closeWrite()
+        try await recorder.wait(for: .writeClosed)
+        // The loop has done what follows from that when it does something else.
+        for _ in 0..<2 { _ = await session.connections }
+        reads.open()
+        try await server.isOver.wait()
+        #expect(received.value == data)
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
+    }
+
+    @Test("A server that has everything and doesn't end is not waited for any longer")
+    func endlessServer() async throws {
+        let server = try SilentServer()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        task.closeRead()
+        try await task.write("hello")
+        task.closeWrite()
+        session.finishTasksAndInvalidate()
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
+    }
+
+    @Test("A connection that is lost before the server has everything fails the task")
+    func lostAtEnd() async throws {
+        let server = try LoopbackServer { _ in { $0.isOpened ? [.stopReading] : [] } }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        task.closeRead()
+        try await task.write(Data(count: 200_000), timeout: 0)
+        task.closeWrite()
+        try await recorder.wait(for: .writeClosed)
+        server.resetConnections()
+        #expect(try await recorder.completion()?.code == .networkConnectionLost)
+    }
+
     @Test("cancel ends whatever waits, each with the same error, before the task completes", arguments: [true, false])
     func cancel(_ isResumed: Bool) async throws {
         let server = try LoopbackServer.echo()

@@ -35,6 +35,18 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("What a channel discards isn't reported, and the end after it is")
+    func discarding() async throws {
+        let server = try LoopbackServer { number in { $0.isOpened ? [.bytes("hello"), .close] : [] } }
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        try await server.waitForBytesSent(5)
+        await rig.perform { $0.discardInput() }
+        try await rig.recorder.ended.wait()
+        #expect(rig.recorder.bytes.isEmpty && rig.recorder.failure == nil)
+        await rig.close()
+    }
+
     @Test("A channel that isn't read holds its server back, and other transfers don't disturb it")
     func backPressure() async throws {
         let total: Int64 = 64 * 1024 * 1024

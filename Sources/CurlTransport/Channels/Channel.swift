@@ -74,6 +74,8 @@ package final class Channel: TransferHandler {
     private var sendFailure: TransferFailure?
 
     private var isReading = false
+    /// What arrives is dropped.
+    private var isDiscarding = false
     private var hasReachedEnd = false
     /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
@@ -258,6 +260,13 @@ package final class Channel: TransferHandler {
         shutdown(socket, Int32(SHUT_WR))
     }
 
+    /// How many bytes that were to be sent, and FIN if that was sent, the other side's system hasn't acknowledged yet.
+    package var unacknowledgedCount: Int {
+        var count: Int32 = 0
+        guard let descriptor, ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 else { return unsentCount }
+        return unsentCount + Int(count)
+    }
+
     // MARK: - Receiving
 
     /// Whether bytes are read, beginning with the next round. While this is off, nothing is read from the connection, however much
@@ -269,6 +278,13 @@ package final class Channel: TransferHandler {
         // TLS may hold bytes without making the socket readable.
         if isReading, !isServing, !hasReachedEnd { loop.schedule(readSoon, at: loop.now) }
         if !isServing { updateInterest() }
+    }
+
+    /// Reads and drops what still arrives, whatever it means to TLS; of it only the end is reported.
+    package func discardInput() {
+        isDiscarding = true
+        if case .bytes = early { early = nil }
+        setReading(true)
     }
 
     /// The most reads in one turn, because other channels wait, too.
@@ -302,7 +318,7 @@ package final class Channel: TransferHandler {
             bytes.withUnsafeBytes { delegate?.channel(self, received: $0) }
             return true
         case .count(let count):
-            delegate?.channel(self, received: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            if !isDiscarding { delegate?.channel(self, received: UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
             // TLS may hold bytes without making the socket readable.
             return !isPlain || count == buffer.count || sendFailure != nil
         case .nothing:
@@ -327,6 +343,7 @@ package final class Channel: TransferHandler {
 
     private func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         guard let easy, easy.multi != nil else { return .nothing }
+        if isDiscarding { return discard(through: buffer, of: easy) }
         var count = 0
         let code = curl_easy_recv(easy.handle, buffer.baseAddress, buffer.count, &count)
         switch code {
@@ -336,6 +353,15 @@ package final class Channel: TransferHandler {
         case CURLE_AGAIN: return .nothing
         default: return .failure(failure(code, of: easy))
         }
+    }
+
+    private func discard(through buffer: UnsafeMutableRawBufferPointer, of easy: EasyHandle) -> Received {
+        guard let descriptor else { return .nothing }
+        let count = uninterrupted { recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) }
+        if count > 0 { return .count(count) }
+        if count < 0, errno == EAGAIN { return .nothing }
+        if count == 0, plainSocket?.hasFailed != true { return .end }
+        return .failure(failure(CURLE_RECV_ERROR, of: easy))
     }
 
     private func failure(_ code: CURLcode, of easy: EasyHandle) -> TransferFailure {

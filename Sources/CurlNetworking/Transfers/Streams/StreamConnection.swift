@@ -70,6 +70,9 @@ final class StreamConnection {
     private var isServing = false
     /// Schedules a round in which more is written; nothing is until then.
     private lazy var writeSoon = Deadline { [weak self] in self?.serve() }
+    /// Set once both directions are closed.
+    private var lingering: LingeringClose?
+    private lazy var nextLook = Deadline { [weak self] in self?.look() }
 
     /// - Parameter channel: An open channel.
     init(
@@ -105,6 +108,7 @@ final class StreamConnection {
     func close() {
         if let channel = channel.take() {
             channel.loop.cancel(writeSoon)
+            channel.loop.cancel(nextLook)
             channel.close()
         }
         security = .none
@@ -152,7 +156,8 @@ final class StreamConnection {
     }
 
     private var wantsBytes: Bool {
-        switch security {
+        if lingering != nil { return true }
+        return switch security {
         case .none, .established: port.wantedCount > 0
         case .handshake, .ending: !port.isPaused
         case .asking, .lost: false
@@ -245,6 +250,7 @@ extension StreamConnection: ChannelDelegate {
 
     func channelReachedEnd(_ channel: Channel) {
         hasReachedEnd = true
+        if lingering != nil { return finishLingering(on: channel) }
         switch security {
         case .none: port.receivedEnd()
         case .established: serve()
@@ -311,7 +317,28 @@ extension StreamConnection: StreamCarrier {
     }
 
     func end() {
-        finish(port.failure)
+        guard port.failure == nil, let channel, channel.isOpen else { return finish(port.failure) }
+        lingering = LingeringClose(unacknowledged: channel.unacknowledgedCount, at: channel.loop.now)
+        channel.loop.schedule(nextLook, at: channel.loop.now + LingeringClose.interval)
+        if hasReachedEnd { finishLingering(on: channel) } else { channel.discardInput() }
+    }
+
+    /// The other side has ended, so nothing can reset the connection any more: the system sends the rest by itself.
+    private func finishLingering(on channel: Channel) {
+        // The end of TLS may still be here.
+        if channel.unsentCount == 0 { finish(nil) }
+    }
+
+    private func look() {
+        guard let channel else { return }
+        let loop = channel.loop
+        switch lingering?.look(unacknowledged: channel.unacknowledgedCount, at: loop.now) {
+        case .wait: loop.schedule(nextLook, at: loop.now + LingeringClose.interval)
+        case .close, nil: finish(nil)
+        case .giveUp:
+            let description = "The other side no longer takes what was written before the stream was closed."
+            fail(URLError(.timedOut, url, description).with(phase: .sending))
+        }
     }
 
     private func capture(_ channel: Channel) {
