@@ -1,6 +1,6 @@
 import Foundation
 
-/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts. More than can be read are
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts. What can't be read is
 /// `no-store`.
 struct CacheDirectives: Equatable, Sendable {
     private var arguments: [String: String] = [:]
@@ -38,21 +38,33 @@ struct CacheDirectives: Equatable, Sendable {
         arguments[name] == ""
     }
 
-    /// The elements of a comma-separated list; commas in quotes don't separate (RFC 9110 §5.6.1). nil for more than `maximumElements`.
+    /// The elements of a comma-separated list; commas in quotes don't separate (RFC 9110 §5.6.1). nil for more than `maximumElements`, and
+    /// for quotes that don't end.
     static func elements(of field: String) -> [Substring]? {
-        guard field.utf8.contains(UInt8(ascii: ",")) else { return [field[...]] }
-        var isQuoted = false
+        let mayBeSeveral = field.utf8.contains { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") }
+        guard mayBeSeveral else { return [field[...]] }
+        var (isQuoted, isEscaped) = (false, false)
         let elements = field.utf8.split(maxSplits: maximumElements) { byte in
-            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
-            return byte == UInt8(ascii: ",") && !isQuoted
+            // In quotes, a backslash takes its meaning from the next byte (§5.6.4).
+            if isEscaped {
+                isEscaped = false
+                return false
+            }
+            switch byte {
+            case UInt8(ascii: "\\"): isEscaped = isQuoted
+            case UInt8(ascii: "\""): isQuoted.toggle()
+            case UInt8(ascii: ","): return !isQuoted
+            default: break
+            }
+            return false
         }
-        return elements.count > maximumElements ? nil : elements.map { Substring($0) }
+        return isQuoted || elements.count > maximumElements ? nil : elements.map { Substring($0) }
     }
 
     /// Only a hostile server sends more, and a stored response's lists are read at each look-up.
     static let maximumElements = 100
 
-    /// The names in a comma-separated list, in lower case; none for nil. nil for more than `maximumElements`.
+    /// The names in a comma-separated list, in lower case; none for nil. nil where there are no `elements`.
     static func names(in field: String?) -> [String]? {
         guard let field else { return [] }
         return elements(of: field)?.map { $0.trimmed.lowercased() }.filter { !$0.isEmpty }

@@ -51,6 +51,36 @@ struct CacheStorabilityTests {
         #expect(try !Self.isStored(200, [field: names.joined(separator: ",")]))
     }
 
+    @Test(
+        "An escaped quote ends no quotes: the directives after them are read",
+        arguments: [
+            #"private, ext="\"", no-store"#, #"ext="a\",b", no-store"#, #"ext="\\", no-store"#,
+            #"max-age=60, ext="\", no-store"#, #"no-store, ext="open"#,
+        ]
+    )
+    func quotedPairs(control: String) throws {
+        #expect(try !Self.isStored(200, ["Cache-Control": control]))
+    }
+
+    @Test("What is in quotes is no directive")
+    func quoted() throws {
+        #expect(try Self.isStored(200, ["Cache-Control": #"max-age=60, ext="\", no-store""#]))
+        #expect(try Self.isStored(200, ["Cache-Control": #"ext="a, no-store", max-age=60"#]))
+        // Outside of quotes a backslash is a byte like others.
+        #expect(try Self.isStored(200, ["Cache-Control": #"ext=\"a, no-store""#]))
+    }
+
+    @Test(
+        "Where quotes don't end, anything may be meant, and nothing is stored",
+        arguments: [
+            ("Cache-Control", #"max-age=60, ext="a"#), ("Cache-Control", #"ext="a"#), ("Cache-Control", #"ext="\""#),
+            ("Vary", #"Accept, "X"#), ("Connection", #"close, "X"#),
+        ]
+    )
+    func openQuotes(field: String, value: String) throws {
+        #expect(try !Self.isStored(200, [field: value]))
+    }
+
     @Test("Parts are not stored")
     func parts() throws {
         #expect(try !Self.isStored(206, ["Cache-Control": "max-age=60", "ETag": "\"a\""]))
