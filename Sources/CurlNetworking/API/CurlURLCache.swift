@@ -38,8 +38,8 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }
 
-    /// Ends with the version of the file format.
-    private static let folder = "/responses-1"
+    /// Ends with a version, which changes with the file format, and with what may be in a file.
+    private static let folder = "/responses-2"
     /// A path that can't be a directory: otherwise the superclass would create it.
     private static let nowhere = "/dev/null/none"
 

@@ -78,9 +78,9 @@ extension SessionCore {
 
     var existingAuthenticationCoordinator: AuthenticationCoordinator? { madeAuthenticationCoordinator.withLock { $0 } }
 
-    /// Makes later requests start without credentials again. Any thread.
+    /// Makes later requests start without credentials again, on new connections. Any thread.
     func forgetCredentials() {
         existingAuthenticationCoordinator?.forgetAll()
-        pools.visit { $0.handshakes.forgetDecisions() }
+        pools.visit { $0.forgetDecisions() }
     }
 }

@@ -71,6 +71,12 @@ final class ConnectionPool: @unchecked Sendable {
         ftp?.renew()
     }
 
+    /// Asks delegates again about handshakes. No connection outlives the decisions it was made with, by which its responses are judged.
+    func forgetDecisions() {
+        handshakes.forgetDecisions()
+        renewConnections()
+    }
+
     /// The multi handle for a new transfer.
     func currentMulti() throws(TransferFailure) -> Multi {
         if let multi { return multi }

@@ -19,6 +19,8 @@ final class HandshakeCoordinator {
         var decisions = HandshakeDecisions()
         /// A chain was accepted that had failed verification.
         var acceptsProblems = false
+        /// A certificate was to be shown, even if the server has rejected it since.
+        var showsIdentity = false
     }
 
     private var known: [Origin: Known] = [:]
@@ -49,6 +51,11 @@ final class HandshakeCoordinator {
         known[origin]?.acceptsProblems ?? false
     }
 
+    /// Whether a connection to `origin` may have shown a client certificate.
+    func showsIdentity(to origin: Origin) -> Bool {
+        known[origin]?.showsIdentity ?? false
+    }
+
     func note(_ decision: HandshakeDecision, about origin: Origin) {
         switch decision {
         case .certificate(let certificate): show(certificate, to: origin)
@@ -71,7 +78,10 @@ final class HandshakeCoordinator {
     }
 
     func show(_ identity: ClientCertificate?, to origin: Origin) {
-        change(origin) { $0.decisions.identity = .decided(identity) }
+        change(origin) { known in
+            if identity != nil { known.showsIdentity = true }
+            known.decisions.identity = .decided(identity)
+        }
     }
 
     /// The server rejected the client certificate: the next task may offer a better one.

@@ -78,10 +78,17 @@ struct HandshakeScopes {
 
     /// Whether a delegate accepted a certificate of `origin` that failed verification.
     func acceptProblems(of origin: Origin) -> Bool {
-        (own + [session].compactMap(\.self)).contains { $0.coordinator.acceptsProblems(of: origin) }
+        all.contains { $0.coordinator.acceptsProblems(of: origin) }
+    }
+
+    /// Whether a delegate has supplied a client certificate for `origin`.
+    func showIdentity(to origin: Origin) -> Bool {
+        all.contains { $0.coordinator.showsIdentity(to: origin) }
     }
 
     func forgetDecisions() {
-        for scope in own + [session].compactMap(\.self) { scope.coordinator.forgetAll() }
+        for scope in all { scope.coordinator.forgetAll() }
     }
+
+    private var all: [HandshakeScope] { own + [session].compactMap(\.self) }
 }

@@ -33,6 +33,8 @@ final class CacheStep: Step, @unchecked Sendable {
     private var fields: [HeaderField] = []
     /// The response to the current request, if it may be stored.
     private var pending: PendingResponse?
+    /// Of the response to the current request, by its connection.
+    private var connectionAudience = CacheAudience.everyone
     /// The storage's cookies for the request, if a stored response depends on them.
     private var cookies = CookieLookup.busy
     private var write = CacheWrite.none
@@ -230,8 +232,18 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
     func encode(_ plan: TransferPlan, _ host: any StepHost) {
-        if let demand, demand.mayStore { pending = Self.begin(plan.request, host) }
+        if let demand, demand.mayStore {
+            pending = Self.begin(plan.request, host)
+            connectionAudience = Self.audience(of: plan, host)
+        }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
+    }
+
+    /// By what has been decided before the request is sent: a delegate's decisions may be forgotten before the response comes.
+    private static func audience(of plan: TransferPlan, _ host: any StepHost) -> CacheAudience {
+        guard let origin = plan.ticket?.origin, origin.usesTLS else { return .everyone }
+        guard host.isVerified(origin) else { return .nobody }
+        return host.showsIdentity(to: origin) ? .everyoneIfPublic : .everyone
     }
 
     /// nil without a cache.
@@ -311,7 +323,7 @@ final class CacheStep: Step, @unchecked Sendable {
         let directives = CacheDirectives(updated.head.combined("Cache-Control"))
         if !CacheStorability.permitsStoring(updated.head, directives) {
             if let url = URL(string: candidate.key) { host.session.settings.cache?.remove(url) }
-        } else if let pending, let cache = host.session.settings.cache {
+        } else if audience(host).permitsStoring(directives), let pending, let cache = host.session.settings.cache {
             pending.store { cache.store(updated) }
         }
         return transfer(of: updated, isConfirmed: true, host)
@@ -327,15 +339,19 @@ final class CacheStep: Step, @unchecked Sendable {
 
     // MARK: - Storing
 
+    /// By the connection, and by the credentials in the request.
+    private func audience(_ host: any StepHost) -> CacheAudience {
+        if case .everyone = connectionAudience, host.steps.authentication.hasShownServerCredentials {
+            return .everyoneIfPublic
+        }
+        return connectionAudience
+    }
+
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
         guard let head = response.head else { return acceptReported(response, into: sink, host) }
         guard let demand, let request = response.request, let cache = host.session.settings.cache, !sink.isDivided
         else { return sink }
-        let isStorable = CacheStorability.isStorable(
-            head,
-            for: demand,
-            answersChallenge: host.steps.authentication.hasShownServerCredentials
-        )
+        let isStorable = CacheStorability.isStorable(head, for: demand, audience: audience(host))
         guard isStorable, response.storagePolicy != .notAllowed, response.expected <= cache.sizeLimit else {
             dropSuperseded(by: head, to: request, host)
             return sink

@@ -184,6 +184,18 @@ extension StepHost {
     /// The route to the current request's host.
     var route: ProxyRoute { ticket.map { pool.route(for: $0) } ?? .direct }
 
+    /// Whether a connection to `origin`, which uses TLS, can only be one to it: false if its certificate may have been accepted in spite of a
+    /// problem.
+    func isVerified(_ origin: Origin) -> Bool {
+        !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts)
+            && !pool.handshakes.acceptProblems(of: origin)
+    }
+
+    /// Whether a connection to `origin`, which uses TLS, may have shown a client certificate.
+    func showsIdentity(to origin: Origin) -> Bool {
+        session.settings.tls.hasIdentity(origin, session.settings.hosts) || pool.handshakes.showIdentity(to: origin)
+    }
+
     /// How many redirects the task has followed.
     var redirectCount: Int { steps.redirect.count }
 

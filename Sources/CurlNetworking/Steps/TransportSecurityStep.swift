@@ -23,17 +23,12 @@ final class TransportSecurityStep: Step {
     func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
         guard let store = host.session.settings.transportSecurity,
             let origin = received.request.url.flatMap(Origin.init),
-            origin.scheme == .https, isVerified(origin, host),
+            // Over a connection whose certificate was accepted in spite of a problem they don't count (§8.1).
+            origin.scheme == .https, host.isVerified(origin),
             // Of several fields only the first counts (§8.1).
             let text = received.head["Strict-Transport-Security"], let field = TransportSecurityField(text)
         else { return .pass }
         store.note(field, from: origin.host)
         return .pass
-    }
-
-    /// Responses over a connection whose certificate was accepted in spite of a problem don't count (§8.1).
-    private func isVerified(_ origin: Origin, _ host: any StepHost) -> Bool {
-        !host.session.settings.tls.trustsAnyCertificate(origin, host.session.settings.hosts)
-            && !host.pool.handshakes.acceptProblems(of: origin)
     }
 }

@@ -2,16 +2,17 @@ import Foundation
 
 /// Whether a response is stored (RFC 9111 §3), by a cache that is private to its program.
 enum CacheStorability {
-    /// `head` is of a complete response to a request with that demand. `answersChallenge`: the request carried credentials that its server
-    /// had asked for.
-    static func isStorable(_ head: ResponseHead, for demand: CacheDemand, answersChallenge: Bool = false) -> Bool {
+    /// `head` is of a complete response to a request with that demand.
+    static func isStorable(
+        _ head: ResponseHead,
+        for demand: CacheDemand,
+        audience: CacheAudience = .everyone
+    ) -> Bool {
         guard demand.mayStore, head.status >= 200, !isPassing(head.status), !answersCondition(head.status) else {
             return false
         }
         let directives = CacheDirectives(head.combined("Cache-Control"))
-        guard permitsStoring(head, directives) else { return false }
-        // Later requests don't carry credentials before they are challenged (§3.5).
-        guard !answersChallenge || directives.contains("public") else { return false }
+        guard permitsStoring(head, directives), audience.permitsStoring(directives) else { return false }
         let isExplicit =
             directives.contains("max-age") || directives.contains("public") || directives.contains("private")
             || head["Expires"] != nil
@@ -65,6 +66,24 @@ enum CacheStorability {
             .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
             .filter { Origin($0) == Origin(url) }
         return [url] + others
+    }
+}
+
+/// Whose requests a response may answer, as far as the way decides that by which it came.
+enum CacheAudience: Sendable {
+    case everyone
+    /// Everyone's if the response is marked `public`, otherwise nobody's: its server may know who asked by credentials, or a client
+    /// certificate, that later requests don't come with before they are asked for it (§3.5).
+    case everyoneIfPublic
+    /// Perhaps it wasn't the server that answered.
+    case nobody
+
+    func permitsStoring(_ directives: CacheDirectives) -> Bool {
+        switch self {
+        case .everyone: true
+        case .everyoneIfPublic: directives.contains("public")
+        case .nobody: false
+        }
     }
 }
 

@@ -111,7 +111,7 @@ struct CacheStorabilityTests {
             CacheStorability.isStorable(
                 Sample.head(200, ["Cache-Control": control]),
                 for: demand,
-                answersChallenge: true
+                audience: .everyoneIfPublic
             )
         }
         #expect(!isStored("max-age=60"))

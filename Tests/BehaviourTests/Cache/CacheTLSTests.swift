@@ -1,0 +1,53 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Sessions that share a cache, but not whom they trust and who they are", .timeLimit(.minutes(1)))
+struct CacheTLSTests {
+    private let cache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+    private let nginx: TLSNginx
+
+    init() throws {
+        nginx = try TLSNginx.shared()
+    }
+
+    private func session(
+        delegate: (any URLSessionDelegate)? = nil,
+        _ configure: (inout CurlOptions) -> Void = { _ in }
+    ) -> URLSession {
+        URLSession.forTest(delegate: delegate) { configuration in
+            configuration.urlCache = cache
+            configuration.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
+            configure(&configuration.curl)
+        }
+    }
+
+    @Test("What came over a connection that wasn't verified is kept for nobody", arguments: [false, true])
+    func unverified(asksDelegate: Bool) async throws {
+        let url = nginx.url(.showing(.selfsigned), "/?cc=public,max-age=600")
+        let careless =
+            asksDelegate
+            ? session(delegate: TLSTrustChallengeTests.accepting())
+            : session { $0.hosts["127.0.0.1"].trustsAnyCertificate = true }
+        defer { careless.invalidateAndCancel() }
+        #expect(await careless.load(url).response?.statusCode == 200)
+        #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
+        let strict = session()
+        defer { strict.invalidateAndCancel() }
+        #expect(await strict.load(url).error?.certificateProblem != nil)
+    }
+
+    @Test("What was shown a client certificate for is kept for nobody, unless it is public")
+    func identity() async throws {
+        let known = session { $0.tls.identity = .pem(certificates: .file(nginx.site.clientWithKey)) }
+        defer { known.invalidateAndCancel() }
+        let unknown = session()
+        defer { unknown.invalidateAndCancel() }
+        for (control, isKept) in [("max-age=600", false), ("public,max-age=600", true)] {
+            let url = nginx.url(.asking, "/?cc=\(control)")
+            #expect(await known.load(url).text?.hasSuffix("[CN=a client]") == true)
+            #expect(await unknown.load(url).response?.statusCode == (isKept ? 200 : 400))
+        }
+    }
+}
